@@ -11,9 +11,9 @@ from random import Random
 from typing import NamedTuple
 
 from dragoman.demo import sentences as grammar
-from dragoman.demo.sentences import Sentence
+from dragoman.demo.sentences import DemoSentence
 
-_MAKERS: tuple[Callable[[Random], Sentence], ...] = (
+_MAKERS: tuple[Callable[[Random], DemoSentence], ...] = (
     grammar._statement,
     grammar._two_clauses,
     grammar._that_clause,

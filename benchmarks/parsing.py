@@ -23,7 +23,7 @@ from results import measure_runs
 from tables import tests_of
 
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import Parseval, Sentence, f1s, score_parse, statistics_of
+from dragoman.metrics.parseval import Parseval, ScoredSentence, f1s, score_parse, statistics_of
 from dragoman.metrics.right_branching import RightBranching
 from dragoman.metrics.significance import resampled
 from dragoman.runs.prepare import prepare
@@ -36,7 +36,7 @@ RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"
 SAMPLES = 1000
 
 
-def beaten(ours: Sequence[Sentence], other: Sequence[Sentence]) -> float:
+def beaten(ours: Sequence[ScoredSentence], other: Sequence[ScoredSentence]) -> float:
     """The share of bootstrap samples of the sentences in which the F1 of ``ours`` is not higher."""
     statistics = [[statistics_of(sentences)] for sentences in (ours, other)]
     f1, of_other = resampled(statistics, f1s, SAMPLES, seed=1)
@@ -47,7 +47,7 @@ class Parsers:
     """Measures runs one after another, and tests each against those before it."""
 
     def __init__(self) -> None:
-        self._before: dict[str, tuple[list[Tree], list[Sentence]]] = {}
+        self._before: dict[str, tuple[list[Tree], list[ScoredSentence]]] = {}
         """Of each run, by its name: the references, and its parses against them."""
 
     def __call__(self, run: Run) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Parsers:
 
 
 def pair_of(
-    name: str, sentences: Sequence[Sentence], other: str, others: Sequence[Sentence]
+    name: str, sentences: Sequence[ScoredSentence], other: str, others: Sequence[ScoredSentence]
 ) -> dict[str, Any]:
     """Two runs on the same trees: F1 and exact parses of both, and how likely a difference as large
     is if they are equally good."""
@@ -78,7 +78,7 @@ def pair_of(
     return {"runs": [other, name], "samples": SAMPLES, **found}
 
 
-def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[Sentence]]:
+def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[ScoredSentence]]:
     """Figures of the run and of both baselines, the test trees, and its parses against them."""
     store = prepare(run.recipe, run.folder, lambda _: None).train
     train = [tree_of(store.text("target", example)) for example in range(len(store))]

@@ -17,7 +17,7 @@ from untrained_run import untrained_run
 
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.warnings_told import WarningsTold
-from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 SRT = b"1\n00:00:01,000 --> 00:00:02,500\nThe dog sleeps.\n"
 MODEL = [change for change in TINY if not change.startswith("model.decoder")]
@@ -173,7 +173,7 @@ def test_warnings_are_counted(
 def test_what_is_known_is_told_when_an_error_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
     def work(told: WarningsTold) -> None:
         with told:
-            told.take([TranslationWarning.at("unknown", "source", "A café.", (2, 6))])
+            told.take([ProofWarning.at("unknown", "source", "A café.", (2, 6))])
             told.take([])
             assert capsys.readouterr().err == ""
             raise RuntimeError

@@ -14,7 +14,7 @@ from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.text_form import TextForm
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
-from dragoman.tasks.language_model.surprisal import Scorer, Word, words_of
+from dragoman.tasks.language_model.surprisal import Scorer, SurprisalWord, words_of
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1", "plan.context=32")
 
@@ -76,7 +76,11 @@ def test_line_ends_part_words(letters: Path) -> None:
 
 
 def test_colours_add_nothing_to_the_text() -> None:
-    words = [Word("", "The", -0.0), Word(" ", "cat", 7.0), Word("\n", "flies", 15.0)]
+    words = [
+        SurprisalWord("", "The", -0.0),
+        SurprisalWord(" ", "cat", 7.0),
+        SurprisalWord("\n", "flies", 15.0),
+    ]
     assert coloured(words, plain=False).plain == "The cat\nflies"
     assert coloured(words, plain=True).plain == "The[0.0] cat[7.0]\nflies[15.0]"
     assert len({str(span.style) for span in coloured(words, plain=False).spans}) == 2

@@ -19,11 +19,11 @@ from dragoman.demo.corpus import (
 from dragoman.demo.grammar import (
     Clause,
     Determiner,
+    GrammarWord,
     Modal,
     NounPhrase,
     Place,
     Predicate,
-    Word,
 )
 
 NOUN = {noun.english: noun for noun in words.NOUNS}
@@ -188,7 +188,7 @@ def test_an_adverb_in_front_and_questions() -> None:
     assert clause.english_question() == "does the man open the door"
     assert clause.german_verb_first() == "macht der Mann die Tür auf"
     assert CLAUSES[-1][0].english_question() == "isn't the cow big"
-    who = Clause(Word("who", "wer"), words.SEE, "present", phrase("dog"))
+    who = Clause(GrammarWord("who", "wer"), words.SEE, "present", phrase("dog"))
     assert who.english() == "who sees the dog" and who.german_verb_second() == "wer sieht den Hund"
 
 

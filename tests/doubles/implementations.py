@@ -27,7 +27,7 @@ from dragoman.models.interface import (
     Network,
     Writing,
 )
-from dragoman.models.prepared import Prepared
+from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.recurrent.decoder import RecurrentDecoder
 from dragoman.models.recurrent.fast_paths import why_not_int8
@@ -161,10 +161,10 @@ def prepared(dtype: torch.dtype, **changes: Any) -> CpuTransformer:
     return CpuTransformer(transformer(**changes), dtype)
 
 
-def prepared_in_int8(network: Advancing) -> Prepared:
+def prepared_in_int8(network: Advancing) -> PreparedNetwork:
     if missing := why_not_int8():
         pytest.skip(missing)
-    return Prepared(network, torch.int8)
+    return PreparedNetwork(network, torch.int8)
 
 
 def ensemble(*models: Model) -> Ensemble:
@@ -295,7 +295,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     },
     **{
         f"recurrent on prepared torch, {n}": Implementation(
-            lambda c=c: Prepared(recurrent(**c), torch.float32),
+            lambda c=c: PreparedNetwork(recurrent(**c), torch.float32),
             torch.float32,
             alike=1e-4,
             as_plain=1e-4,
@@ -305,7 +305,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     },
     **{
         f"convolutional on prepared torch, {n}": Implementation(
-            lambda c=c: Prepared(convolutional(**c), torch.float32),
+            lambda c=c: PreparedNetwork(convolutional(**c), torch.float32),
             torch.float32,
             alike=1e-4,
             as_plain=1e-4,
@@ -327,7 +327,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         for n, c in every.items()
     },
     "recurrent decoder on prepared torch": Implementation(
-        lambda: Prepared(recurrent_decoder(hidden_dim=24, layers=3), torch.float32),
+        lambda: PreparedNetwork(recurrent_decoder(hidden_dim=24, layers=3), torch.float32),
         torch.float32,
         alike=1e-4,
         as_plain=1e-4,

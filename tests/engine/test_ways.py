@@ -21,7 +21,7 @@ from dragoman.tasks import training
 from dragoman.tasks.training import count_updates, resume, train
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.speed import fastest_way
-from dragoman.training.speed.fastest_way import Measured, Timing
+from dragoman.training.speed.fastest_way import MeasuredWays, Timing
 from dragoman.training.way import Way, this_machine
 
 SHORT = ("training.updates=4", "training.validate_every=2", "training.checkpoint_every=2")
@@ -46,9 +46,9 @@ def choices(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
     monkeypatch.setattr("dragoman.training.arithmetic.no_bf16_units", lambda: None)
     made: list[Way] = []
 
-    def found(*_: Any, **__: Any) -> Measured:
+    def found(*_: Any, **__: Any) -> MeasuredWays:
         made.append(plain("fp32" if made else "bf16"))
-        return Measured(made[-1], {made[-1]: 100.0, plain("fp32"): 50.0})
+        return MeasuredWays(made[-1], {made[-1]: 100.0, plain("fp32"): 50.0})
 
     monkeypatch.setattr(training, "fastest_way", found)
     return made

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.forms.nothing import Nothing
+from dragoman.forms.nothing import NoSource
 from dragoman.forms.text_form import TextForm
 
 ENGLISH, GERMAN = TextForm(TEXT, "en"), TextForm(TEXT, "de")
@@ -61,7 +61,7 @@ def test_what_the_vocabulary_cannot_write_stays_where_it_stood() -> None:
 
 
 def test_nothing_is_read_as_the_end_symbol_alone() -> None:
-    nothing = Nothing(TEXT.eos)
+    nothing = NoSource(TEXT.eos)
     passages = nothing.cut(["", "whatever is given"], ENGLISH, longest=5, whole=False)
     assert [[piece.values for piece in passage.pieces] for passage in passages] == [
         [(TEXT.eos,)]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dragoman.inference.fastest import fastest
 from dragoman.models.interface import Advancing, Model
-from dragoman.models.prepared import Prepared
+from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.recurrent.fast_paths import why_not_int8
 from dragoman.native import processor
 from dragoman.nn.layout import Sequences
@@ -41,7 +41,7 @@ def logits(model: Model) -> Tensor:
 
 @torch.no_grad()
 def test_in_bf16_it_is_near(network: Advancing) -> None:
-    plain, low = logits(network), logits(Prepared(network, torch.bfloat16))
+    plain, low = logits(network), logits(PreparedNetwork(network, torch.bfloat16))
     assert torch.cosine_similarity(plain.flatten(), low.flatten(), dim=0) > 0.999
 
 
@@ -49,7 +49,7 @@ def test_in_bf16_it_is_near(network: Advancing) -> None:
 def test_in_int8_it_is_near(network: Advancing) -> None:
     if missing := why_not_int8():
         pytest.skip(missing)
-    plain, low = logits(network), logits(Prepared(network, torch.int8))
+    plain, low = logits(network), logits(PreparedNetwork(network, torch.int8))
     assert torch.cosine_similarity(plain.flatten(), low.flatten(), dim=0) > 0.995
 
 
@@ -59,7 +59,7 @@ def test_a_network_in_training_is_not_touched(network: Advancing, precision: Pre
     """Validation prepares what training goes on with: by its kernels, or by bf16 copies."""
     use_precision(network, precision, by_kernels=kernels_fit(network, precision))
     before = logits(network)
-    prepared = logits(Prepared(network, torch.float32))
+    prepared = logits(PreparedNetwork(network, torch.float32))
     assert torch.equal(logits(network), before)
     use_precision(network, "fp32")
     torch.testing.assert_close(prepared, logits(network), atol=1e-4, rtol=1e-4)
@@ -75,7 +75,7 @@ def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     for network in (recurrent(), convolutional()):
         path = fastest(network, remembered=tmp_path)
-        assert isinstance(path.model, Prepared)
+        assert isinstance(path.model, PreparedNetwork)
         if why_not_int8() is None:
             assert path.precision == "int8" and "2 times as fast here as bf16" in path.reason
             assert path.rows == 256 and not path.whole_steps  # a server reckons with torch's steps

@@ -21,7 +21,7 @@ from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
 from dragoman.search.job import Job
-from dragoman.search.live import Live
+from dragoman.search.live import BeamState
 from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
@@ -30,12 +30,12 @@ pytestmark = pytest.mark.skipif(not library.available(), reason="no native libra
 
 
 def test_the_native_beam_is_taken_where_it_can_be() -> None:
-    assert isinstance(fastest_beam(Live(BOS)), NativeBeam)
+    assert isinstance(fastest_beam(BeamState(BOS)), NativeBeam)
 
 
-def random_batch(generator: np.random.Generator) -> Live:
+def random_batch(generator: np.random.Generator) -> BeamState:
     """Groups of any width, in the middle of their way, some of them about to split or to stop."""
-    live = Live(BOS)
+    live = BeamState(BOS)
     tasks = []
     for ticket in range(int(generator.integers(1, 8))):
         beam = int(generator.integers(1, 6))
@@ -61,7 +61,7 @@ def random_batch(generator: np.random.Generator) -> Live:
     return live
 
 
-def candidates(live: Live, generator: np.random.Generator) -> tuple[Floats32, Integers]:
+def candidates(live: BeamState, generator: np.random.Generator) -> tuple[Floats32, Integers]:
     k = candidates_wanted(live.widest) + int(generator.integers(0, 3))
     scores = -np.sort(5 * generator.random((live.rows, k)), axis=1).astype(np.float32)
     if generator.random() < 0.3:
@@ -72,7 +72,7 @@ def candidates(live: Live, generator: np.random.Generator) -> tuple[Floats32, In
     return scores, ids
 
 
-def chosen(live: Live) -> list[list[tuple[object, ...]]]:
+def chosen(live: BeamState) -> list[list[tuple[object, ...]]]:
     return [[one for one in group if one[3] or one[4]] for group in live.looked.tolist()]
 
 

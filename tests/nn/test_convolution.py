@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
-from dragoman.nn.convolution import NormedLinear, Windows, unfold
+from dragoman.nn.convolution import ConvolutionWindows, NormedLinear, unfold
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 
@@ -36,7 +36,7 @@ def test_a_block_is_a_gated_convolution_of_torch(kernel: int, causal: bool) -> N
         of_weight.original0.copy_(layer.length[:, None, None])
         of_weight.original1.copy_(layer.direction.unflatten(1, (kernel, WIDTH)).transpose(1, 2))
     layout, x = Layout(LENGTHS), torch.randn(ROWS, WIDTH).requires_grad_()
-    windows = (Windows.behind if causal else Windows.around)(layout, kernel)
+    windows = (ConvolutionWindows.behind if causal else ConvolutionWindows.around)(layout, kernel)
     found = F.glu(layer(unfold(x, windows)), dim=-1)
     before = kernel - 1 if causal else kernel // 2
     outs = [

@@ -15,10 +15,10 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.figure import DataTable, Figure, Words, csv_files, figure_svg
 from dragoman.pictures.figure_png import figure_png
-from dragoman.pictures.matrix import Matrix, matrix_svg
+from dragoman.pictures.matrix import MatrixPicture, matrix_svg
 from dragoman.pictures.notebook import translation_html
 from dragoman.pictures.pages.book import book_html
-from dragoman.pictures.panels import Cells, HeadGrid, Lines, Text, TwoHops, WordWeights
+from dragoman.pictures.panels import Cells, HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
 from dragoman.pictures.raster import grey_png
 from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
 
@@ -40,13 +40,17 @@ def example() -> Figure:
         Words(HOSTILE, "설명"),
         Words("§3", "3절"),
         [
-            Cells(Matrix("matrix", signed, words, words, absent="–∞")),
-            Cells(Matrix("large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a")),
-            Lines(chart),
+            Cells(MatrixPicture("matrix", signed, words, words, absent="–∞")),
+            Cells(
+                MatrixPicture(
+                    "large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a"
+                )
+            ),
+            LinePanel(chart),
             WordWeights(Heatmap(words, words, weights[0, 0], HOSTILE)),
             HeadGrid("heads", weights),
             TwoHops(Hops(words, words, 1, 2, weights[0, 0, 0], weights[0, 0, 1])),
-            Text("table", ("word", "number"), [(HOSTILE, 1), ("b", 2.5)]),
+            TextPanel("table", ("word", "number"), [(HOSTILE, 1), ("b", 2.5)]),
         ],
         [DataTable("", ("word", "n"), [(HOSTILE, 1 / 3)]), DataTable("more", ("x",), [(1,)])],
         run="demo",
@@ -76,7 +80,7 @@ def test_a_matrix_s_masks_hold_its_numbers() -> None:
     from matplotlib.image import imread
 
     values = np.array([[1.0, -0.5, 0.0], [0.25, np.nan, -1.0]])
-    text = matrix_svg(Matrix("m", values))
+    text = matrix_svg(MatrixPicture("m", values))
     found = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
     positive, negative = (imread(_bytes(one), format="png") for one in found)
     np.testing.assert_allclose(positive, np.clip(np.nan_to_num(values), 0, 1), atol=1 / 254)
@@ -92,7 +96,7 @@ def _bytes(encoded: str) -> object:
 
 
 def test_what_is_best_at_nothing_is_deepest_there() -> None:
-    rates = Matrix("AER", np.array([[0.0, 0.25, 1.0]]), reach=1.0, is_least_deep=True)
+    rates = MatrixPicture("AER", np.array([[0.0, 0.25, 1.0]]), reach=1.0, is_least_deep=True)
     (found,) = re.findall(r'href="data:image/png;base64,([^"]+)"', matrix_svg(rates))
     from matplotlib.image import imread
 
@@ -101,9 +105,9 @@ def test_what_is_best_at_nothing_is_deepest_there() -> None:
 
 
 def test_a_legend_names_the_inks_that_are_there() -> None:
-    both = Matrix("m", np.array([[1.0, -2.0]]), across="dimension")
+    both = MatrixPicture("m", np.array([[1.0, -2.0]]), across="dimension")
     assert both.legend == "dimension  ·  blue +, orange −, deepest = ±2"
-    assert Matrix("m", np.array([[0.5, np.nan]])).legend == "deepest = 0.5"
+    assert MatrixPicture("m", np.array([[0.5, np.nan]])).legend == "deepest = 0.5"
     assert both.legend in matrix_svg(both)
 
 

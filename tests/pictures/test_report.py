@@ -17,9 +17,9 @@ from dragoman.pictures.records import (
     Chart,
     Hops,
     RunSummary,
-    Sample,
-    Score,
     Series,
+    ShownSample,
+    ShownScore,
     Table,
     TreePair,
 )
@@ -50,12 +50,12 @@ def summary() -> RunSummary:
         description=EVIL,
         notice=EVIL,
         facts=((EVIL, EVIL),),
-        scores=(Score("BLEU", 36.44, EVIL, f"nrefs:1|{EVIL}"),),
+        scores=(ShownScore("BLEU", 36.44, EVIL, f"nrefs:1|{EVIL}"),),
         samples=(
-            Sample("A b.", "Der alte Mann", "Der junge Mann"),
-            Sample(EVIL, EVIL, EVIL),
-            Sample("empty", "", "etwas"),
-            *(Sample(f"s{i}", "x") for i in range(10)),
+            ShownSample("A b.", "Der alte Mann", "Der junge Mann"),
+            ShownSample(EVIL, EVIL, EVIL),
+            ShownSample("empty", "", "etwas"),
+            *(ShownSample(f"s{i}", "x") for i in range(10)),
         ),
         charts=(Chart(EVIL, (Series(EVIL, (1, 2), (3, 4)),)),),
         hops=(hops,),
@@ -154,15 +154,15 @@ def test_what_differs_from_the_reference_is_marked() -> None:
     assert "Der <mark>alte</mark> Mann" in html
     assert "1 of 3 are word for word the reference" in html
     assert "5 more" in html
-    korean = replace(summary(), samples=(Sample("a", "我是老師", "我是學生"),))
+    korean = replace(summary(), samples=(ShownSample("a", "我是老師", "我是學生"),))
     assert "我是<mark>老師</mark>" in report_html(korean)
 
 
 def test_trees_are_drawn_beside_each_other() -> None:
     leaf = Tree("XX", word=EVIL)
     wanted, given = Tree("S", (Tree("NP", (leaf,)),)), Tree("S", (Tree("VP", (leaf,)),))
-    same = Sample("b", str(wanted), str(wanted), TreePair(wanted, wanted, {}, {}, "XX"))
-    other = Sample("a", str(given), str(wanted), TreePair(wanted, given, {1}, {1}, "XX"))
+    same = ShownSample("b", str(wanted), str(wanted), TreePair(wanted, wanted, {}, {}, "XX"))
+    other = ShownSample("a", str(given), str(wanted), TreePair(wanted, given, {1}, {1}, "XX"))
     html = report_html(replace(summary(), samples=(other, same), hops=(), charts=()))
     page = Page(html)
     assert "1 of 2 have every bracket" in page.text and "word for word" not in page.text
@@ -218,5 +218,5 @@ def test_card_keeps_text_out_of_the_markup() -> None:
     header = card.split("\n---\n")[0]
     assert "language:\n- en" in header
     assert "36.44" in card
-    fenced = card_markdown(replace(summary(), samples=(Sample("````\n# x", "y"),)))
+    fenced = card_markdown(replace(summary(), samples=(ShownSample("````\n# x", "y"),)))
     assert "`````text" in fenced

@@ -37,7 +37,7 @@ from dragoman.sizing.minutes import with_updates
 from dragoman.sizing.start_from import for_fine_tuning, gently
 from dragoman.tasks import new_run
 from dragoman.tasks.training import resume, train
-from dragoman.tasks.translation.validation import Translations
+from dragoman.tasks.translation.validation import TranslationValidation
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.trainer import Trainer
 
@@ -279,7 +279,7 @@ def test_validation_leaves_out_what_training_would(
         return Searcher(*arguments, **named)
 
     monkeypatch.setattr("dragoman.engine.engine.Searcher", listening)
-    found = Translations(
+    found = TranslationValidation(
         run.model(), run.recipe, Forms(run.source, run.target),
         [*pairs, Pair(3, "", "leer")], torch.device("cpu"),
     )  # fmt: skip
@@ -309,7 +309,7 @@ def test_validation_takes_the_path_that_translating_takes(
     monkeypatch.setattr("dragoman.engine.engine.Searcher", listening)
     monkeypatch.setattr("dragoman.inference.fastest.microseconds", measured)
     with torch.no_grad():
-        Translations(
+        TranslationValidation(
             run.model(), run.recipe, Forms(run.source, run.target),
             [Pair(1, "The dog sleeps.", "Der Hund schläft.")], torch.device("cpu"),
         )(1)  # fmt: skip

@@ -11,7 +11,7 @@ from table_model import BOS, EOS, TableModel, exhaustive, same
 from dragoman.search.beam import PlainBeam
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.job import Job
-from dragoman.search.live import Live
+from dragoman.search.live import BeamState
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -153,9 +153,9 @@ def test_each_alternative_has_a_record_of_its_own() -> None:
     assert sorted(step.branch for step in record if step.place == 1) == [0, 1, 2]
 
 
-def live_of(rows: list[int], width: list[int], totals: list[float], limit: int = 9) -> Live:
+def live_of(rows: list[int], width: list[int], totals: list[float], limit: int = 9) -> BeamState:
     """A batch in the middle of its way: groups of so many rows."""
-    live = Live(BOS)
+    live = BeamState(BOS)
     tasks = [
         Job(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1, w, 1)
         for i, w in enumerate(width)

@@ -10,7 +10,7 @@ import pytest
 from serving_echo import TEXT, EchoModel, client_of, echo_run, until
 
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.batches import Batch, Batches
+from dragoman.serving.queue.batches import Batches, QueueBatch
 
 
 def test_costly_searches_have_a_batch_of_their_own() -> None:
@@ -63,7 +63,7 @@ def test_costly_searches_get_a_quarter_of_the_time(little: float, costly: float)
     class One:
         requests, watched = (None,), False
 
-    def steps(of: Batch[Any]) -> Any:
+    def steps(of: QueueBatch[Any]) -> Any:
         return of.scheduler
 
     batches: Batches[Any] = Batches(Steps, lambda: now)  # type: ignore[arg-type]

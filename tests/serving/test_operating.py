@@ -27,7 +27,7 @@ from dragoman.errors import DataError, RunError
 from dragoman.serving.app import create_app
 from dragoman.serving.http.compression import LARGE, Compressed
 from dragoman.serving.http.limits import ApiKeys, LimitSettings
-from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, Lines, told
+from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, told
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.renewal import Renewal
 
@@ -77,8 +77,8 @@ def test_every_request_is_a_line_without_its_text(caplog: pytest.LogCaptureFixtu
     ]
     assert fields[0]["client"] == "127.0.0.1" and fields[0]["bytes"] > 0
     assert (fields[2]["address"], fields[2]["request"]) == ("192.0.2.7", "from-the-proxy")
-    assert "path=/translate status=200" in Lines().format(records[0])
-    assert "Tier" not in str([Lines().format(record) for record in records])
+    assert "path=/translate status=200" in LogLines().format(records[0])
+    assert "Tier" not in str([LogLines().format(record) for record in records])
 
 
 def test_a_failure_is_logged_with_its_place_and_without_text(
@@ -100,7 +100,7 @@ def test_a_failure_is_logged_with_its_place_and_without_text(
             assert answer.status_code == 500
             written.append(answer.headers["x-request-id"])
 
-    for formatter in (Lines(), JsonLines()):
+    for formatter in (LogLines(), JsonLines()):
         written.clear()
         handler = Kept()
         handler.setFormatter(formatter)

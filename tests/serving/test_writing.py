@@ -31,7 +31,7 @@ from slow_work import SlowWork
 from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.nothing import Nothing
+from dragoman.forms.nothing import NoSource
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.insight.session import InspectionSession
@@ -167,7 +167,7 @@ class Counting(EchoModel):
 def counting(settings: ServeSettings, **model: Any) -> ServedRun:
     form = TextForm(TEXT, "en")
     engine = Engine(
-        Counting(**model), Nothing(form.eos), form, SearchSettings(beam=1), settings=settings
+        Counting(**model), NoSource(form.eos), form, SearchSettings(beam=1), settings=settings
     )
     return ServedLanguageModel("counting", engine, settings, (16, 8))
 
@@ -267,7 +267,9 @@ def test_what_could_come_in_place_of_a_word(letters: Run, served: Served) -> Non
 def test_an_end_that_could_come_is_told_as_such() -> None:
     run = counting(ServeSettings())
     eos_last = Hypothesis((12,), -1.0, -1.5, (-0.5, -1.0), finished=True)
-    place = served_language_model.Place("x", (12,), 0, run.engine.request([run.engine.target.eos]))
+    place = served_language_model.TextPlace(
+        "x", (12,), 0, run.engine.request([run.engine.target.eos])
+    )
     (one,) = run.continuations(place, [eos_last]).continuations
     assert one.text == one.rest == "" and one.probability == pytest.approx(math.exp(-1.0))
 

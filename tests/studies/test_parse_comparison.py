@@ -14,7 +14,7 @@ from tiny_treebank import treebank, write_treebank
 from untrained_run import untrained_run
 
 from dragoman.errors import DataError, RunError
-from dragoman.metrics.parseval import Parseval, Sentence, score_parse
+from dragoman.metrics.parseval import Parseval, ScoredSentence, score_parse
 from dragoman.metrics.right_branching import RightBranching
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -114,7 +114,7 @@ def test_the_test_draws_sentences_with_all_their_brackets() -> None:
     draw, samples = random.Random(3), 40
     branching = RightBranching(TREES)
 
-    def parses(wrong: float) -> list[Sentence]:
+    def parses(wrong: float) -> list[ScoredSentence]:
         return [
             score_parse(one, branching.parse(one.words) if draw.random() < wrong else one)
             for one in TREES

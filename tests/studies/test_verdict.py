@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from dragoman.studies.verdict import Point, Standing, common_level, minutes_to, verdict
+from dragoman.studies.verdict import CurvePoint, Standing, common_level, minutes_to, verdict
 
 
-def curve(*values: float, minutes: float = 1.0) -> tuple[Point, ...]:
+def curve(*values: float, minutes: float = 1.0) -> tuple[CurvePoint, ...]:
     """A validation every so many minutes."""
-    return tuple(Point(100 * n, minutes * n, value) for n, value in enumerate(values, 1))
+    return tuple(CurvePoint(100 * n, minutes * n, value) for n, value in enumerate(values, 1))
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_little_time_is_kept_to() -> None:
 # ---- on this machine
 
 
-def measured(model: Toy, folder: Path | None = None, **settings: Any) -> fastest_way.Measured:
+def measured(model: Toy, folder: Path | None = None, **settings: Any) -> fastest_way.MeasuredWays:
     return fastest_way.fastest_way(
         model, next_token_in_pieces(model, 0.1), TrainingSettings(**settings), toy_batches,
         remembered=folder, work="toy",

@@ -20,9 +20,9 @@ from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.minutes import seconds_to_fill
 from dragoman.training.progress import (
     LiveDisplay,
-    Pace,
     PlainDisplay,
     RecentLoss,
+    ShownPace,
     clock,
     make_display,
 )
@@ -155,7 +155,7 @@ def test_loss_is_averaged_over_tokens_and_skips_skipped_updates() -> None:
 def test_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("dragoman.training.progress.time.monotonic", lambda: now[0])
-    pace = Pace(50)
+    pace = ShownPace(50)
     pace.begin(10)
     assert pace.left(10, 0.0) == ""
     now[0] += 60

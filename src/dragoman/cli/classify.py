@@ -53,10 +53,10 @@ def classify(args: ClassifyArguments) -> None:
     texts = args.given
     files = [] if args.text else files_among(texts, "classify", "--to", "--text")
     from dragoman.engine.streaming import windows
-    from dragoman.tasks.classification.labeller import Labelled, Labeller
+    from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
     from dragoman.tasks.classification.reasons import WARNING, reasons, table
 
-    def written(found: Labelled) -> str:
+    def written(found: ClassifiedText) -> str:
         named = found.ranked if args.all_ else found.ranked[:1]
         return "\t".join(f"{name}\t{probability:.4f}" for name, probability in named)
 

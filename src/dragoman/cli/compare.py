@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.options import AsJson, argument, arguments, option
 
 if TYPE_CHECKING:
-    from dragoman.studies.catalogue import Comparison
+    from dragoman.studies.catalogue import ComparisonResult
 
 
 @arguments
@@ -81,7 +81,7 @@ def compare(args: CompareArguments) -> None:
                 "training and their speed: leave one of the two out"
             )
     texts, how = (args.systems, args.source, args.reference), (args.test, args.samples, args.seed)
-    compared: Comparison
+    compared: ComparisonResult
     if (compare_task := compare_by(task_of(args.systems))) is not None:
         if args.to is not None:
             raise DragomanError("--to is a report of runs that translate: leave it out")

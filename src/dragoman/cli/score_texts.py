@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from dragoman.runs.run import Run
-    from dragoman.tasks.language_model.surprisal import Word
+    from dragoman.tasks.language_model.surprisal import SurprisalWord
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
 """Bits below which a word has this colour."""
@@ -60,7 +60,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
     typer.echo(f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True)
 
 
-def coloured(words: Sequence[Word], *, plain: bool) -> Text:
+def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:
     """A text as it stands, each word by its surprise; where there are no colours, its bits behind
     it: cat[7.3]."""
     from rich.text import Text

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Self
 from dragoman.plural import plural
 
 if TYPE_CHECKING:
-    from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+    from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 
 class WarningsTold:
@@ -48,7 +48,7 @@ class WarningsTold:
                 held.seek(0)
                 shutil.copyfileobj(held, sys.stderr)
 
-    def take(self, warnings: Sequence[TranslationWarning]) -> None:
+    def take(self, warnings: Sequence[ProofWarning]) -> None:
         """Those of the next line."""
         self._lines += 1
         self._doubted += bool(warnings)

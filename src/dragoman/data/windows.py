@@ -123,7 +123,7 @@ class Windows:
         return read_and_predicted(part, begin, length, self._bos, self._eos)
 
 
-class Pieces:
+class TextPieces:
     """All texts of a store in pieces that are read whole, numbered in their order: what a ``Plan``
     takes. With the end symbol behind it, a piece has at most ``context`` tokens."""
 

@@ -40,8 +40,8 @@ from dragoman.demo.lexicon import (
     Noun,
 )
 from dragoman.demo.sentences import (
+    DemoSentence,
     Family,
-    Sentence,
     because_it,
     finish,
     said_of,
@@ -142,7 +142,7 @@ def demo_corpus(
     return DemoCorpus(tuple(parts["train"]), tuple(parts["dev"]), tuple(parts["test"]))
 
 
-def _split_of_sentence(sentence: Sentence) -> Split | None:
+def _split_of_sentence(sentence: DemoSentence) -> Split | None:
     """The part it may enter; None if it mixes combinations of the dev and the test part."""
     keys = [key for key in sentence.combinations if key] or [sentence.english]
     held_out = {split_of(key) for key in keys} - {"train"}

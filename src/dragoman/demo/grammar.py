@@ -74,7 +74,7 @@ class Nominal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class GrammarWord:
     """A subject whose words are given: a pronoun, or a noun phrase with its relative clause."""
 
     english_word: str

@@ -23,10 +23,10 @@ from dragoman.demo.clauses import (
 from dragoman.demo.grammar import (
     Clause,
     Determiner,
+    GrammarWord,
     NounPhrase,
     Predicate,
     Tense,
-    Word,
 )
 from dragoman.demo.lexicon import (
     ADJECTIVES,
@@ -47,7 +47,7 @@ from dragoman.demo.lexicon import (
 Family = Literal["general", "pronoun", "order"]
 
 
-class Sentence(NamedTuple):
+class DemoSentence(NamedTuple):
     english: str
     german: str
     combinations: tuple[str, ...]
@@ -60,8 +60,8 @@ def finish(
     clauses: Sequence[Clause],
     mark: Literal[".", "?"] = ".",
     family: Family = "general",
-) -> Sentence:
-    return Sentence(
+) -> DemoSentence:
+    return DemoSentence(
         english[0].upper() + english[1:] + mark,
         german[0].upper() + german[1:] + mark,
         tuple(clause.combination() for clause in clauses),
@@ -69,7 +69,7 @@ def finish(
     )
 
 
-def sentences(random: Random) -> Iterator[Sentence]:
+def sentences(random: Random) -> Iterator[DemoSentence]:
     makers = (
         (_statement, 20),
         (_question, 6),
@@ -110,14 +110,14 @@ def _fronted(random: Random, clause: Clause) -> tuple[str, str]:
     return f"{english} {clause.english()}", clause.german_verb_second(german)
 
 
-def _statement(random: Random) -> Sentence:
+def _statement(random: Random) -> DemoSentence:
     clause = draw_clause(random)
     return finish(*_fronted(random, clause), [clause])
 
 
-def _question(random: Random) -> Sentence:
+def _question(random: Random) -> DemoSentence:
     if random.random() < 0.2:
-        clause = draw_doing(random, Word("who", "wer"), "person")
+        clause = draw_doing(random, GrammarWord("who", "wer"), "person")
         return finish(clause.english(), clause.german_verb_second(), [clause], "?")
     clause = draw_clause(random)
     english, german = random.choice((("", ""), ("", ""), ("why ", "warum "), ("when ", "wann ")))
@@ -126,7 +126,7 @@ def _question(random: Random) -> Sentence:
     )
 
 
-def _two_clauses(random: Random) -> Sentence:
+def _two_clauses(random: Random) -> DemoSentence:
     """A main and a subordinate clause, in either order; a subordinate clause is a first place."""
     english, german = random.choice((("because", "weil"), ("although", "obwohl"), ("when", "")))
     while True:
@@ -170,7 +170,7 @@ def _opening(
     return f"{clause.english()} that", f"{clause.german_verb_second()}, dass", [clause]
 
 
-def _that_clause(random: Random) -> Sentence:
+def _that_clause(random: Random) -> DemoSentence:
     english, german, above = _opening(random, _OPENINGS)
     below = draw_clause(random)
     while above and above[0].tense == "past" and below.tense == "present":
@@ -184,7 +184,7 @@ def _relative(random: Random, head: NounPhrase) -> tuple[str, str, Clause]:
     """A relative clause about the head, as subject ("that sees") or object ("that he sees")."""
     english = "who" if head.noun.kind == "person" else "that"
     if random.random() < 0.5:
-        subject = Word(english, head.relative("nominative"), head.plural, head.head)
+        subject = GrammarWord(english, head.relative("nominative"), head.plural, head.head)
         clause = draw_doing(random, subject, head.noun.kind)
         return clause.english(), clause.german_verb_last(), clause
     while True:
@@ -199,12 +199,12 @@ def _relative(random: Random, head: NounPhrase) -> tuple[str, str, Clause]:
     return f"that {clause.english()}", f"{pronoun} {clause.german_verb_last()}", whole
 
 
-def _relative_clause(random: Random) -> Sentence:
+def _relative_clause(random: Random) -> DemoSentence:
     """A relative clause on the subject, or on an object that ends the sentence."""
     if random.random() < 0.6:
         head = draw_phrase(random, draw_noun(random, ("person", "animal")))
         english, german, relative = _relative(random, head)
-        subject = Word(
+        subject = GrammarWord(
             f"{head.english()} {english}",
             f"{head.german('nominative')}, {german},",
             head.plural,
@@ -225,7 +225,7 @@ def _relative_clause(random: Random) -> Sentence:
     )
 
 
-def _coordination(random: Random) -> Sentence:
+def _coordination(random: Random) -> DemoSentence:
     first, second = draw_clause(random), draw_clause(random)
     english, german = random.choice((("and", " und"), ("but", ", aber")))
     return finish(
@@ -251,14 +251,14 @@ def things_acted_upon(verb: Verb) -> tuple[Kind, ...]:
 def because_it(main: Clause, actor: NounPhrase, what: NounPhrase, adjective: str) -> Clause:
     """The clause whose pronoun stands for ``actor`` or ``what``: the adjective tells."""
     antecedent = actor if adjective in TOO_OF_THE_ACTOR[what.noun.kind] else what
-    pronoun = Word(
+    pronoun = GrammarWord(
         antecedent.english_pronoun(), antecedent.german_pronoun(), plural=antecedent.plural
     )
     predicate = Predicate(ADJECTIVES[adjective], "too" if main.negated else "very")
     return Clause(pronoun, None, main.tense, predicate=predicate)
 
 
-def _pronoun(random: Random) -> Sentence:
+def _pronoun(random: Random) -> DemoSentence:
     """ "The animal didn't cross the street because it was too …", in many forms."""
     verb = random.choice(PRONOUN_VERBS)
     # "He", "she" and "they" leave no doubt about what "it" is; a few are enough.
@@ -302,7 +302,7 @@ def _pronoun(random: Random) -> Sentence:
     return finish(f"{first} {english}", f"{erst}, {german}", [main], family="pronoun")
 
 
-def _order(random: Random) -> Sentence:
+def _order(random: Random) -> DemoSentence:
     """ "The small man eats the dinosaur", where position alone tells who eats."""
     while True:
         first, second = random.sample(PEOPLE_WORDS + ANIMAL_WORDS, 2)

@@ -23,7 +23,7 @@ from dragoman.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class TreeVerb:
     """A verb with its forms."""
 
     base: str
@@ -34,20 +34,20 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
-class Noun:
+class TreeNoun:
     """A noun in both numbers."""
 
     singular: str
     plural: str
 
 
-WHO = tuple(Noun(noun.english, noun.english_plural) for noun in PEOPLE_WORDS + ANIMAL_WORDS)
+WHO = tuple(TreeNoun(noun.english, noun.english_plural) for noun in PEOPLE_WORDS + ANIMAL_WORDS)
 INSTRUMENTS = tuple(
-    Noun(word, f"{word}s")
+    TreeNoun(word, f"{word}s")
     for word in ("telescope", "camera", "lamp", "net", "rope", "saw", "mirror", "hook")
 )
 WORN = tuple(
-    Noun(word, f"{word}s")
+    TreeNoun(word, f"{word}s")
     for word in ("shawl", "hat", "crown", "ribbon", "coat", "bell", "collar", "mask")
 )
 """What belongs to who has it."""
@@ -56,28 +56,28 @@ _SIZES = ("small", "big", "old", "young", "strong")
 _STATES = ("tired", "sick", "lazy", "hungry", "nervous", "sad")
 
 DOING = tuple(
-    Verb(*forms, takes_instrument=True)
+    TreeVerb(*forms, takes_instrument=True)
     for forms in (
         ("see", "sees", "saw"), ("watch", "watches", "watched"), ("find", "finds", "found"),
         ("catch", "catches", "caught"), ("pull", "pulls", "pulled"), ("draw", "draws", "drew"),
     )
 )  # fmt: skip
 FEELING = tuple(
-    Verb(*forms)
+    TreeVerb(*forms)
     for forms in (
         ("like", "likes", "liked"), ("love", "loves", "loved"), ("fear", "fears", "feared"),
         ("know", "knows", "knew"), ("miss", "misses", "missed"), ("trust", "trusts", "trusted"),
     )
 )  # fmt: skip
 _RESTING = tuple(
-    Verb(*forms)
+    TreeVerb(*forms)
     for forms in (
         ("sleep", "sleeps", "slept"), ("wait", "waits", "waited"), ("sing", "sings", "sang"),
         ("work", "works", "worked"), ("play", "plays", "played"), ("laugh", "laughs", "laughed"),
     )
 )  # fmt: skip
 _TELLING = tuple(
-    Verb(*forms)
+    TreeVerb(*forms)
     for forms in (("say", "says", "said"), ("think", "thinks", "thought"),
                   ("hope", "hopes", "hoped"))
 )  # fmt: skip
@@ -103,7 +103,7 @@ class Phrase:
     """A noun phrase, with what a verb must know of it."""
 
     tree: Tree
-    head: Noun
+    head: TreeNoun
     is_plural: bool
 
 
@@ -170,7 +170,7 @@ def _being(draw: Draw, subject: Phrase) -> Tree:
 
 
 def _finite(
-    draw: Draw, verb: Verb, is_plural: bool, behind: Sequence[Tree], *, is_present: bool = False
+    draw: Draw, verb: TreeVerb, is_plural: bool, behind: Sequence[Tree], *, is_present: bool = False
 ) -> Tree:
     """The verb in the number of its subject, or behind an auxiliary, with what stands behind it."""
     how = 0.0 if is_present else draw.random.random()
@@ -186,7 +186,7 @@ def _finite(
     return Tree("VP", (do, _leaf("RB", "n't"), below))
 
 
-def _object_and_with(draw: Draw, verb: Verb, other: Noun) -> tuple[Tree, ...]:
+def _object_and_with(draw: Draw, verb: TreeVerb, other: TreeNoun) -> tuple[Tree, ...]:
     """An object and a phrase of "with": both under the verb, or the phrase under the object."""
     thing = _plain(draw, other)
     held = draw.random.choice(INSTRUMENTS if draw.chance(0.6) else WORN)
@@ -197,7 +197,7 @@ def _object_and_with(draw: Draw, verb: Verb, other: Noun) -> tuple[Tree, ...]:
     return (Tree("NP", (thing, phrase)),)
 
 
-def _noun_phrase(draw: Draw, depth: int, head: Noun | None = None) -> Phrase:
+def _noun_phrase(draw: Draw, depth: int, head: TreeNoun | None = None) -> Phrase:
     """Alone, or with a phrase or a clause about it. ``head``: of an object, about which "with" says
     nothing here (``_object_and_with``)."""
     is_object, head = head is not None, head or draw.random.choice(WHO)
@@ -262,7 +262,7 @@ def _about(verb_phrase: Tree, subject: Tree | None = None) -> Tree:
     return Tree("SBAR", (Tree("WHNP", (_leaf("WDT", "that"),)), clause))
 
 
-def _plain(draw: Draw, noun: Noun, is_plural: bool | None = None) -> Tree:
+def _plain(draw: Draw, noun: TreeNoun, is_plural: bool | None = None) -> Tree:
     """Article, adjective and noun."""
     if is_plural is None:
         is_plural = draw.chance(0.2)
@@ -277,7 +277,7 @@ def _plain(draw: Draw, noun: Noun, is_plural: bool | None = None) -> Tree:
     return Tree("NP", (_leaf(tag, article), *adjectives, last))
 
 
-def _another(draw: Draw, noun: Noun) -> Noun:
+def _another(draw: Draw, noun: TreeNoun) -> TreeNoun:
     while (other := draw.random.choice(WHO)) is noun:
         pass
     return other

@@ -120,7 +120,7 @@ def moment(cross: Weights, when: When) -> Weights:
 
 
 @dataclass(frozen=True)
-class Looked:
+class HeadLinks:
     """Which source word each target word of a given pair looks at most, by every head."""
 
     target: NDArray[np.int64]
@@ -143,7 +143,7 @@ class Looked:
         source_words: Sequence[int],
         target_words: Sequence[int],
         sizes: tuple[int, int],
-    ) -> Looked:
+    ) -> HeadLinks:
         """``cross`` (L, H, T + 1, S + 1): row t is of the step that chose token t, the last of that
         which ended; the last column is the end symbol. ``source_words`` (S,) and ``target_words``
         (T,): the number of each token's word. Errors: ``DataError`` for 0 layers."""
@@ -167,7 +167,7 @@ class Looked:
         return cls(target, found, back, source, AligningHead.guess(cross), sizes)
 
     @classmethod
-    def of_record(cls, record: AttentionRecord) -> Looked:
+    def of_record(cls, record: AttentionRecord) -> HeadLinks:
         """From a record whose tokens are pieces with their ``▁``; each side ends with the end
         symbol."""
         (source, of_source), (target, of_target) = (
@@ -199,7 +199,7 @@ class AlignmentScores:
     counts: dict[When, Counts]
 
     @classmethod
-    def of(cls, looked: Sequence[Looked], gold: Sequence[Gold]) -> AlignmentScores:
+    def of(cls, looked: Sequence[HeadLinks], gold: Sequence[Gold]) -> AlignmentScores:
         """Errors: ``DataError`` for links outside of their sentences, or of another number of
         them."""
         check_gold(gold, (one.sizes for one in looked))

@@ -25,12 +25,12 @@ from dragoman.training.arithmetic import computing
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.speed.fastest_way import Measured, Timing, fastest_way
+from dragoman.training.speed.fastest_way import MeasuredWays, Timing, fastest_way
 from dragoman.training.way import Way
 
 
 @dataclass(frozen=True)
-class Shape:
+class WayShape:
     """A model and its updates."""
 
     name: str
@@ -49,9 +49,9 @@ def _transformer(width: int, layers: int, heads: int) -> TransformerSettings:
 
 
 SHAPES = (
-    Shape("width 128, 2+2 layers", _transformer(128, 2, 4), 1000, 1024),
-    Shape("width 256, 3+3 layers", _transformer(256, 3, 8), 8000, 4096),
-    Shape("base: width 512, 6+6 layers", _transformer(512, 6, 8), 37000, 25_000),
+    WayShape("width 128, 2+2 layers", _transformer(128, 2, 4), 1000, 1024),
+    WayShape("width 256, 3+3 layers", _transformer(256, 3, 8), 8000, 4096),
+    WayShape("base: width 512, 6+6 layers", _transformer(512, 6, 8), 37000, 25_000),
 )
 """A toy's, a small corpus', and the paper's base."""
 
@@ -61,7 +61,7 @@ _ROWS, _INPUTS, _OUTPUTS = 1024, 512, 2048
 _PRODUCT_SECONDS = 0.2
 
 
-def measure_shape(shape: Shape, timing: Timing) -> Measured:
+def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
     """How fast every way of this machine trains a model of ``shape`` on random sentences."""
     torch.manual_seed(1)
     model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
@@ -93,7 +93,7 @@ def products(way: Way) -> float:
     return 2.0 * _ROWS * _INPUTS * _OUTPUTS / best
 
 
-def training_rows(measured: Measured) -> list[list[str | int | float]]:
+def training_rows(measured: MeasuredWays) -> list[list[str | int | float]]:
     """A row for each way, the fastest first: way, precision, threads, GOP/s of products, tokens/s,
     and why it is taken or not."""
     rates = measured.rates

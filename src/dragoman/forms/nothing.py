@@ -9,7 +9,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
 
 
-class Nothing(Form):
+class NoSource(Form):
     """Whatever is given, the end symbol alone is read."""
 
     reads = False

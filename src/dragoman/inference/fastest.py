@@ -20,7 +20,7 @@ from dragoman.inference.settings import Precision
 from dragoman.models.catalogue.networks import fast_paths
 from dragoman.models.fast_path import AMOUNTS, Amount, FastPath
 from dragoman.models.kinds import DEFAULT
-from dragoman.models.searched import Searched
+from dragoman.models.searched import SearchModel
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import library, loader
@@ -41,7 +41,7 @@ class Path:
     """mixed: that of an ensemble whose models are run in several ways."""
     reason: str
     """One line for people: what was chosen and why."""
-    searched: Searched
+    searched: SearchModel
     """What a search speaks with."""
     model: Model | None = None
     """A fast one, or the model that was given; None where torch does not hold it."""

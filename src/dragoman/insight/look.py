@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.decimals import decimals
-from dragoman.engine.alignment_head import AlignmentScores, Looked
+from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DataError, DragomanError
 from dragoman.insight.importance import Importance, head_importance
@@ -32,7 +32,7 @@ from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.figure import DataTable
-from dragoman.pictures.pages.look import Compared, Exhibit, look_html
+from dragoman.pictures.pages.look import ComparedLooks, Exhibit, look_html
 from dragoman.pictures.records import KINDS, AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
@@ -105,7 +105,7 @@ class LookResult:
         compared = []
         if self.what_if is not None:
             before, after = self.what_if.before.text, self.what_if.after.text
-            compared.append(Compared(self.summary, before, after, self.doubt))
+            compared.append(ComparedLooks(self.summary, before, after, self.doubt))
         exhibits = [
             Exhibit(
                 "Every head at a glance",
@@ -218,7 +218,7 @@ def _aligned(
     gold = read_gold(path, first=base)
     if len(gold) != 1:
         raise DataError(f"{path} has {plural(len(gold), 'line')}; one is needed, for this sentence")
-    looked, words = Looked.of_record(pieces), in_words(pieces)
+    looked, words = HeadLinks.of_record(pieces), in_words(pieces)
     scores = AlignmentScores.of([looked], gold)
     best = scores.best
     links = sorted(looked.by(best), key=lambda link: link[1])

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Reading:
+class OrderReading:
     """What the encoder made of both sentences, with or without positions."""
 
     positions: bool
@@ -48,8 +48,8 @@ class OrderExperiment:
     """Of the first sentence."""
     other_places: Sequence[int]
     """Where each of them stands in the second."""
-    with_positions: Reading
-    without_positions: Reading
+    with_positions: OrderReading
+    without_positions: OrderReading
 
 
 def order_experiment(predictor: Predictor, first: str, second: str) -> OrderExperiment:
@@ -83,7 +83,7 @@ def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
 
 def _read(
     engine: Engine, ids: Sequence[Sequence[int]], places: Sequence[int], *, positions: bool
-) -> Reading:
+) -> OrderReading:
     begin_part()
     with torch.inference_mode(), Probe(positions_off=not positions, record=False):
         one, other = (
@@ -93,7 +93,7 @@ def _read(
         found = engine.search(engine.request(sentence) for sentence in ids)
     first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in found])
     moved = other[list(places)]
-    return Reading(
+    return OrderReading(
         positions,
         np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
         (first, second),

@@ -10,7 +10,7 @@ from dragoman.engine.alignment_head import AlignmentScores
 from dragoman.insight.importance import Importance
 from dragoman.insight.layer_words import PART_WORDS
 from dragoman.pictures.figure import Cell, DataTable, Panel
-from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import Cells, HeadGrid, WordWeights
 from dragoman.pictures.records import AttentionKind, AttentionRecord
 
@@ -53,7 +53,7 @@ def importance_panels(found: Importance) -> list[Panel]:
     reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
     return [
         Cells(
-            Matrix(
+            MatrixPicture(
                 PART_WORDS[kind].english.capitalize(),
                 found.grown(kind),
                 rows=[f"layer {i + 1}" for i in range(len(losses))],
@@ -83,7 +83,9 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
         columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
         rows = [f"layer {i + 1}" for i in range(len(table))]
         title = f"AER, the step {when} the word"
-        matrix = Matrix(title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True)
+        matrix = MatrixPicture(
+            title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True
+        )
         panels.append(Cells(matrix))
     return panels
 

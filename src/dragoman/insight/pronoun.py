@@ -23,7 +23,7 @@ from dragoman.pictures.words import in_words
 
 
 @dataclass(frozen=True)
-class Head:
+class PronounHead:
     """One head of one attention, layers and heads counted from 0."""
 
     layer: int
@@ -37,11 +37,11 @@ class Head:
 class PronounHeads:
     """The heads that resolve pronouns, and how much attention they give, over some sentences."""
 
-    cross: Head
+    cross: PronounHead
     """From the German pronoun to "it"."""
-    noun: Head
+    noun: PronounHead
     """In the encoder, from "it" to the noun that it stands for."""
-    decider: Head
+    decider: PronounHead
     """In the encoder, from "it" to the adjective that decides."""
     cross_mass: float
     """Mean weight of the first hop over the sentences that were looked at."""
@@ -53,7 +53,7 @@ class PronounHeads:
     """The weight of one word if every word were looked at alike."""
 
     @property
-    def encoder(self) -> tuple[Head, ...]:
+    def encoder(self) -> tuple[PronounHead, ...]:
         """The heads of the encoder: those of the noun and of the adjective, or one that is both."""
         return (self.noun,) if self.noun == self.decider else (self.noun, self.decider)
 
@@ -87,11 +87,11 @@ def find_heads(predictor: Predictor, probes: Sequence[PronounProbe]) -> PronounH
     )
 
 
-def _best(weights: list[Weights]) -> tuple[Head, float]:
+def _best(weights: list[Weights]) -> tuple[PronounHead, float]:
     """The head with the largest mean of (L, H) weights, and that mean."""
     mean = np.mean(weights, axis=0)
     layer, head = np.unravel_index(mean.argmax(), mean.shape)
-    return Head(int(layer), int(head)), float(mean[layer, head])
+    return PronounHead(int(layer), int(head)), float(mean[layer, head])
 
 
 def hops_of(predictor: Predictor, probe: PronounProbe, heads: PronounHeads) -> Hops:

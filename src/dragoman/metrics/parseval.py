@@ -78,7 +78,7 @@ class Matched:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ScoredSentence:
     """One parse against its reference."""
 
     words: int
@@ -96,7 +96,7 @@ class Sentence:
         return sum(self.labels.values(), Matched())
 
 
-def score_parse(reference: Tree, parse: Tree) -> Sentence:
+def score_parse(reference: Tree, parse: Tree) -> ScoredSentence:
     """Errors: ``DataError`` if they are not over the same words."""
     expected, found = _spoken(reference), _spoken(parse)
     words = [[leaf.word for leaf in leaves] for leaves in (expected, found)]
@@ -119,7 +119,7 @@ def score_parse(reference: Tree, parse: Tree) -> Sentence:
         counted and _SAME.get(leaf.label, leaf.label) == _SAME.get(other.label, other.label)
         for counted, leaf, other in zip(counts, expected, found, strict=True)
     )
-    return Sentence(len(counts), sum(counts), labels, tags)
+    return ScoredSentence(len(counts), sum(counts), labels, tags)
 
 
 def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[int]]:
@@ -214,14 +214,14 @@ class Parseval:
     by_label: dict[str, Matched] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, sentences: Iterable[Sentence]) -> Parseval:
+    def of(cls, sentences: Iterable[ScoredSentence]) -> Parseval:
         """All of these."""
         total = cls()
         for sentence in sentences:
             total.add(sentence)
         return total
 
-    def add(self, sentence: Sentence) -> None:
+    def add(self, sentence: ScoredSentence) -> None:
         """One more."""
         if not sentence.scored:
             self.skipped += 1
@@ -293,7 +293,7 @@ def length_name(most: int) -> str:
 # What is summed over sentences before it is scored, for tests of significance.
 
 
-def statistics_of(sentences: Sequence[Sentence]) -> Statistics:
+def statistics_of(sentences: Sequence[ScoredSentence]) -> Statistics:
     """(N, 4) of each sentence: brackets matched; those of reference and parse together; 1 if it has
     words that are scored; 1 if all its brackets are right, too."""
     found = np.zeros((len(sentences), 4))

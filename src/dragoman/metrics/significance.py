@@ -188,7 +188,7 @@ def compare_systems(
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
-    measured: dict[str, Measured] = {}
+    measured: dict[str, MeasuredSystem] = {}
     for name in metrics:
         metric = build_metric(name, chosen, lowercase)
         # sacreBLEU's own tests, which have no public way to the statistics either, call this.
@@ -199,7 +199,7 @@ def compare_systems(
             ]
             for runs in systems.values()
         ]
-        measured[name] = Measured(statistics, _SCORERS[name], str(metric.get_signature()))
+        measured[name] = MeasuredSystem(statistics, _SCORERS[name], str(metric.get_signature()))
     return compare_statistics(list(systems), measured, test, samples, seed, notes)
 
 
@@ -208,7 +208,7 @@ def compare_systems(
 _Scorer = Callable[[_Array], _Array]
 
 
-class Measured(NamedTuple):
+class MeasuredSystem(NamedTuple):
     """Systems under one metric, by what is summed over sentences before it is scored."""
 
     statistics: list[list[_Array]]
@@ -220,7 +220,7 @@ class Measured(NamedTuple):
 
 def compare_statistics(
     names: list[str],
-    measured: Mapping[str, Measured],
+    measured: Mapping[str, MeasuredSystem],
     test: Test = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
@@ -253,7 +253,7 @@ def resampled(
     """The scores of each system, (samples,), on test sets drawn with replacement from this one, the
     same for all of them; the mean over the runs of a system.
 
-    ``statistics``: as those of ``Measured``.
+    ``statistics``: as those of ``MeasuredSystem``.
     """
     sentences = len(statistics[0][0])
     drawn = np.random.default_rng(seed).choice(sentences, size=(samples, sentences), replace=True)

@@ -50,7 +50,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class TranslationScores:
     """All figures of one set of translations."""
 
     scores: tuple[Score, ...]
@@ -95,7 +95,7 @@ def evaluate_translation(
     lowercase: bool = False,
     tokenizer: str | None = None,
     metrics: Sequence[MetricName] = ALL_METRICS,
-) -> Scores:
+) -> TranslationScores:
     """Score translations, as plain detokenised text.
 
     ``language`` is that of the translations (``de``, ``ko``, ``pt-BR``); it chooses the tokeniser
@@ -114,7 +114,7 @@ def evaluate_translation(
         result = metric.corpus_score(hypotheses, references)
         detail = result._verbose if name == "BLEU" else ""
         scores.append(Score(name, result.score, str(metric.get_signature()), detail))
-    return Scores(tuple(scores), len(hypotheses), notes)
+    return TranslationScores(tuple(scores), len(hypotheses), notes)
 
 
 WHY_BLEU_DIFFERS = (

@@ -34,7 +34,7 @@ from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import guides, probes
-from dragoman.nn.convolution import NormedLinear, Windows, unfold
+from dragoman.nn.convolution import ConvolutionWindows, NormedLinear, unfold
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
@@ -63,7 +63,7 @@ class Block(nn.Module):
         return self.convolution(windows)  # type: ignore[no-any-return]
 
 
-class DecoderLayer(nn.Module):
+class ConvolutionalDecoderLayer(nn.Module):
     """A block, and its way to the source and back."""
 
     def __init__(self, settings: ConvolutionalSettings, name: str) -> None:
@@ -81,7 +81,7 @@ class DecoderLayer(nn.Module):
         return ((self.found(found) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
 
 
-LookOver = Callable[[DecoderLayer, Tensor], Tensor]
+LookOver = Callable[[ConvolutionalDecoderLayer, Tensor], Tensor]
 """Queries of a layer (P, D) -> what they find in their sources (P, D), times √S."""
 
 
@@ -109,8 +109,11 @@ class Convolutional(Advancing):
         )
         self.encoder_out = normed(channels, width)
         self.decoder_in = normed(width, channels, rate)
-        self.decoder: Stack[DecoderLayer] = Stack(
-            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
+        self.decoder: Stack[ConvolutionalDecoderLayer] = Stack(
+            [
+                ConvolutionalDecoderLayer(settings, f"decoder.{i}")
+                for i in range(settings.decoder_layers)
+            ]
         )
         self.decoder_out = normed(channels, width)
         self.dropout = Dropout(rate)
@@ -141,7 +144,7 @@ class Convolutional(Advancing):
         """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
         layout, probe = source.layout, probes.probe()
         embedded = self._embed(source.values, layout.positions, "source", layout.names)
-        windows = Windows.around(layout, self.settings.kernel_width)
+        windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
             x = (block(unfold(self.dropout(x, layout.names), windows)) + x) * HALF
@@ -156,7 +159,7 @@ class Convolutional(Advancing):
         layout = target_in.layout
         names = layout.names
         embedded = self._embed(target_in.values, layout.positions, "target", names)
-        windows = Windows.behind(layout, self.settings.kernel_width)
+        windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
         of_source = _AllAtOnce(layout, memory, self.source_embedding.packed is not None)
         x = self.decoder_in(embedded)
         for layer in self.decoder:
@@ -235,7 +238,7 @@ class _AllAtOnce:
     def _source(self) -> Source:
         return _source(self._memory)
 
-    def __call__(self, layer: DecoderLayer, query: Tensor) -> Tensor:
+    def __call__(self, layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
         layout, memory = self._layout, self._memory
         if self._by_kernels and guides.wanted(layer.name) is None:
             places = layout.offsets, memory.layout.offsets
@@ -258,7 +261,7 @@ class _StepByStep:
         self._looking = looking
         self._factors = state.source.lengths.to(state.source.keys.dtype).sqrt()  # (B,)
 
-    def __call__(self, layer: DecoderLayer, query: Tensor) -> Tensor:
+    def __call__(self, layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
         places, source, factors = self._queries, self._source, self._factors
         seen = self._looking(query, places, source, scale=1.0, factors=factors)
         if seen is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.models.searched import Searched
+from dragoman.models.searched import SearchModel
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native.processor import no_bf16_units
@@ -52,7 +52,7 @@ class WithoutTorch:
     tokens. Whoever packs weights sees to it that they have them."""
     room: Callable[[Any, int, int], PackedModel]
     """For the weights of a model of such settings with so many source and target tokens."""
-    make: Callable[[Any, Shortlist | None], Searched]
+    make: Callable[[Any, Shortlist | None], SearchModel]
     """Packed weights -> what a search speaks with."""
     why_not: Callable[[Any], str | None]
     """Why models of such settings cannot be run so at all; None if they can, where kernels are."""
@@ -86,7 +86,7 @@ class FastPath:
     """As ``trial``, where there are ``more_rows``: the same steps with so many hypotheses."""
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
-    searched: Callable[[Any], Searched] | None = None
+    searched: Callable[[Any], SearchModel] | None = None
     """How a search speaks with what ``make`` made; left out, through torch."""
     without_torch: WithoutTorch | None = None
 

@@ -13,12 +13,19 @@ import torch
 from torch import Tensor
 
 from dragoman.models.interface import DecodeState, Generates, Memory
-from dragoman.models.searched import Constrain, Floats32, Integers, Searched, Searching, Source
+from dragoman.models.searched import (
+    Constrain,
+    Floats32,
+    Integers,
+    SearchModel,
+    SearchSession,
+    Source,
+)
 from dragoman.native.abi import Step
 from dragoman.nn.layout import Layout, Sequences
 
 
-class OnTorch(Searched):
+class OnTorch(SearchModel):
     """A search's view of ``model``, which lies on ``device``."""
 
     def __init__(self, model: Generates, device: torch.device | str = "cpu") -> None:
@@ -26,7 +33,7 @@ class OnTorch(Searched):
         self.device = torch.device(device)
 
     @torch.no_grad()
-    def begin(self, sources: Sequence[Source]) -> Searching:
+    def begin(self, sources: Sequence[Source]) -> SearchSession:
         return _SearchingOnTorch(self, self.model.start(self.encode(sources)))
 
     def encode(self, sources: Sequence[Source]) -> Memory:
@@ -36,7 +43,7 @@ class OnTorch(Searched):
         return self.model.encode(batch.to(self.device))
 
 
-class _SearchingOnTorch(Searching):
+class _SearchingOnTorch(SearchSession):
     def __init__(self, searched: OnTorch, state: DecodeState) -> None:
         self._searched, self._state = searched, state
         self._model, self._device = searched.model, searched.device

@@ -24,7 +24,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import prepare
 
 
-class Prepared(Model):
+class PreparedNetwork(Model):
     """``network`` in ``dtype``. Its matrices are laid out now, so it is to be made anew after a
     change of weights. Teacher forcing (``decode``, ``project``) is done by ``network`` itself.
 

@@ -34,7 +34,7 @@ hypothesis stays what the model itself gives it.
 """
 
 
-class Searching(ABC):
+class SearchSession(ABC):
     """A search under way in a model: ``models.interface.DecodeState``, and the model's steps."""
 
     @abstractmethod
@@ -57,9 +57,9 @@ class Searching(ABC):
         return None
 
 
-class Searched(ABC):
+class SearchModel(ABC):
     """A model as a search knows it."""
 
     @abstractmethod
-    def begin(self, sources: Sequence[Source]) -> Searching:
+    def begin(self, sources: Sequence[Source]) -> SearchSession:
         """Read these sources and begin to search for each, with one row."""

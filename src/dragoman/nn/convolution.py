@@ -23,7 +23,7 @@ from dragoman.nn.linear import Computing, Precision, linear
 
 
 @dataclass(frozen=True)
-class Windows:
+class ConvolutionWindows:
     """Which rows stand beside which."""
 
     rows: Tensor
@@ -32,17 +32,17 @@ class Windows:
     """(P, k): the row in whose window a row stands at each place, P for none."""
 
     @classmethod
-    def around(cls, layout: Layout, width: int) -> Windows:
+    def around(cls, layout: Layout, width: int) -> ConvolutionWindows:
         """As many neighbours on both sides; ``width`` is odd."""
         return cls._of(layout, torch.arange(-(width // 2), width // 2 + 1))
 
     @classmethod
-    def behind(cls, layout: Layout, width: int) -> Windows:
+    def behind(cls, layout: Layout, width: int) -> ConvolutionWindows:
         """Rows before it alone, itself last."""
         return cls._of(layout, torch.arange(1 - width, 1))
 
     @classmethod
-    def _of(cls, layout: Layout, offsets: Tensor) -> Windows:
+    def _of(cls, layout: Layout, offsets: Tensor) -> ConvolutionWindows:
         offsets = offsets.to(layout.device)
         rows = torch.arange(layout.total, device=layout.device)[:, None]
         lengths = torch.tensor(layout.lengths, dtype=torch.int64, device=layout.device)
@@ -55,7 +55,7 @@ class Windows:
         return cls(at(offsets), at(-offsets))
 
 
-def unfold(x: Tensor, windows: Windows) -> Tensor:
+def unfold(x: Tensor, windows: ConvolutionWindows) -> Tensor:
     """(P, D) -> (P, k x D): each row's window, side by side."""
     out: Tensor = _Unfold.apply(x, windows)  # type: ignore[no-untyped-call]
     return out
@@ -65,7 +65,7 @@ class _Unfold(torch.autograd.Function):
     """Rows are fetched going back too: to add them up where they came from would be slow."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, windows: Windows) -> Tensor:
+    def forward(ctx: Any, x: Tensor, windows: ConvolutionWindows) -> Tensor:
         ctx.windows = windows
         return F.pad(x, (0, 0, 0, 1)).index_select(0, windows.rows.flatten()).view(len(x), -1)
 

@@ -24,7 +24,7 @@ def charts_of(records: Iterable[Mapping[str, object]], task: Task) -> tuple[Char
 
     ``task``: of the run, which says what its scores are called and on which scale they stand.
     """
-    lines: dict[str, _Line] = {}
+    lines: dict[str, _CurveLine] = {}
     best: float | None = None
     for record in records:
         update = _number(record.get("update"))
@@ -44,7 +44,7 @@ def charts_of(records: Iterable[Mapping[str, object]], task: Task) -> tuple[Char
     return _charts(lines, best, task)
 
 
-class _Line:
+class _CurveLine:
     """The points of one curve, gathered."""
 
     def __init__(self) -> None:
@@ -61,15 +61,15 @@ class _Line:
         return Series(name, self.x, [times * y for y in self.y])
 
 
-def _line(lines: dict[str, _Line], key: str) -> _Line:
-    return lines.setdefault(key, _Line())
+def _line(lines: dict[str, _CurveLine], key: str) -> _CurveLine:
+    return lines.setdefault(key, _CurveLine())
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _charts(lines: dict[str, _Line], best: float | None, task: Task) -> tuple[Chart, ...]:
+def _charts(lines: dict[str, _CurveLine], best: float | None, task: Task) -> tuple[Chart, ...]:
     drawn = {key: line for key, line in lines.items() if line.x}
     losses, scores = [], []
     if "nll" in drawn:

@@ -21,7 +21,7 @@ from dragoman.pictures.page import part
 _MOST_WEIGHTS = 2_000_000
 
 
-class Attention(Protocol):
+class AttentionView(Protocol):
     """What is shown: an ``AttentionRecord``, described there."""
 
     @property
@@ -38,7 +38,7 @@ class Attention(Protocol):
     def begin(self) -> str: ...
 
 
-def explorer(records: Sequence[Attention], before: str = "", asked: int | None = None) -> str:
+def explorer(records: Sequence[AttentionView], before: str = "", asked: int | None = None) -> str:
     """HTML, data and script; one to a page. ``before`` stands there until the script has run.
 
     ``asked`` is the target word of the first record that is pointed out at first.
@@ -65,7 +65,7 @@ def explorer(records: Sequence[Attention], before: str = "", asked: int | None =
     )
 
 
-def _packed(record: Attention, means_only: bool) -> dict[str, object]:
+def _packed(record: AttentionView, means_only: bool) -> dict[str, object]:
     def kind(weights: NDArray[np.floating]) -> dict[str, object]:
         kept = weights.mean(axis=1, keepdims=True) if means_only else weights
         layers, heads, rows, columns = kept.shape

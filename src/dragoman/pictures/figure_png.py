@@ -14,7 +14,7 @@ import numpy as np
 from dragoman.pictures.attention import short_label
 from dragoman.pictures.figure import Box, Figure, lay_out
 from dragoman.pictures.labels import visible
-from dragoman.pictures.matrix import Array, Matrix, short_number
+from dragoman.pictures.matrix import Array, MatrixPicture, short_number
 from dragoman.pictures.png import draw_heatmap, drawing
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.theme import LIGHT
@@ -67,7 +67,7 @@ def draw_words(axes: Axes, heatmap: Heatmap, title_at: float) -> None:
     axes.set_title(visible(heatmap.title), loc="left", x=title_at, fontsize=9, color=LIGHT.muted)
 
 
-def draw_matrix(axes: Axes, matrix: Matrix) -> None:
+def draw_matrix(axes: Axes, matrix: MatrixPicture) -> None:
     """Any matrix: positive numbers in one ink, negative ones in the other."""
     depths, (count, across) = np.ma.masked_invalid(matrix.depths), matrix.values.shape
     axes.imshow(depths, cmap=_inks(), vmin=-1, vmax=1, aspect="auto", interpolation="nearest")

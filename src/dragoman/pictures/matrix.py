@@ -26,7 +26,7 @@ _NUMBERED_CELL = 30.0
 
 
 @dataclass(frozen=True)
-class Matrix:
+class MatrixPicture:
     """A matrix to be drawn. NaN is a cell that does not exist: masked out."""
 
     title: str
@@ -97,7 +97,7 @@ class Matrix:
         return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
 
 
-def matrix_svg(matrix: Matrix) -> str:
+def matrix_svg(matrix: MatrixPicture) -> str:
     """A matrix with labels, and numbers where cells have room for them -> an ``<svg>`` element."""
     count, across = matrix.values.shape
     width, height = matrix.cell
@@ -143,7 +143,7 @@ def ink(
     return "".join(parts)
 
 
-def _labels(matrix: Matrix, left: float, top: float) -> list[str]:
+def _labels(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     count, across = matrix.values.shape
     width, height = matrix.cell
     style = f'style="font-size:{_LETTERS}px"'
@@ -181,7 +181,7 @@ def _ticks(labels: Sequence[str], count: int, size: float, least: float) -> list
     return [(i, str(i)) for i in range(0, count, step)]
 
 
-def _lines(matrix: Matrix, left: float, top: float) -> list[str]:
+def _lines(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     """Paper-coloured lines between cells that are large enough to be told apart."""
     count, across = matrix.values.shape
     width, height = matrix.cell
@@ -193,7 +193,7 @@ def _lines(matrix: Matrix, left: float, top: float) -> list[str]:
     return [f'<path class="halo line" style="stroke-width:1.5px" d="{path}"/>']
 
 
-def _numbers(matrix: Matrix, left: float, top: float) -> list[str]:
+def _numbers(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     width, height = matrix.cell
     parts: list[str] = []
     if width < _NUMBERED_CELL:

@@ -9,13 +9,13 @@ import math
 from collections.abc import Sequence
 
 from dragoman.decimals import decimals
-from dragoman.pictures.explorer import Attention, explorer
+from dragoman.pictures.explorer import AttentionView, explorer
 from dragoman.pictures.labels import WORD_START, escape, labels, visible
 from dragoman.pictures.page import page_html
 from dragoman.pictures.theme import FONT
 
 
-def attention_html(record: Attention) -> str:
+def attention_html(record: AttentionView) -> str:
     """The whole attention of a translation, to look around in."""
     styles = "body{padding:.25rem;max-width:none}.panel{margin:0}"
     page = page_html("attention", f"<main>{explorer([record])}</main>", styles=styles)
@@ -34,7 +34,7 @@ def translation_html(
     log_probabilities: Sequence[float],
     score: float,
     alternatives: Sequence[tuple[str, float]] = (),
-    attention: Attention | None = None,
+    attention: AttentionView | None = None,
 ) -> str:
     """A translation, the probability of each token under it, and its attention if there is one."""
     parts = [f'<div style="font-family:{escape(FONT)};line-height:1.6">']

@@ -13,7 +13,7 @@ from dragoman.pictures.base64_array import in_base64
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.figure import Box, Cell
 from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.matrix import Array, Matrix, ink, matrix_svg
+from dragoman.pictures.matrix import Array, MatrixPicture, ink, matrix_svg
 from dragoman.pictures.plain_table import cell_text
 from dragoman.pictures.records import Chart, Heatmap, Hops
 from dragoman.pictures.theme import svg
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LinePanel:
     """Lines over one axis."""
 
     chart: Chart
@@ -47,7 +47,7 @@ class Lines:
 class Cells:
     """A matrix of any numbers."""
 
-    matrix: Matrix
+    matrix: MatrixPicture
 
     def svg(self) -> str:
         return matrix_svg(self.matrix)
@@ -205,7 +205,7 @@ class HeadGrid:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextPanel:
     """A small table of words and numbers."""
 
     title: str

@@ -170,7 +170,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Score:
+class ShownScore:
     """One figure of merit on one test set."""
 
     name: str
@@ -204,7 +204,7 @@ class TreePair:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ShownSample:
     """A sentence the model never saw, what a person wrote, what the model wrote."""
 
     source: str
@@ -238,8 +238,8 @@ class RunSummary:
     """Said first and plainly, e.g. that the corpus is synthetic."""
     facts: Sequence[tuple[str, str]] = ()
     """Name and value: parameters, updates, time, which weights these are."""
-    scores: Sequence[Score] = ()
-    samples: Sequence[Sample] = ()
+    scores: Sequence[ShownScore] = ()
+    samples: Sequence[ShownSample] = ()
     undrawn: int = 0
     """Samples that are left out beside drawn trees: theirs are too long to be recorded whole."""
     charts: Sequence[Chart] = ()

@@ -53,7 +53,7 @@ def _lines(tree: Tree, no_tag: str) -> list[str]:
 
 
 @dataclass
-class _Drawn:
+class _DrawnTree:
     """What is drawn so far."""
 
     no_tag: str
@@ -76,7 +76,7 @@ def tree_svg(
     ``alone=False`` is for a page that brings the style."""
     depth = _depth(tree)
     bottom = _MARGIN + FONT_SIZE + depth * _LEVEL
-    drawn = _Drawn(no_tag, marked, bottom, count(), [], [])
+    drawn = _DrawnTree(no_tag, marked, bottom, count(), [], [])
     _draw(tree, 0, drawn)
     body = f'<g class="axis line">{"".join(drawn.lines)}</g>{"".join(drawn.texts)}'
     width = drawn.right - _BETWEEN + _MARGIN
@@ -89,7 +89,7 @@ def _depth(tree: Tree) -> int:
     return 1 if tree.is_leaf else 1 + max(map(_depth, tree.children))
 
 
-def _draw(tree: Tree, row: int, drawn: _Drawn) -> float:
+def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
     """-> where the middle of its label stands."""
     y = _MARGIN + FONT_SIZE + row * _LEVEL
     if tree.word is not None:

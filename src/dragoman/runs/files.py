@@ -34,7 +34,7 @@ class _Score(_Record):
     signature: str
 
 
-class _Sample(_Record):
+class _SampleNote(_Record):
     source: str
     reference: str
     translation: str
@@ -57,27 +57,27 @@ class _Mistake(_Record):
     of_true: _Share
 
 
-class Scores(_Record):
+class ScoresFile(_Record):
     """``scores.json``."""
 
     test: str = ""
     sentences: _Count = 0
     scores: dict[str, _Score] = {}
     prepared_bleu: _Score = _Score(value=0.0, signature="")
-    samples: list[_Sample] = []
+    samples: list[_SampleNote] = []
     labels: list[_Label] = []
     confusion: list[list[_Count]] = []
     worst: list[_Mistake] = []
 
     @model_validator(mode="after")
-    def _square(self) -> Scores:
+    def _square(self) -> ScoresFile:
         sizes = {len(self.confusion), *map(len, self.confusion)}
         if self.confusion and sizes != {len(self.labels)}:
             raise ValueError("confusions that are not those of the labels")
         return self
 
 
-class _Corpus(_Record):
+class _CorpusNote(_Record):
     name: str
     sha256: str
     weight: _Number
@@ -105,7 +105,7 @@ class _Lengths(_Record):
     greatest: _Number
 
 
-class _Text(_Record):
+class _TextNote(_Record):
     tokens: _Count = 0
     length: _Number = 0.0
     by_frequency: _Number | None = None
@@ -122,12 +122,12 @@ class Notes(_Record):
     """``data.json``."""
 
     pairs: dict[str, _Count] = {}
-    corpora: list[_Corpus] = []
+    corpora: list[_CorpusNote] = []
     cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""
     bases: list[_Base] = []
     lengths: _Lengths | None = None
-    text: _Text = _Text()
+    text: _TextNote = _TextNote()
     longest_words: _Count | None = None
 
 
@@ -149,10 +149,10 @@ class _Validation(_Record):
     scores: dict[str, _Number | None]
     best: bool
     elapsed: _Number = 0.0
-    samples: list[_Sample] = []
+    samples: list[_SampleNote] = []
 
 
-class _Line(_Record):
+class _LineNote(_Record):
     record: Annotated[_Update | _Validation, Field(discriminator="kind")]
 
 
@@ -188,7 +188,7 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n") and len(line) <= MOST_JSON:
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
-            _checked({"record": record}, _Line, where)
+            _checked({"record": record}, _LineNote, where)
             yield record
 
 

@@ -44,7 +44,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
-from dragoman.runs.files import Notes, Scores, read_file, read_metrics
+from dragoman.runs.files import Notes, ScoresFile, read_file, read_metrics
 from dragoman.runs.user_cache import packed_folder
 from dragoman.specs.spec import Spec
 from dragoman.tensor_file import open_tensors
@@ -219,7 +219,7 @@ class Run:
 
     def scores(self) -> dict[str, Any]:
         """What the last evaluation found, or nothing."""
-        return read_file(self.folder / SCORES, Scores)
+        return read_file(self.folder / SCORES, ScoresFile)
 
     def notes(self) -> dict[str, Any]:
         """What preparing the data found, or nothing."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from dragoman.native.abi import Step
 from dragoman.search.hypothesis import Floats32, Integers
-from dragoman.search.live import Live
+from dragoman.search.live import BeamState
 
 
 def candidates_wanted(width: int) -> int:
@@ -42,13 +42,13 @@ class StepsTaken(NamedTuple):
 
     steps: int
     any_done: bool
-    """Whether a group is done. Its rows are gone; what it keeps is in ``Live.all_found``."""
+    """Whether a group is done. Its rows are gone; what it keeps is in ``BeamState.all_found``."""
     wrong: int
     """0, or why the next step was not taken, as the model's native step returns it."""
 
 
 class BeamStep(Protocol):
-    """The arithmetic of one step, done on the arrays of a ``Live``."""
+    """The arithmetic of one step, done on the arrays of a ``BeamState``."""
 
     def expand(
         self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
@@ -82,7 +82,7 @@ class BeamStep(Protocol):
 class PlainBeam:
     """The three parts in numpy."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: BeamState) -> None:
         self._live = live
         self._log_probabilities = np.zeros((0, 0), np.float32)
 

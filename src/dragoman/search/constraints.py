@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.search.hypothesis import Booleans, Floats, Floats32, Integers
-from dragoman.search.live import Live
+from dragoman.search.live import BeamState
 from dragoman.search.sampling import draw, uniform
 from dragoman.search.settings import SamplingSettings
 
@@ -107,7 +107,7 @@ def _drawn(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> In
 
 
 def forbidden_tokens(
-    live: Live, is_forced: Booleans | None, always: Integers, eos: int
+    live: BeamState, is_forced: Booleans | None, always: Integers, eos: int
 ) -> Forbidden | None:
     """What may not follow each row; None if anything may.
 
@@ -135,7 +135,9 @@ def forbidden_tokens(
     return Forbidden(ids, int((ids != NOTHING).sum(axis=1).max()))
 
 
-def only_tokens(live: Live, is_forced: Booleans | None, forbidden: Forbidden | None) -> OnlyTokens:
+def only_tokens(
+    live: BeamState, is_forced: Booleans | None, forbidden: Forbidden | None
+) -> OnlyTokens:
     """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn, and to
     those with rules what may follow."""
     groups, rows = live.groups, live.groups["rows"]
@@ -162,7 +164,7 @@ def only_tokens(live: Live, is_forced: Booleans | None, forbidden: Forbidden | N
     )
 
 
-def _allowed(live: Live) -> list[tuple[slice, Booleans]]:
+def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
     """The tokens that may follow the rows of each group that has rules."""
     found = []
     ends = live.groups["rows"].cumsum().tolist()

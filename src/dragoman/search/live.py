@@ -91,7 +91,7 @@ def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
     return tuple(fields[name] for name in GROUP.names)
 
 
-class Live:
+class BeamState:
     """Rows and groups of one batch, in the order in which the model's state has them."""
 
     def __init__(self, bos: int) -> None:

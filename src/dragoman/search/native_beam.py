@@ -1,6 +1,6 @@
 """The three parts of a search step in native code, in place of ``PlainBeam``; and whole steps.
 
-The arrays of a ``Live`` are handed over as they lie in memory (``native/beam.py``).
+The arrays of a ``BeamState`` are handed over as they lie in memory (``native/beam.py``).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dragoman.native.abi import Step
 from dragoman.native.beam import Kernels, at
 from dragoman.search.beam import BeamStep, PlainBeam, StepsTaken
 from dragoman.search.hypothesis import Floats32, Integers
-from dragoman.search.live import Live
+from dragoman.search.live import BeamState
 
 
 class NativeBeam:
     """The three parts, each one call, and many steps in one call."""
 
-    def __init__(self, live: Live, kernels: Kernels) -> None:
+    def __init__(self, live: BeamState, kernels: Kernels) -> None:
         self._live = live
         self._expand, self._judge = kernels.expand, kernels.judge
         self._move, self._run = kernels.move, kernels.run
@@ -103,7 +103,7 @@ class NativeBeam:
         self._seen = live.moves
 
 
-def fastest_beam(live: Live) -> BeamStep:
+def fastest_beam(live: BeamState) -> BeamStep:
     """The native beam where the library was found, else the plain one."""
     kernels = Kernels.bind() if library.available() else None
     return PlainBeam(live) if kernels is None else NativeBeam(live, kernels)

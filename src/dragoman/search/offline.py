@@ -18,7 +18,7 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
-from dragoman.models.searched import Searched
+from dragoman.models.searched import SearchModel
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler
@@ -45,7 +45,7 @@ class Searcher:
 
     def __init__(
         self,
-        model: Searched,
+        model: SearchModel,
         *,
         bos: int,
         eos: int,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Continuation:
+class ContinuationRecord:
     """A hypothesis with one more token, which a search looked at."""
 
     parent: int
@@ -31,4 +31,4 @@ class StepRecord:
     """Which of a request's searches: its samples and alternatives each have one of their own."""
     place: int
     """The place in the output that was being filled, from 0."""
-    continuations: tuple[Continuation, ...]
+    continuations: tuple[ContinuationRecord, ...]

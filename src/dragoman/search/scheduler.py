@@ -17,14 +17,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.models.searched import Constrain, Searched, Searching
+from dragoman.models.searched import Constrain, SearchModel, SearchSession
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Floats32, Hypothesis, ranked
 from dragoman.search.job import Job, Pool
-from dragoman.search.live import Live
+from dragoman.search.live import BeamState
 from dragoman.search.native_beam import fastest_beam
-from dragoman.search.record import Continuation, StepRecord
+from dragoman.search.record import ContinuationRecord, StepRecord
 from dragoman.search.request import Request
 
 CAPACITY_ROWS = 64
@@ -42,7 +42,7 @@ class Scheduler:
 
     def __init__(
         self,
-        model: Searched,
+        model: SearchModel,
         *,
         bos: int,
         eos: int,
@@ -67,9 +67,9 @@ class Scheduler:
         self._waiting_rows = 0
         self._running_rows = 0
         self._running_tokens = 0
-        self._live = Live(bos)
+        self._live = BeamState(bos)
         self._beam = fastest_beam(self._live)
-        self._state: Searching | None = None
+        self._state: SearchSession | None = None
         self._tickets = 0
         self._answers: list[tuple[int, list[Hypothesis]]] = []
 
@@ -185,7 +185,7 @@ class Scheduler:
             jobs.append(job)
         return jobs
 
-    def _run(self, state: Searching, steps: int, free: int) -> bool:
+    def _run(self, state: SearchSession, steps: int, free: int) -> bool:
         """Steps in native code, model and all; False if these searches or this model need more."""
         live = self._live
         if not live.plain:
@@ -211,7 +211,7 @@ class Scheduler:
             self._state = None
         return True
 
-    def _step(self, state: Searching) -> None:
+    def _step(self, state: SearchSession) -> None:
         live, groups = self._live, self._live.groups
         is_forced: Booleans | None = None
         if live.longest_prefix and (forced := groups["length"] < groups["prefix"]).any():
@@ -293,7 +293,7 @@ class Scheduler:
         for group in np.flatnonzero(groups["recorded"]).tolist():
             pool = live.pools[group]
             continuations = tuple(
-                Continuation(
+                ContinuationRecord(
                     parent=candidate // k - int(first_row[group]),
                     token=token,
                     log_probability=float(of_tokens[candidate]),

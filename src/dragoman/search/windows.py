@@ -20,7 +20,7 @@ from dragoman.models.interface import Scores
 from dragoman.search.scoring import TOKENS_PER_BATCH, log_probabilities_of
 
 
-class _Job(NamedTuple):
+class _WindowJob(NamedTuple):
     """One window of a text."""
 
     is_last: bool
@@ -49,7 +49,7 @@ def score_windows(
     ``source``: what the model encodes for each, as in ``Request``. The results are those of one
     window at a time, whatever ``tokens_per_batch`` puts together.
     """
-    waiting: list[_Job] = []
+    waiting: list[_WindowJob] = []
 
     def scored() -> Iterator[tuple[list[float], bool]]:
         found = log_probabilities_of(
@@ -85,12 +85,12 @@ def whole(windows: Iterable[tuple[list[float], bool]]) -> Iterator[list[float]]:
             found = []
 
 
-def _jobs(text: Tokens, context: int, stride: int, bos: int, eos: int) -> Iterator[_Job]:
+def _jobs(text: Tokens, context: int, stride: int, bos: int, eos: int) -> Iterator[_WindowJob]:
     for begin, new, end in slide(len(text) + 1, context, stride):
         part = text[part_of(begin, end - begin)]
         read, predicted = read_and_predicted(part, begin, end - begin, bos, eos)
         is_last = end == len(text) + 1
-        yield _Job(is_last, new - begin, _tensor(read), _tensor(predicted))
+        yield _WindowJob(is_last, new - begin, _tensor(read), _tensor(predicted))
 
 
 def _tensor(tokens: Tokens) -> Tensor:

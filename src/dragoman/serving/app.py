@@ -32,7 +32,7 @@ from dragoman.serving.http.middleware import (
 from dragoman.serving.http.openapi import describe
 from dragoman.serving.http.proxy_headers import ProxyHeaders
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.operate.measured import Measured
+from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import TASKS
@@ -109,7 +109,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.add_middleware(Compressed)
     app.add_middleware(SafeHeaders)
     app.add_middleware(
-        Measured,
+        MeteredRequests,
         meters=meters,
         is_closing=lambda: service.closing,
         access_log=settings.access_log,

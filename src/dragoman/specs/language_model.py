@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.forms.nothing import Nothing
+from dragoman.forms.nothing import NoSource
 from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm
 from dragoman.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
@@ -23,7 +23,7 @@ class LanguageModelSpec(OneText):
 
     def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
         target = texts["target"]
-        return Forms(Nothing(target.eos, longest), target)
+        return Forms(NoSource(target.eos, longest), target)
 
 
 LANGUAGE_MODEL = LanguageModelSpec(

@@ -24,7 +24,7 @@ from dragoman.studies.ablation_rows import BASE, Row, chosen, rows_of
 from dragoman.studies.several import (
     Record,
     Stored,
-    Training,
+    TrainingRecord,
     begin,
     judged_by,
     of_equal_length,
@@ -63,7 +63,7 @@ class AblationPlan(Stored):
 
 
 @dataclass(frozen=True)
-class Measured:
+class RowResult:
     """One row, over the seeds that were trained."""
 
     row: Row
@@ -111,7 +111,7 @@ class Ablation:
         return [row for row in rows if row.cannot and row.group in groups]
 
     @property
-    def trainings(self) -> list[Training]:
+    def trainings(self) -> list[TrainingRecord]:
         """Seed after seed, so that what is stopped early has something of every row."""
         return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
 
@@ -121,7 +121,7 @@ class Ablation:
         records = [one for measured in self.measured() for one in measured.records]
         return not records or any(record_has_learned(one, self.base) for one in records)
 
-    def measured(self) -> list[Measured]:
+    def measured(self) -> list[RowResult]:
         """Every row, as far as it has been trained."""
         records = {one.name: one for one in records_of(self.folder, self.trainings)}
         base = self._finished(self.rows[0], records)
@@ -134,7 +134,7 @@ class Ablation:
             seed: one for seed, one in named.items() if one is not None and one.ended == "finished"
         }
 
-    def _measured(self, row: Row, records: dict[str, Record], base: dict[int, Record]) -> Measured:
+    def _measured(self, row: Row, records: dict[str, Record], base: dict[int, Record]) -> RowResult:
         finished = self._finished(row, records)
         made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
         scores, differences = {}, {}
@@ -152,7 +152,7 @@ class Ablation:
             ]
             if pairs:
                 differences[name] = estimate(pairs)
-        return Measured(
+        return RowResult(
             row,
             tuple(finished.values()),
             sum(one is not None and one.ended == "untrainable" for one in made),
@@ -220,5 +220,5 @@ def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
     return Ablation.open(found.folder)
 
 
-def _training(row: Row, seed: int) -> Training:
-    return Training(f"{row.name}-seed-{seed}", (*row.changes, f"seed={seed}"))
+def _training(row: Row, seed: int) -> TrainingRecord:
+    return TrainingRecord(f"{row.name}-seed-{seed}", (*row.changes, f"seed={seed}"))

@@ -12,10 +12,10 @@ from dragoman.measure import Measure
 from dragoman.metrics.interval import Estimate
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.intervals import IntervalRow, Intervals
-from dragoman.pictures.panels import Text
+from dragoman.pictures.panels import TextPanel
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
-from dragoman.studies.ablation import COSTS, Ablation, Measured, scores_of
+from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
 from dragoman.studies.several import Record, judged_by, write_figure
 
@@ -175,7 +175,7 @@ def figure(ablation: Ablation) -> Figure:
             " ".join(notes(ablation)), f"시드 {len(ablation.plan.seeds)}개, 95 % 신뢰구간"
         ),
         source=Words("Table 3", "표 3"),
-        panels=[*panels, Text(f"An ablation: {name}", header, rows)],
+        panels=[*panels, TextPanel(f"An ablation: {name}", header, rows)],
         data=[numbers(ablation)],
     )
 
@@ -190,7 +190,7 @@ def write(ablation: Ablation) -> list[Path]:
     return [text, *write_figure(ablation.folder, figure(ablation))]
 
 
-def _count(one: Measured) -> str:
+def _count(one: RowResult) -> str:
     failed = f", {one.failed} failed" if one.failed else ""
     missing = one.planned - len(one.records) - one.failed
     return f"{len(one.records)}{failed}" + (f" of {one.planned}" if missing else "")
@@ -237,7 +237,7 @@ def _updates(records: Sequence[Record]) -> str:
     return _between({record.updates for record in records}) if records else ""
 
 
-def _interval(one: Measured, name: str, measure: Measure) -> IntervalRow:
+def _interval(one: RowResult, name: str, measure: Measure) -> IntervalRow:
     value, paper = one.differences.get(name), one.row.paper
     published = None
     if paper is not None and name == "bleu":

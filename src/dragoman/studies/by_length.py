@@ -15,7 +15,7 @@ from dragoman.data.corpora import Pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
-from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
 
@@ -84,7 +84,7 @@ class ByLength:
                 f"{sum(one.sentences for one in self.bins):,}개. ±: 부트스트랩 95 % 구간의 절반.",
             ),
             source=Words("Section 4", "4절"),
-            panels=[Lines(self.chart()), Text("BLEU", header, rows)],
+            panels=[LinePanel(self.chart()), TextPanel("BLEU", header, rows)],
             data=[self.data()],
         )
 

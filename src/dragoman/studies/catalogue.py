@@ -11,7 +11,7 @@ from dragoman.specs.spec import Spec
 from dragoman.studies.seeds import runs_of
 
 
-class Comparison(Protocol):
+class ComparisonResult(Protocol):
     """What a comparison found."""
 
     def table(self) -> str:
@@ -21,7 +21,9 @@ class Comparison(Protocol):
         """As plain values, for JSON."""
 
 
-Compare = Callable[[Sequence[Path], Path | None, Sequence[Path], str, int | None, int], Comparison]
+Compare = Callable[
+    [Sequence[Path], Path | None, Sequence[Path], str, int | None, int], ComparisonResult
+]
 """(systems, source, references, test, samples, seed), as ``comparison.compare`` has them."""
 
 
@@ -46,7 +48,7 @@ def _labels(
     test: str,
     samples: int | None,
     seed: int,
-) -> Comparison:
+) -> ComparisonResult:
     from dragoman.studies.label_comparison import compare_labels  # imports torch
 
     return compare_labels(systems, source, references, test, samples, seed)
@@ -59,7 +61,7 @@ def _parses(
     test: str,
     samples: int | None,
     seed: int,
-) -> Comparison:
+) -> ComparisonResult:
     if references:
         raise DragomanError("trees hold their sentences: name them with --source alone")
     from dragoman.studies.parse_comparison import compare_parsers  # imports torch
@@ -74,7 +76,7 @@ def _tags(
     test: str,
     samples: int | None,
     seed: int,
-) -> Comparison:
+) -> ComparisonResult:
     from dragoman.studies.tag_comparison import compare_taggers  # imports torch
 
     return compare_taggers(systems, source, references, test, samples, seed)

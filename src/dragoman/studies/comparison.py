@@ -120,7 +120,7 @@ def side_by_side(
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonReport:
     """Systems, and how good each is on the same texts."""
 
     systems: tuple[System, ...]
@@ -170,7 +170,7 @@ def checked(
     chance: Mapping[str, float],
     again: Callable[[Sequence[int]], Significance],
     samples: Sequence[SideBySide],
-) -> Compared:
+) -> ComparisonReport:
     """A comparison, with what a reader must know of it.
 
     ``own``: the texts are the test set of the first run. ``chance``: what guessing scores, by the
@@ -187,7 +187,7 @@ def checked(
     unseen = again(seen.left) if seen.left else None
     if unseen is not None:
         unseen = replace(unseen, marked=quality.marked)
-    return Compared(tuple(systems), test, quality, tuple(warnings), unseen, tuple(samples))
+    return ComparisonReport(tuple(systems), test, quality, tuple(warnings), unseen, tuple(samples))
 
 
 def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
@@ -206,10 +206,10 @@ def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
 
 
 @dataclass(frozen=True)
-class Translated:
+class ComparedTranslations:
     """A comparison of translations, and the translations."""
 
-    compared: Compared
+    compared: ComparisonReport
     measured: EvaluationSet
     """The sentences."""
     outputs: Mapping[str, Sequence[Sequence[str]]]
@@ -238,7 +238,7 @@ def compare(
     test: str = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
-) -> Translated:
+) -> ComparedTranslations:
     """Compare what lies at ``paths``: run folders, folders of runs that differ by their seed
     (``train --seeds``), and files of finished translations.
 
@@ -295,7 +295,7 @@ def compare(
         own=source is None and not references, chance={"BLEU": guess["bleu"]}, again=over,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
-    return Translated(compared, measured, outputs, wanted, tokenizer)
+    return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)
 
 
 def require_one_language(systems: Sequence[System]) -> None:

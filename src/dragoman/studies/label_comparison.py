@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
-from dragoman.metrics.significance import Measured, Significance, compare_statistics
+from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
 from dragoman.studies.comparison import (
-    Compared,
+    ComparisonReport,
     checked,
     chosen_test,
     require_one_language,
@@ -27,7 +27,7 @@ def compare_labels(
     test: str = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
-) -> Compared:
+) -> ComparisonReport:
     """Compare run folders, and folders of runs that differ by their seed.
 
     ``source``: labelled texts in the format of those that the first run has learned from, or texts
@@ -55,8 +55,8 @@ def compare_labels(
         some = [[run[list(places)] for run in runs] for runs in statistics]
         signature = f"texts:{len(places)}|labels:{len(names)}"
         by_metric = {
-            "accuracy": Measured(some, accuracies, signature),
-            "macro F1": Measured(some, macro_f1s, signature),
+            "accuracy": MeasuredSystem(some, accuracies, signature),
+            "macro F1": MeasuredSystem(some, macro_f1s, signature),
         }
         return compare_statistics(
             [system.name for system in systems], by_metric, chosen, samples, seed

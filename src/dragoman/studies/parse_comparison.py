@@ -17,18 +17,18 @@ from dragoman.errors import DataError
 from dragoman.metrics.parseval import (
     LENGTHS,
     SHORT,
-    Sentence,
+    ScoredSentence,
     exact_shares,
     f1s,
     length_name,
     statistics_of,
 )
-from dragoman.metrics.significance import Measured, Significance, Test, compare_statistics
+from dragoman.metrics.significance import MeasuredSystem, Significance, Test, compare_statistics
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import (
-    Compared,
+    ComparisonReport,
     checked,
     chosen_test,
     require_one_language,
@@ -58,7 +58,7 @@ _SHOWN = {
 class ComparedParsers:
     """Parsers, and how good each is on the same trees."""
 
-    compared: Compared
+    compared: ComparisonReport
     """F1 and exact parses."""
     evaluated: tuple[tuple[ParsingReport, ...], ...]
     """Each run of each system."""
@@ -162,7 +162,7 @@ def compare_parsers(
 
 def parse_significance(
     names: list[str],
-    sentences: Sequence[Sequence[Sequence[Sentence]]],
+    sentences: Sequence[Sequence[Sequence[ScoredSentence]]],
     test: Test = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
@@ -173,8 +173,8 @@ def parse_significance(
     """
     statistics = [[statistics_of(one) for one in runs] for runs in sentences]
     by_metric = {
-        "F1": Measured(statistics, f1s, SIGNATURE),
-        "exact": Measured(statistics, exact_shares, SIGNATURE),
+        "F1": MeasuredSystem(statistics, f1s, SIGNATURE),
+        "exact": MeasuredSystem(statistics, exact_shares, SIGNATURE),
     }
     return compare_statistics(names, by_metric, test, samples, seed)
 

@@ -24,12 +24,12 @@ from dragoman.runs.model import hollow_model
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
 from dragoman.studies.by_length import ByLength, by_length
-from dragoman.studies.comparison import Compared, System, Translated
+from dragoman.studies.comparison import ComparedTranslations, ComparisonReport, System
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.sweep import PLAN, Sweep
-from dragoman.studies.turns import Pace, measure_in_turns
-from dragoman.studies.verdict import Point, Standing, verdict
+from dragoman.studies.turns import TurnPace, measure_in_turns
+from dragoman.studies.verdict import CurvePoint, Standing, verdict
 
 _COUNTED, _TIMED = 64, 500
 """Sentences that operations are counted on, and that are translated in turns."""
@@ -61,9 +61,9 @@ class Trained:
     """Of training, the mean over its runs."""
     operations: float
     """Of the whole training: matrix products and convolutions."""
-    curve: tuple[Point, ...]
+    curve: tuple[CurvePoint, ...]
     """BLEU on dev, of its first run."""
-    pace: Pace
+    pace: TurnPace
     layer: Cost | None
     """Of one layer that mixes positions, at the mean length of the test sentences."""
     sweep: str | None
@@ -78,7 +78,7 @@ class Trained:
 class Report:
     """All of a comparison."""
 
-    compared: Compared
+    compared: ComparisonReport
     trained: tuple[Trained, ...]
     """In the order of the systems."""
     length: int
@@ -133,7 +133,7 @@ class Report:
         }
 
 
-def report(translated: Translated, say: Say) -> Report:
+def report(translated: ComparedTranslations, say: Say) -> Report:
     """Measure what a comparison of runs does not know yet. No system may be a file: nothing
     trained it here.
 
@@ -182,7 +182,7 @@ def sweep_beside(path: Path) -> Path | None:
     return folder if (folder / PLAN).is_file() else None
 
 
-def _trained(system: System, pace: Pace, per_token: float, length: int) -> Trained:
+def _trained(system: System, pace: TurnPace, per_token: float, length: int) -> Trained:
     run = system.runs[0]
     model = run.recipe.model
     lines = list(run.metrics())
@@ -201,7 +201,7 @@ def _trained(system: System, pace: Pace, per_token: float, length: int) -> Train
         minutes=fmean(_minutes(one) for one in system.runs),
         operations=per_token * tokens,
         curve=tuple(
-            Point(line["update"], line.get("elapsed", 0.0) / 60, line["scores"]["bleu"])
+            CurvePoint(line["update"], line.get("elapsed", 0.0) / 60, line["scores"]["bleu"])
             for line in lines
             if line["kind"] == "validation"
             and line["weights"] != "average"

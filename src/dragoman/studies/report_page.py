@@ -8,14 +8,14 @@ from dataclasses import replace
 from importlib import metadata
 
 from dragoman.metrics.significance import SIGNIFICANT, Significance
-from dragoman.pictures.pages.comparison import ComparisonPage, Section
+from dragoman.pictures.pages.comparison import ComparisonPage, ReportSection
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.plural import plural
 from dragoman.shortened import shortened
 from dragoman.studies.comparison import UNSEEN
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.report import Report
-from dragoman.studies.verdict import FAMILIES, Point
+from dragoman.studies.verdict import FAMILIES, CurvePoint
 
 _LONGEST_SHOWN = 1000
 """Characters of a translation that is shown."""
@@ -32,13 +32,13 @@ def report_page(report: Report) -> ComparisonPage:
             _quality(report), _side_by_side(report), _lengths(report),
             _learning(report), _using(report), _layers(report), _paper(report),
             _searched(report),
-            Section("Machine", tables=[Table("", ("what", "value"), report.machine)]),
+            ReportSection("Machine", tables=[Table("", ("what", "value"), report.machine)]),
         ],
         made_by=f"dragoman {metadata.version('dragoman')}",
     )  # fmt: skip
 
 
-def _quality(report: Report) -> Section:
+def _quality(report: Report) -> ReportSection:
     tests = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
     quality, unseen = report.compared.quality, report.compared.unseen
     tables = [_quality_table("", quality)]
@@ -47,7 +47,7 @@ def _quality(report: Report) -> Section:
         tables.append(_quality_table(title, unseen))
     baseline = quality.comparisons[0].scores[0].system
     below = f", below {SIGNIFICANT} chance hardly explains the difference" if quality.marked else ""
-    return Section(
+    return ReportSection(
         "Quality",
         f"{tests[quality.test]}, {quality.samples:,} samples; p: against {baseline}{below}; ±: "
         "half the 95 % interval over sentences; sd: over runs that differ by their seed.",
@@ -71,7 +71,7 @@ def _quality_table(title: str, quality: Significance) -> Table:
     return Table(title, header, [[name, *cells] for name, cells in columns.items()], notes)
 
 
-def _side_by_side(report: Report) -> Section:
+def _side_by_side(report: Report) -> ReportSection:
     """Some translations, each below what they are of."""
     tables = [
         Table(
@@ -86,19 +86,19 @@ def _side_by_side(report: Report) -> Section:
         )
         for one in report.compared.samples
     ]  # fmt: skip
-    return Section(
+    return ReportSection(
         "Side by side",
         "Sentences that the systems translate differently, spread over the test set.",
         tables=tables,
     )
 
 
-def _lengths(report: Report) -> Section:
+def _lengths(report: Report) -> ReportSection:
     found = report.lengths
     if not found.bins:
-        return Section("By source length")
+        return ReportSection("By source length")
     header, rows = found.rows()
-    return Section(
+    return ReportSection(
         "By source length",
         f"BLEU of sentences in bins by the {found.unit} of their source, each bin a test set of "
         "its own; ±: half the 95 % interval over its sentences.",
@@ -107,8 +107,8 @@ def _lengths(report: Report) -> Section:
     )
 
 
-def _learning(report: Report) -> Section:
-    def chart(title: str, label: str, x: Callable[[Point], float]) -> Chart:
+def _learning(report: Report) -> ReportSection:
+    def chart(title: str, label: str, x: Callable[[CurvePoint], float]) -> Chart:
         series = [
             Series(one.name, [x(p) for p in one.curve], [p.value for p in one.curve])
             for one in report.trained
@@ -135,13 +135,13 @@ def _learning(report: Report) -> Section:
         chart("dev BLEU over updates", "update", lambda point: point.update),
         chart("dev BLEU over minutes", "minutes", lambda point: point.minutes),
     )
-    return Section(
+    return ReportSection(
         "Training", "Curves are of the first run of each.",
         [one for one in charts if one.series], [Table("", header, rows, note)],
     )  # fmt: skip
 
 
-def _using(report: Report) -> Section:
+def _using(report: Report) -> ReportSection:
     rows = [
         (
             one.name, f"{one.pace.sentences_per_second:,.0f}", f"{one.pace.megabytes:,.0f}",
@@ -150,7 +150,7 @@ def _using(report: Report) -> Section:
         for one in report.trained
     ]  # fmt: skip
     pace = report.trained[0].pace
-    return Section(
+    return ReportSection(
         "Translating",
         f"{pace.sentences:,} test sentences, each run in a process of its own, in "
         f"{len(pace.seconds)} turns after one to warm up; the fastest turn. Memory is the most "
@@ -159,7 +159,7 @@ def _using(report: Report) -> Section:
     )
 
 
-def _layers(report: Report) -> Section:
+def _layers(report: Report) -> ReportSection:
     published = {layer.kind: layer for layer in LAYERS}
     rows = []
     for one in report.trained:
@@ -177,7 +177,7 @@ def _layers(report: Report) -> Section:
         "system", "layer", "paper: operations", "here", "with projections",
         "paper: steps in turn", "here", "paper: longest path", "here",
     )  # fmt: skip
-    return Section(
+    return ReportSection(
         "Layers, beside the paper's table 1",
         f"One layer of each over {report.length} tokens, the mean length of the test sentences, "
         "at the width of the model. The path is how many steps a signal takes from end to end. A "
@@ -187,7 +187,7 @@ def _layers(report: Report) -> Section:
     )
 
 
-def _paper(report: Report) -> Section:
+def _paper(report: Report) -> ReportSection:
     bleu = {score.system: score.value for score in report.best.scores}
     rows: list[tuple[str, ...]] = []
     for model in MODELS:
@@ -205,7 +205,7 @@ def _paper(report: Report) -> Section:
         "paper", "EN-DE", "EN-FR", "operations EN-DE", "operations EN-FR", "here", "BLEU",
         "operations",
     )  # fmt: skip
-    return Section(
+    return ReportSection(
         "The paper's table 2",
         "Other text, other sizes and other machines: what can be compared is the order of the "
         "models, and the relation of their costs.",
@@ -213,7 +213,7 @@ def _paper(report: Report) -> Section:
     )
 
 
-def _searched(report: Report) -> Section:
+def _searched(report: Report) -> ReportSection:
     tables, charts = [], []
     for sweep in report.sweeps:
         header, rows = sweep.rows()
@@ -225,7 +225,7 @@ def _searched(report: Report) -> Section:
         charts += [
             replace(chart, title=f"{sweep.folder.name}: {chart.title}") for chart in sweep.charts()
         ]
-    return Section(
+    return ReportSection(
         "What was searched before",
         "The sweep that lies beside each run; a system without one was not tuned here.",
         charts,

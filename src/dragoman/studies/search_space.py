@@ -97,7 +97,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choices:
     """One of some values."""
 
     key: str
@@ -122,7 +122,7 @@ def parse_over(text: str) -> Over:
             raise DragomanError(f"{where} leaves nothing to choose: {_HOW}")
         if len(set(choice)) < len(choice):
             raise DragomanError(f"{where}: a value stands there twice")
-        return Choice(key, choice)
+        return Choices(key, choice)
     ends, log = values.removesuffix(":log"), values.endswith(":log")
     low, _, high = (part.strip() for part in ends.partition(".."))
     try:
@@ -147,7 +147,7 @@ def usual(recipe: Recipe) -> list[Over]:
     low, high = (float(f"{rate * times:.3g}") for times in (0.25, 4))
     found: list[Over] = [Range(f"training.schedule.{name}", low, high, log=True, whole=False)]
     if "dropout" in type(recipe.model).model_fields:
-        found.append(Choice("model.dropout", tuple(map(str, recipe.model.usual_dropout))))
+        found.append(Choices("model.dropout", tuple(map(str, recipe.model.usual_dropout))))
     return found
 
 

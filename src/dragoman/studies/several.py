@@ -52,7 +52,7 @@ class Stored(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class Point(Stored):
+class TrialPoint(Stored):
     """A validation."""
 
     update: _Count
@@ -78,7 +78,7 @@ class Record(Stored):
     """Of the target, padding not counted."""
     minutes: _Number = 0.0
     """Of updates and validations."""
-    curve: list[Point] = []
+    curve: list[TrialPoint] = []
     machine: str = ""
     """The processor."""
     chance: dict[str, _Number] = {}
@@ -86,7 +86,7 @@ class Record(Stored):
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRecord:
     """One of several."""
 
     name: str
@@ -159,7 +159,7 @@ def begin(folder: Path, plan_name: str, plan: Stored, given: Recipe, base: Recip
     write_text(folder / plan_name, plan.model_dump_json(indent=2) + "\n")
 
 
-def records_of(folder: Path, trainings: Sequence[Training]) -> list[Record]:
+def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record]:
     """Those of the trainings that have ended, in their order.
 
     Errors: ``RunError`` for a record that is damaged, or of another training.
@@ -181,7 +181,7 @@ def records_of(folder: Path, trainings: Sequence[Training]) -> list[Record]:
 
 def train_all(
     folder: Path,
-    trainings: Sequence[Training],
+    trainings: Sequence[TrainingRecord],
     *,
     say: Say,
     again: str,
@@ -269,7 +269,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
 
 
 def _record_of(
-    training: Training, folder: Path, outcome: Outcome | None, why: str, machine: str
+    training: TrainingRecord, folder: Path, outcome: Outcome | None, why: str, machine: str
 ) -> Record:
     """``outcome``: None for what could not be trained, whose run may not even have been begun."""
     ended: Literal["finished", "untrainable"] = "untrainable"
@@ -304,7 +304,7 @@ def _record_of(
         tokens=sum(line["tokens"] for line in updates),
         minutes=round(max((line["elapsed"] for line in lines), default=0.0) / 60, 4),
         curve=[
-            Point(
+            TrialPoint(
                 update=line["update"],
                 minutes=round(line["elapsed"] / 60, 4),
                 value=line["scores"][metric],

@@ -22,7 +22,7 @@ from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
 from dragoman.measure import Measure
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
-from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.plain_table import plain_table
 from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
@@ -32,7 +32,7 @@ from dragoman.studies.search_space import Over, check_space, draw, parse_over, u
 from dragoman.studies.several import (
     Record,
     Stored,
-    Training,
+    TrainingRecord,
     begin,
     judged_by,
     of_equal_length,
@@ -82,10 +82,10 @@ class Sweep:
         return [parse_over(text) for text in self.plan.over]
 
     @cached_property
-    def trainings(self) -> list[Training]:
+    def trainings(self) -> list[TrainingRecord]:
         """Its trials, by their numbers."""
         drawn = draw(self.space, self.base, self.plan.trials, self.plan.seed)
-        return [Training(f"trial-{n}", changes) for n, changes in enumerate(drawn, 1)]
+        return [TrainingRecord(f"trial-{n}", changes) for n, changes in enumerate(drawn, 1)]
 
     @property
     def records(self) -> list[Record]:
@@ -208,7 +208,7 @@ class Sweep:
                 told, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 업데이트"
             ),
             source=Words("Bergstra and Bengio, 2012", "Bergstra and Bengio, 2012"),
-            panels=[*map(Lines, self.charts()), Text(told, header, rows)],
+            panels=[*map(LinePanel, self.charts()), TextPanel(told, header, rows)],
             data=[self.data()],
         )
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.data.corpora import Pair
-from dragoman.metrics.significance import Measured, Significance, compare_statistics
+from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
 from dragoman.metrics.tagging import is_iob, spans_of
 from dragoman.specs.tagging import TAGGING
 from dragoman.studies.comparison import (
-    Compared,
+    ComparisonReport,
     checked,
     chosen_test,
     require_one_language,
@@ -33,7 +33,7 @@ def compare_taggers(
     test: str = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
-) -> Compared:
+) -> ComparisonReport:
     """Compare run folders, and folders of runs that differ by their seed.
 
     ``source``: tagged words in the format of those that the first run has learned from, or
@@ -59,7 +59,7 @@ def compare_taggers(
     def over(places: Sequence[int]) -> Significance:
         some = list(places)
         by_metric = {
-            name: Measured([[run[some] for run in runs] for runs in of], score,
+            name: MeasuredSystem([[run[some] for run in runs] for runs in of], score,
                            f"sentences:{len(some)}|tags:{tags.size}")
             for name, (of, score) in statistics.items()
         }  # fmt: skip

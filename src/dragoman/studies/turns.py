@@ -22,7 +22,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Pace:
+class TurnPace:
     """How one run translates."""
 
     path: str
@@ -41,7 +41,7 @@ class Pace:
 
 def measure_in_turns(
     folders: Sequence[Path], sentences: Sequence[str], rounds: int = ROUNDS
-) -> list[Pace]:
+) -> list[TurnPace]:
     """Errors: ``RunError`` if one of the processes fails, with what it said."""
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def measure_in_turns(
         for folder, pipe, path, times in zip(folders, pipes, paths, seconds, strict=True):
             pipe.send("end")
             memory = float(_answer(pipe, folder))
-            measured.append(Pace(path, tuple(times), len(sentences), memory))
+            measured.append(TurnPace(path, tuple(times), len(sentences), memory))
     return measured
 
 

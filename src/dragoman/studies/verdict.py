@@ -24,7 +24,7 @@ _TRANSLATES = 1.0
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """A validation of a run."""
 
     update: int
@@ -43,7 +43,7 @@ class Standing:
     bleu: float
     p_value: float | None
     """Against the best one; None for itself."""
-    curve: Sequence[Point] = field(default=())
+    curve: Sequence[CurvePoint] = field(default=())
     sentences_per_second: float | None = None
     dev: str = ""
     """What its curve was measured on: curves of other dev sets do not compare."""
@@ -113,7 +113,7 @@ def minutes_to(one: Standing, level: float) -> float:
 
     Validations of an untrained model are none: a run begins at 0 BLEU after 0 minutes.
     """
-    before = Point(0, 0.0, 0.0)
+    before = CurvePoint(0, 0.0, 0.0)
     for point in one.curve:
         if point.value >= level:
             share = (level - before.value) / max(point.value - before.value, 1e-12)

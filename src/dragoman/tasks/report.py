@@ -20,8 +20,8 @@ from dragoman.pictures.records import (
     AttentionRecord,
     Hops,
     RunSummary,
-    Sample,
-    Score,
+    ShownSample,
+    ShownScore,
     Table,
 )
 from dragoman.pictures.words import in_words
@@ -103,13 +103,13 @@ def summarise(
     measured = "sentence" if run.task.noun == "pairs" else run.task.noun.removesuffix("s")
     test = f"{scores.get('test', '')}, {plural(scores.get('sentences', 0), measured)}"
     named = [
-        Score(name, value["value"], test, value["signature"], run.task.measure(name))
+        ShownScore(name, value["value"], test, value["signature"], run.task.measure(name))
         for name, value in scores.get("scores", {}).items()
     ]
     if "prepared_bleu" in scores:
         prepared = scores["prepared_bleu"]
         named.append(
-            Score(
+            ShownScore(
                 "BLEU, lower-cased Moses tokens",
                 prepared["value"],
                 test,
@@ -148,10 +148,11 @@ def summarise(
     )
 
 
-def _samples(run: Run, scores: dict[str, Any]) -> tuple[list[Sample], int]:
+def _samples(run: Run, scores: dict[str, Any]) -> tuple[list[ShownSample], int]:
     """Those of the last evaluation, and how many are left out."""
     samples = [
-        Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
+        ShownSample(s["source"], s["translation"], s["reference"])
+        for s in scores.get("samples", [])
     ]
     return runtime_of(run.task).samples(run, samples)
 

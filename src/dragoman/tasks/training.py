@@ -47,7 +47,7 @@ from dragoman.training.objectives import Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.speed.fastest_way import Measured, fastest_way
+from dragoman.training.speed.fastest_way import MeasuredWays, fastest_way
 from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.way import this_machine
@@ -265,7 +265,7 @@ def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
 
 def _with_way(
     recipe: Recipe, prepared: Prepared, ranks: Ranks, say: Say
-) -> tuple[Recipe, Measured | None]:
+) -> tuple[Recipe, MeasuredWays | None]:
     """The recipe with the way that trains its model the fastest on this machine, and what was
     measured; None where the recipe has the way, or nothing is to be measured."""
     settings = recipe.training

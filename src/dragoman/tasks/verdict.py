@@ -18,7 +18,7 @@ from dragoman.runs.run import Run
 from dragoman.shortened import shortened
 from dragoman.sizing.minutes import least_tokens
 from dragoman.tasks.catalogue import runtime_of
-from dragoman.tasks.shared.progress_made import TEXT, Training
+from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 
 _ALIKE, _MORE_ALIKE = 0.4, 0.25
 """Outputs are alike if they share so many of their letter triples, and so many more than the
@@ -37,7 +37,7 @@ _SHOWN = 60
 def verdict(run: Run) -> list[str]:
     """Sentences about a run that has hardly learned its task, or whose outputs do not follow what
     it reads; none about any other run."""
-    said, training = [], Training.of(run)
+    said, training = [], TrainingSummary.of(run)
     if why := runtime_of(run.task).hardly_learned(run, training):
         verb = run.task.verbs[0][0]
         advice = _advice(run, training) if training.tokens else ""  # not recorded
@@ -48,7 +48,7 @@ def verdict(run: Run) -> list[str]:
     return said
 
 
-def _advice(run: Run, training: Training) -> str:
+def _advice(run: Run, training: TrainingSummary) -> str:
     """What would teach it more: text, or time."""
     notes, dev = run.notes().get(TEXT, {}), training.scores.get("loss")
     epochs = training.tokens / notes["tokens"] if notes.get("tokens") else 0.0
@@ -75,7 +75,7 @@ def _advice(run: Run, training: Training) -> str:
     )
 
 
-def _same_words(run: Run, training: Training) -> str | None:
+def _same_words(run: Run, training: TrainingSummary) -> str | None:
     """One of the outputs of a run that writes much the same for each of its samples."""
     if not run.task.writes_text:
         return None

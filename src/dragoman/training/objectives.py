@@ -108,7 +108,7 @@ def _cross_entropy(model: Network, smoothing: float) -> CrossEntropy:
     return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 
 
-class Label:
+class LabelObjective:
     """The label of each text; what is counted are texts."""
 
     asks_autograd = False
@@ -122,6 +122,6 @@ class Label:
         return Sums(loss, nll, len(batch))
 
 
-def label(model: Network, smoothing: float) -> Label:
+def label(model: Network, smoothing: float) -> LabelObjective:
     """Of a ``models.classifier.Classifier``, whose logits are few: no kernel is needed."""
-    return Label(smoothing)
+    return LabelObjective(smoothing)

@@ -78,7 +78,7 @@ class RecentLoss:
         return phrase
 
 
-class Pace:
+class ShownPace:
     """How long the rest will take, from how long this session took so far, validations included.
 
     The first updates are slow, and what they promise would be far from the minutes that were asked
@@ -121,7 +121,7 @@ class PlainDisplay(Listener):
         self._every = line_every
         self._stream = stream
         self._recent = RecentLoss(task)
-        self._pace = Pace(updates, fills)
+        self._pace = ShownPace(updates, fills)
         self._next_line = 0.0
 
     def begin(self, update: int) -> None:
@@ -167,7 +167,7 @@ class LiveDisplay(Listener):
         self._task = task
         self._updates = updates
         self._recent = RecentLoss(task)
-        self._pace = Pace(updates, fills)
+        self._pace = ShownPace(updates, fills)
         self._next_reading = 0.0
         self._validations: list[ValidationRecord] = []
         self._bar = Progress(

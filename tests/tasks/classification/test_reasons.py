@@ -21,7 +21,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.classification.labeller import Labeller
-from dragoman.tasks.classification.reasons import WARNING, Reasons, Word, reasons, table
+from dragoman.tasks.classification.reasons import WARNING, Reasons, ReasonWord, reasons, table
 
 
 class Stretching(Probe):
@@ -125,7 +125,7 @@ def test_the_tokens_that_were_labelled_are_explained(
 
 
 def test_a_gradient_that_is_small_is_not_shown_as_nothing() -> None:
-    words = Word("snow", 0, -0.000161, None), Word("falls", 1, -0.0, None)
+    words = ReasonWord("snow", 0, -0.000161, None), ReasonWord("falls", 1, -0.0, None)
     lines = table(Reasons("weather", 1.0, words)).splitlines()
     assert [line.split()[1] for line in lines[1:]] == ["-0.00016", "+0.00000"]
 

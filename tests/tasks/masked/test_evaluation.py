@@ -15,7 +15,7 @@ from trained_run import on_texts, trained_run
 import dragoman as package
 from dragoman.data.batches import Tokens
 from dragoman.data.store import CorpusRange
-from dragoman.data.windows import Pieces
+from dragoman.data.windows import TextPieces
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RecipeError, RunError
@@ -247,7 +247,7 @@ def test_pieces_are_the_texts_cut_so_that_the_end_symbol_fits() -> None:
         def tokens(self, side: str, example: int, part: slice = slice(None)) -> Tokens:
             return (np.arange(7, dtype=np.int32) + 10 * example)[part]
 
-    pieces = Pieces(Held(), 4)
+    pieces = TextPieces(Held(), 4)
     assert len(pieces) == 4 and pieces.corpora[0].last == 4
     assert [pieces.piece(n).tolist() for n in range(4)] == [
         [0, 1, 2], [3, 4, 5], [6], [20, 21, 22],

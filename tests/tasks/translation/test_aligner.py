@@ -14,7 +14,7 @@ from known_links import known_links
 from untrained_run import untrained_run
 
 import dragoman
-from dragoman.engine.alignment_head import MOMENTS, AligningHead, AlignmentScores, Looked
+from dragoman.engine.alignment_head import MOMENTS, AligningHead, AlignmentScores, HeadLinks
 from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links
 from dragoman.pictures.records import AttentionRecord
@@ -45,14 +45,14 @@ def run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def looked(source: int, target: int, *heads: dict[int, int]) -> Looked:
+def looked(source: int, target: int, *heads: dict[int, int]) -> HeadLinks:
     """Words of one token; each head of one layer looks from target to source as it is told."""
     cross = np.zeros((1, len(heads), target + 1, source + 1))
     for head, links in enumerate(heads):
         cross[0, head, np.arange(target + 1), source] = 0.5
         for row, column in links.items():
             cross[0, head, row, column] = 1
-    return Looked.of(cross, range(source), range(target), (source, target))
+    return HeadLinks.of(cross, range(source), range(target), (source, target))
 
 
 def test_links_of_both_moments_and_the_best_head() -> None:
@@ -62,7 +62,7 @@ def test_links_of_both_moments_and_the_best_head() -> None:
     cross[0, 0, [0, 1, 2], [1, 0, 3]] = 1
     cross[0, 1, [0, 1, 2], [3, 1, 0]] = 1
     encoder, decoder = np.zeros((1, 2, 4, 4)), np.zeros((1, 2, 3, 3))
-    one = Looked.of_record(AttentionRecord(source, target, encoder, decoder, cross))
+    one = HeadLinks.of_record(AttentionRecord(source, target, encoder, decoder, cross))
     swapped = frozenset({(1, 0), (0, 1)})
     assert one.by(AligningHead("choosing", 0, 0)) == swapped
     assert one.by(AligningHead("having read", 0, 1)) == swapped
@@ -78,15 +78,15 @@ def test_a_word_is_looked_at_by_its_pieces_together_and_looks_as_they_do_on_aver
     cross = np.zeros((1, 1, 3, 4))
     cross[0, 0, 0] = [0.3, 0.3, 0.4, 0]  # alone it would be word 1
     cross[0, 0, 1] = [0.0, 0.1, 0.5, 0.4]
-    one = Looked.of(cross, [0, 0, 1], [0, 0], (2, 1))
+    one = HeadLinks.of(cross, [0, 0, 1], [0, 0], (2, 1))
     assert one.by(AligningHead("choosing", 0, 0)) == {(1, 0)}  # 0.35 and 0.45
     cross[0, 0, 1] = [0.0, 0.1, 0.2, 0.7]
-    one = Looked.of(cross, [0, 0, 1], [0, 0], (2, 1))
+    one = HeadLinks.of(cross, [0, 0, 1], [0, 0], (2, 1))
     assert one.by(AligningHead("choosing", 0, 0)) == {(0, 0)}  # 0.35 and 0.3
     # Words without tokens are linked to nothing, and keep their numbers.
-    skipped = Looked.of(cross, [1, 1, 3], [2, 2], (4, 3))
+    skipped = HeadLinks.of(cross, [1, 1, 3], [2, 2], (4, 3))
     assert skipped.by(AligningHead("choosing", 0, None)) == {(1, 2)}
-    nothing = Looked.of(np.zeros((1, 1, 3, 1)), [], [0, 0], (0, 1))
+    nothing = HeadLinks.of(np.zeros((1, 1, 3, 1)), [], [0, 0], (0, 1))
     assert nothing.by(AligningHead("choosing", 0, 0)) == frozenset()
 
 
@@ -114,7 +114,9 @@ def test_the_head_is_chosen_by_other_pairs_than_it_is_measured_on() -> None:
 def test_counts_of_all_heads_at_once_are_those_of_each_ones_links() -> None:
     draw, means = np.random.default_rng(5), 0
     for _ in range(30):
-        some = [Looked.of(draw.random((2, 2, 5, 4)), range(3), range(4), (3, 4)) for _ in range(3)]
+        some = [
+            HeadLinks.of(draw.random((2, 2, 5, 4)), range(3), range(4), (3, 4)) for _ in range(3)
+        ]
         linked = [draw.random((3, 4)) for _ in some]
         gold = [
             Gold(*(frozenset(zip(*np.nonzero(one > least), strict=True)) for least in (0.8, 0.6)))
@@ -209,11 +211,11 @@ def test_both_directions_of_a_head_agree_where_each_looks_at_the_other() -> None
     # Both target words look at source word 0 most; source word 1 is looked at most by word 0.
     cross = np.zeros((1, 1, 3, 3))
     cross[0, 0, 0], cross[0, 0, 1] = [0.5, 0.3, 0.2], [0.9, 0.1, 0.0]
-    one = Looked.of(cross, range(2), range(2), (2, 2))
+    one = HeadLinks.of(cross, range(2), range(2), (2, 2))
     assert one.by(head) == {(0, 0), (0, 1)} and one.back_by(head) == {(0, 1), (1, 0)}
     assert agreement([(one.by(head), one.back_by(head))]) == pytest.approx(0.5)
     assert agreement([]) == 0
-    nothing = Looked.of(np.zeros((1, 1, 1, 3)), range(2), [], (2, 0))
+    nothing = HeadLinks.of(np.zeros((1, 1, 1, 3)), range(2), [], (2, 0))
     assert nothing.by(head) == nothing.back_by(head) == frozenset()
 
 

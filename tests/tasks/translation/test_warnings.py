@@ -18,7 +18,7 @@ from dragoman.data.length_ratio import LengthRatio
 from dragoman.demo.corpus import demo_corpus
 from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, words_in
-from dragoman.forms.nothing import Nothing
+from dragoman.forms.nothing import NoSource
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.text_settings import TextSettings
@@ -26,7 +26,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.proofreading.omissions import suspects_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 from dragoman.tasks.translation.proofreading.source import ReadSource
-from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -238,7 +238,7 @@ def test_many_are_read_as_each_alone() -> None:
 
 def test_a_model_that_reads_nothing_is_asked_for_its_own_text_alone() -> None:
     model = BagModel(WORDS.size, WORDS.eos, attends=False)
-    engine = Engine(model, Nothing(WORDS.eos), TextForm(WORDS, "de"), SearchSettings())
+    engine = Engine(model, NoSource(WORDS.eos), TextForm(WORDS, "de"), SearchSettings())
     (proof,) = proofs(Proofreader(engine), WORDS, ("", "the cat the cat"))
     assert [(one.code, one.text) for one in proof.warnings] == [("repeated", "the cat the cat")]
 
@@ -325,7 +325,7 @@ def test_sentences_of_one_text_are_doubted_in_their_places(demo: tuple[Path, str
     translation = translator(text)
     assert len(translation.parts) == 3
     found = translator.warnings(translation)
-    assert all(isinstance(one, TranslationWarning) for one in found)
+    assert all(isinstance(one, ProofWarning) for one in found)
     assert {text[one.begin : one.end] for one in found if one.side == "source"} == {
         one.text for one in found if one.side == "source"
     }
@@ -344,10 +344,10 @@ def test_words_of_a_very_short_source_are_not_taken_away(source: str) -> None:
 
 def test_a_long_text_is_quoted_without_its_middle() -> None:
     text = "beginning " + "word " * 200 + "end"
-    shown = str(TranslationWarning.at("language", "source", text, (0, len(text))))
+    shown = str(ProofWarning.at("language", "source", text, (0, len(text))))
     assert "“beginning word" in shown and "word end”" in shown and len(shown) < 200
 
 
 def test_a_warning_knows_its_sentence() -> None:
-    warning = TranslationWarning.at("unknown", "source", "a cat", (2, 5))
+    warning = ProofWarning.at("unknown", "source", "a cat", (2, 5))
     assert warning.moved(10, 20, 2).sentence == 2 and warning.moved(10, 20).begin == 12

@@ -99,7 +99,7 @@ class Correspondence:
 
 def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     """Judge blocks of consecutive pairs. Takes about half a second, whatever they hold."""
-    sample = _Sample(blocks)
+    sample = _SampledPairs(blocks)
     exchanged, common = sample.exchanged()
     rest = np.setdiff1d(np.arange(len(sample.pairs)), exchanged)
     here = sample.judge(0)
@@ -140,7 +140,7 @@ class _Judged:
         return float(self.true[self.usable].mean() - self.strangers[self.usable].mean())
 
 
-class _Sample:
+class _SampledPairs:
     """The pairs of a sample as numbers of words. A place is a pair's number in the sample."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
@@ -275,12 +275,12 @@ class _Sample:
         return np.bincount(np.concatenate([*side, np.zeros(0, np.int64)]), minlength=self.size)
 
 
-def _find_moved(blocks: Sequence[Block], sample: _Sample, here: _Judged) -> tuple[Moved, ...]:
+def _find_moved(blocks: Sequence[Block], sample: _SampledPairs, here: _Judged) -> tuple[Moved, ...]:
     """Runs of blocks whose lines belong to targets some lines away."""
     best, dictionaries = 0, here.dictionaries
     if _unrelated(here, here.usable) > _SUSPICIOUS:
         # Where all lines are moved, nothing was learned at their own places: look where it can be.
-        rough = _Sample(spread(blocks, _ROUGH_BLOCKS))
+        rough = _SampledPairs(spread(blocks, _ROUGH_BLOCKS))
         gains = {by: rough.judge(by).gain for by in range(-_FURTHEST, _FURTHEST + 1)}
         best = max(gains, key=gains.__getitem__)
         if gains[best] < gains[0] + _MOVED_GAIN:
@@ -306,7 +306,7 @@ def _find_moved(blocks: Sequence[Block], sample: _Sample, here: _Judged) -> tupl
 
 
 def _moved(
-    sample: _Sample,
+    sample: _SampledPairs,
     numbers: list[int],
     by: int,
     dictionaries: tuple[Dictionary, Dictionary],

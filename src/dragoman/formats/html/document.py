@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.formats.html.open_elements import OpenElements
-from dragoman.formats.html.tokens import RAW, Attribute, Reader, Token, unescaped
+from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
@@ -229,7 +229,7 @@ class _KeptRun:
     def __bool__(self) -> bool:
         return bool(self._written)
 
-    def add(self, token: Token, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
+    def add(self, token: HtmlToken, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
         """One token more."""
         if not self._written:
             self._closes = token.kind == "end"

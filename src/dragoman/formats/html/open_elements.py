@@ -30,7 +30,7 @@ from dragoman.formats.html.elements import (
     TABLE_PARTS,
     VOID,
 )
-from dragoman.formats.html.tokens import Token
+from dragoman.formats.html.tokens import HtmlToken
 
 MOST_OPEN = 128
 """Elements that are nested deeper are not followed; browsers have such a limit too."""
@@ -96,7 +96,7 @@ class OpenElements:
             self._leave_head()
             self._reopen()
 
-    def start(self, token: Token, translates: bool | None) -> Element | None:
+    def start(self, token: HtmlToken, translates: bool | None) -> Element | None:
         """A start tag stands here -> the element that it opens, None for one without an inside.
 
         ``translates``: what it says of its inside.

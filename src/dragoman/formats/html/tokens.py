@@ -52,7 +52,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Token:
+class HtmlToken:
     """A tag, a comment (or declaration, or instruction), or text, as it was written."""
 
     kind: Kind
@@ -82,7 +82,7 @@ class Reader:
         self._source = source
         self._place = 0
 
-    def next(self, *, foreign: bool) -> Token | None:
+    def next(self, *, foreign: bool) -> HtmlToken | None:
         """The next token, None at the end. ``foreign``: it stands in SVG or MathML."""
         source, place = self._source, self._place
         if place == len(source):
@@ -100,14 +100,14 @@ class Reader:
         self._place = tag.end()
         inside = tag[3]
         closes_itself = inside.endswith("/") and not _ends_in_value(inside)
-        return Token("end" if tag[1] else "start", tag[0], _lower(tag[2]), closes_itself)
+        return HtmlToken("end" if tag[1] else "start", tag[0], _lower(tag[2]), closes_itself)
 
-    def raw(self, name: str) -> Token | None:
+    def raw(self, name: str) -> HtmlToken | None:
         """After the start tag of an element of ``RAW``: all until its end tag, None if nothing."""
         end = _script_end(self._source, self._place) if name == "script" else self._raw_end(name)
         return self._taken("text", end) if end > self._place else None
 
-    def rest(self) -> Token | None:
+    def rest(self) -> HtmlToken | None:
         """All that is left, as text."""
         end = len(self._source)
         return self._taken("text", end) if end > self._place else None
@@ -117,9 +117,9 @@ class Reader:
         found = close.search(self._source, self._place)
         return found.start() if found else len(self._source)
 
-    def _taken(self, kind: Kind, end: int) -> Token:
+    def _taken(self, kind: Kind, end: int) -> HtmlToken:
         begin, self._place = self._place, end
-        return Token(kind, self._source[begin:end])
+        return HtmlToken(kind, self._source[begin:end])
 
 
 def _lower(name: str) -> str:

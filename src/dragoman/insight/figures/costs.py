@@ -15,7 +15,7 @@ from dragoman.insight.cost import (
 )
 from dragoman.insight.figures.captions import Drawn
 from dragoman.pictures.figure import DataTable, Words
-from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 
 
@@ -33,7 +33,7 @@ def cost_figure() -> Drawn:
     left_out = [kind for kind in LAYERS if kind not in {row[0] for row in measured}]
     return Drawn(
         [
-            Text(
+            TextPanel(
                 "n = 1,000, d = 1,000, k = 3",
                 (
                     "layer",
@@ -44,7 +44,7 @@ def cost_figure() -> Drawn:
                 ),
                 [(c.kind, c.core / 1e9, c.whole / 1e9, c.sequential, c.path) for c in every],
             ),
-            Text(
+            TextPanel(
                 f"Timed on this machine, n = d = {small}",
                 ("layer", "operations, 10⁶", "milliseconds", "10⁹ operations/s"),
                 [
@@ -142,9 +142,9 @@ def length_figure() -> Drawn:
     )
     return Drawn(
         [
-            Lines(counted, 520, 320),
-            Lines(timed_here, 520, 320),
-            Text("Where lines cross", ("what", "where", "n at d = 512"), crossings),
+            LinePanel(counted, 520, 320),
+            LinePanel(timed_here, 520, 320),
+            TextPanel("Where lines cross", ("what", "where", "n at d = 512"), crossings),
         ],
         [
             DataTable(

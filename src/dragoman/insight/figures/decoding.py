@@ -11,8 +11,8 @@ from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import Array, shown, softmax
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
-from dragoman.pictures.matrix import Matrix
-from dragoman.pictures.panels import Cells, Lines, Text
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import Cells, LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
 
@@ -56,7 +56,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
         (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
         for i, token in enumerate(tokens)
     ]
-    likeliest = Matrix(
+    likeliest = MatrixPicture(
         "Probability of the ten likeliest tokens, in percent",
         shares[:, tokens] * 100,
         rows=[f"T = {way:g}" for way in ways],
@@ -75,7 +75,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
             marked_x=temperature,
             marked_as=f"T = {temperature:g}",
         )
-        return Lines(chart, 360, 240)
+        return LinePanel(chart, 360, 240)
 
     return Drawn(
         [
@@ -144,9 +144,9 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
     )
     return Drawn(
         [
-            Lines(divisors, 420, 260),
-            Lines(by_alpha, 520, 260),
-            Text(
+            LinePanel(divisors, 420, 260),
+            LinePanel(by_alpha, 520, 260),
+            TextPanel(
                 f"Hypotheses, the best at α = {penalty:g} first",
                 ("", "hypothesis", "tokens", "log P", "score"),
                 [

@@ -19,8 +19,8 @@ from dragoman.insight.head import Array, OpenedAttention, by_hand, softmax
 from dragoman.insight.layer_words import attention_words
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
-from dragoman.pictures.matrix import Matrix
-from dragoman.pictures.panels import Cells, Text
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import Cells, TextPanel
 
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
@@ -40,7 +40,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
         strip(f"Query of “{word}”", query[None], [word]),
         strip("Keys", keys, words),
         Cells(
-            Matrix(
+            MatrixPicture(
                 "score, hash table, attention",
                 np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
                 rows=words,
@@ -108,7 +108,9 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     v, cell = values.shape[1], cell_size(t)
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
-        return Cells(Matrix(title, matrix, rows=words, columns=words, cell=cell, reach=reach))
+        return Cells(
+            MatrixPicture(title, matrix, rows=words, columns=words, cell=cell, reach=reach)
+        )
 
     def long(title: str, matrix: Array) -> Panel:
         return strip(title, matrix, words, 4.5, 20)
@@ -134,7 +136,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     ]  # fmt: skip
     return Drawn(
         [
-            Text("Shapes: softmax(Q Kᵀ / √d_k) V", ("what", "shape", ""), shapes),
+            TextPanel("Shapes: softmax(Q Kᵀ / √d_k) V", ("what", "shape", ""), shapes),
             long("Q", queries),
             long("K", keys),
             square("1: Q Kᵀ", scores),
@@ -179,7 +181,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
         return Cells(
-            Matrix(
+            MatrixPicture(
                 title, matrix, rows=words, columns=words, cell=cell, reach=reach, absent="–∞",
                 down="word just read", across="looked at",
             )

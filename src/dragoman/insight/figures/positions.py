@@ -17,8 +17,8 @@ from dragoman.insight.subject import Subject
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
-from dragoman.pictures.matrix import Matrix
-from dragoman.pictures.panels import Cells, Lines
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import Cells, LinePanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -55,19 +55,21 @@ def _wide(name: str, values: Array) -> DataTable:
 def _encoding(title: str, table: Array, width: float) -> Cells:
     """table (length, dimension), whose cells are ``width`` wide."""
     cell = width, 300 / len(table)
-    return Cells(Matrix(title, table, cell=cell, down="position", across="dimension"))
+    return Cells(MatrixPicture(title, table, cell=cell, down="position", across="dimension"))
 
 
 def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     side = 300 / len(values)
-    return Cells(Matrix(title, values, cell=(side, side), down="position", across="position"))
+    return Cells(
+        MatrixPicture(title, values, cell=(side, side), down="position", across="position")
+    )
 
 
 def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
     """The position itself, in every dimension."""
     table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
-    encoding = Matrix(
+    encoding = MatrixPicture(
         title,
         table,
         down="position",
@@ -96,7 +98,7 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
         for place in range(words)
     ]
     longest = np.repeat(values[2][:, None], dimension, axis=1)
-    encoding = Matrix(
+    encoding = MatrixPicture(
         "Encoding: PE(pos) = pos / length, of three lengths",
         values,
         rows=[f"{words} words" for words in lengths],
@@ -156,7 +158,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
         [
             _encoding(title, table, 614.4 / dimension),
             _map(similarity(table)),
-            Lines(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
+            LinePanel(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
         ],
         [_wide("", table), _table("similarity", similarity(table), "position", "other")],
     )
@@ -180,7 +182,7 @@ def identity_figure(*, dimension: int = WIDTH) -> Drawn:
         if start in (0, 30, 60)
     ]
     return Drawn(
-        [Lines(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)],
+        [LinePanel(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)],
         [DataTable("", ("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)],
         notes=[
             Words(
@@ -233,7 +235,7 @@ def learned_figure(subject: Subject) -> Drawn:
         "than seven apart.",
         f"처음 16개 위치의 평균 코사인: 거리 1–2에서 {near:+.2f}, 거리 8 이상에서 {far:+.2f}.",
     )
-    encoding = Matrix(
+    encoding = MatrixPicture(
         "Encoding, positions 0–31",
         shown,
         cell=(6, 300 / 32),
@@ -255,7 +257,7 @@ def learned_figure(subject: Subject) -> Drawn:
         [
             Cells(encoding),
             _map(cosines, "Similarity, cosine"),
-            Lines(neighbours, 420, 220),
+            LinePanel(neighbours, 420, 220),
         ],
         [_wide("", shown), _table("similarity", cosines, "position", "other")],
         run=looked_into,

@@ -7,19 +7,19 @@ from numpy.typing import NDArray
 
 from dragoman.decimals import percent, power
 from dragoman.demo.corpus import pronoun_probes
-from dragoman.engine.alignment_head import AlignmentScores, Looked
+from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.importance import Importance, head_importance
 from dragoman.insight.layer_words import PART_WORDS
 from dragoman.insight.order import order_experiment
 from dragoman.insight.panels import aer_panels, aer_table, importance_panels, importance_table
-from dragoman.insight.pronoun import Head, PronounHeads, pronoun_hops
+from dragoman.insight.pronoun import PronounHead, PronounHeads, pronoun_hops
 from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import parse_links
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
-from dragoman.pictures.matrix import Matrix
-from dragoman.pictures.panels import Cells, Text, TwoHops, WordWeights
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import Cells, TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
@@ -51,7 +51,7 @@ def order_figure(subject: Subject) -> Drawn:
         ("off", first, untold.translations[0]),
         ("off", second, untold.translations[1]),
     ]
-    differences = Matrix(
+    differences = MatrixPicture(
         "From a word's row in one sentence to its row in the other, |a − b| / |a|",
         both,
         rows=["positions on", "positions off"],
@@ -61,7 +61,7 @@ def order_figure(subject: Subject) -> Drawn:
     return Drawn(
         [
             Cells(differences),
-            Text("What the run then writes", ("positions", "read", "written"), written),
+            TextPanel("What the run then writes", ("positions", "read", "written"), written),
         ],
         [
             DataTable(
@@ -127,7 +127,7 @@ def _importance_note(found: Importance) -> Words:
 
 def alignment_figure(subject: Subject) -> Drawn:
     """Links of each target word beside the weights; AER where links made by people are known."""
-    record, looked = in_words(subject.attention), Looked.of_record(subject.attention)
+    record, looked = in_words(subject.attention), HeadLinks.of_record(subject.attention)
     layer, head = looked.guess.layer, looked.guess.head
     by_hand = _GOLD.get((subject.sentence, subject.output.text))
     gold = None if by_hand is None else parse_links(by_hand, "the demo's own links")
@@ -244,5 +244,5 @@ def _mean_note(heads: PronounHeads) -> Words:
     )
 
 
-def _in_korean(head: Head) -> str:
+def _in_korean(head: PronounHead) -> str:
     return f"{head.layer + 1}층 헤드 {head.head + 1}"

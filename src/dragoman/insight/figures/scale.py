@@ -8,7 +8,7 @@ import torch
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import softmax
 from dragoman.pictures.figure import DataTable, Panel
-from dragoman.pictures.panels import Lines
+from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
 
 
@@ -36,7 +36,7 @@ def scale_figure() -> Drawn:
         return Series(name, widths, table[:, column].tolist())
 
     def chart(title: str, *series: Series, log: bool = False, label: str = "") -> Panel:
-        return Lines(
+        return LinePanel(
             Chart(title, series, x_label="d_k, logarithmic", log_x=True, log_y=log,
                   from_zero=not log, y_label=label or ("logarithmic" if log else "")),
             430,

@@ -8,7 +8,7 @@ from dragoman.insight.head import Array, OpenedAttention, open_attention
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.pictures.figure import DataTable, Panel, Words
-from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import Cells
 
 _READABLE = 14
@@ -78,7 +78,7 @@ def strip(
 ) -> Panel:
     """A matrix (T, D), a row for each word; cells of ``width`` and ``height``."""
     cell = width, height
-    return Cells(Matrix(title, values, rows=rows, cell=cell, across="dimension"))
+    return Cells(MatrixPicture(title, values, rows=rows, cell=cell, across="dimension"))
 
 
 def matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

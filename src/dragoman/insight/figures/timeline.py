@@ -12,11 +12,11 @@ from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Words
-from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 
 
-class Published(NamedTuple):
+class Milestone(NamedTuple):
     """A model as it was published."""
 
     name: str
@@ -30,19 +30,19 @@ class Published(NamedTuple):
 
 
 PUBLISHED = (
-    Published(
+    Milestone(
         "ULMFiT", "2018-01", None, 1.0, "GPU",
         "Howard and Ruder 2018 (arXiv 1801.06146), which gives neither; day: lectures",
     ),
-    Published(
+    Milestone(
         "GPT", "2018-06", 117.0, 240.0, "GPU",
         "8 GPUs for a month (OpenAI's announcement, June 2018); size: Radford et al. 2019, table 2",
     ),
-    Published(
+    Milestone(
         "BERT", "2018-10", 340.0, 256.0, "TPU chip",
         "64 chips for 4 days (Devlin et al. 2019, appendix A.2); size: its section 3",
     ),
-    Published(
+    Milestone(
         # 32 TPU v3 of 8 cores each for 168 hours, as nanochat's leaderboard has it, are 1,792.
         "GPT-2", "2019-02", 1542.0, 2048.0, "TPU v3 core",
         "size: Radford et al. 2019, table 2, which gives no cost; days: lectures, about",
@@ -59,7 +59,7 @@ def timeline_figure(subject: Subject) -> Drawn:
         raise DragomanError(
             f"{subject.name} does not say how long it trained: it has no metrics.jsonl"
         )
-    own = Published(
+    own = Milestone(
         subject.name,
         "",
         sum(one.numel() for one in subject.predictor.plain.parameters()) / 1e6,
@@ -82,8 +82,8 @@ def timeline_figure(subject: Subject) -> Drawn:
     )
     return Drawn(
         [
-            Lines(days, 420, 280),
-            Text(
+            LinePanel(days, 420, 280),
+            TextPanel(
                 "Size and cost",
                 ("", "model", "month", "parameters, 10⁶", "days", "of"),
                 [
@@ -127,5 +127,5 @@ def _short(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _number(one: Published) -> float | str:
+def _number(one: Milestone) -> float | str:
     return "" if one.parameters is None else one.parameters * 1e6

@@ -12,8 +12,8 @@ from dragoman.insight.statistics import layer_statistics
 from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Words
-from dragoman.pictures.matrix import Matrix
-from dragoman.pictures.panels import Cells, Lines, Text
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import Cells, LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
@@ -66,8 +66,8 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
     )
     return Drawn(
         [
-            Lines(papers_own, 520, 280),
-            Lines(used_today, 520, 280),
+            LinePanel(papers_own, 520, 280),
+            LinePanel(used_today, 520, 280),
         ],
         [DataTable("", ("update", *noam, *others), rows)],
     )
@@ -93,7 +93,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     best = p[int(np.argmin(curves[epsilon]))]
     tokens = [str(token) for token in range(1, vocabulary + 1)]
     told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
-    distribution = Matrix(
+    distribution = MatrixPicture(
         "Target distribution",
         np.stack([hard, smooth]),
         rows=["one-hot", f"ε = {epsilon:g}"],
@@ -113,7 +113,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     return Drawn(
         [
             Cells(distribution),
-            Lines(losses, 460, 260),
+            LinePanel(losses, 460, 260),
         ],
         [
             DataTable(
@@ -172,8 +172,8 @@ def layers_figure(subject: Subject) -> Drawn:
     )
     return Drawn(
         [
-            Lines(sizes, 480, 280),
-            Text(
+            LinePanel(sizes, 480, 280),
+            TextPanel(
                 "Means over all tokens of some sentences",
                 ("", *header),
                 [

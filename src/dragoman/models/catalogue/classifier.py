@@ -25,7 +25,7 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, Precision
 
 
-class Head(Linear):
+class LabelHead(Linear):
     """The linear layer. It computes in fp32 also over a body in bf16: it has but B rows, and bf16
     kernels would want an even number of labels."""
 
@@ -46,7 +46,7 @@ class Classifier(Network):
         super().__init__()
         self.settings = body.settings
         self.body = body
-        self.head = Head(body.settings.model_dim, labels)
+        self.head = LabelHead(body.settings.model_dim, labels)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:

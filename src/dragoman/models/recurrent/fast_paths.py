@@ -10,7 +10,7 @@ import torch
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch, trial
 from dragoman.models.interface import Advancing, Model
-from dragoman.models.prepared import Prepared
+from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.recurrent.model import Recurrent
 from dragoman.models.settings import ConvolutionalSettings, ModelSettings, RecurrentSettings
 from dragoman.models.shortlist import Shortlist
@@ -27,7 +27,7 @@ def _make(
     precision: Literal["int8", "bf16", "fp32"], network: Advancing, _: Shortlist | None
 ) -> Model:
     dtypes = {"int8": torch.int8, "bf16": torch.bfloat16, "fp32": torch.float32}
-    return Prepared(network, dtypes[precision])
+    return PreparedNetwork(network, dtypes[precision])
 
 
 def _small() -> Recurrent:
@@ -58,7 +58,7 @@ def _agrees(level: str | None) -> bool:
         source = Sequences.of([torch.arange(3, 10), torch.arange(20, 22)])
         tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
         for plain in (Recurrent(recurrent, 70, 70), Convolutional(convolutional, 70, 70)):
-            fast = Prepared(plain.eval(), torch.int8)
+            fast = PreparedNetwork(plain.eval(), torch.int8)
             expected = plain.step(tokens, plain.start(plain.encode(source)))
             found = fast.step(tokens, fast.start(fast.encode(source)))
             values, ids = fast.best(tokens, fast.start(fast.encode(source)), 3)

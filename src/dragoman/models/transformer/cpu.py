@@ -53,7 +53,7 @@ class _Norm:
         return F.layer_norm(x, self._weight.shape, self._weight, self._bias, LayerNorm.eps)
 
 
-class _FeedForward:
+class _PlainFeedForward:
     """Equation 2 of the paper: (P, D) -> (P, D)."""
 
     def __init__(self, part: FeedForward, dtype: torch.dtype) -> None:
@@ -70,7 +70,7 @@ class _EncoderLayer:
     """Queries, keys and values: (P, D) -> (P, H x (2 K + Kv))."""
     output: InferenceLinear
     attention_norm: Norming
-    feed_forward: _FeedForward
+    feed_forward: _PlainFeedForward
     feed_forward_norm: Norming
 
 
@@ -84,7 +84,7 @@ class _DecoderLayer:
     """Keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
     cross_output: InferenceLinear
     cross_norm: Norming
-    feed_forward: _FeedForward
+    feed_forward: _PlainFeedForward
     feed_forward_norm: Norming
 
 
@@ -116,7 +116,7 @@ class CpuTransformer(Model):
                     joint=_joint(dtype, layer.attention),
                     output=_side_by_side(dtype, layer.attention.output),
                     attention_norm=norming(layer.attention_norm),
-                    feed_forward=_FeedForward(layer.feed_forward, dtype),
+                    feed_forward=_PlainFeedForward(layer.feed_forward, dtype),
                     feed_forward_norm=norming(layer.feed_forward_norm),
                 )
                 for layer in model.encoder
@@ -132,7 +132,7 @@ class CpuTransformer(Model):
                     ),
                     cross_output=_side_by_side(dtype, layer.cross_attention.output),
                     cross_norm=norming(layer.cross_attention_norm),
-                    feed_forward=_FeedForward(layer.feed_forward, dtype),
+                    feed_forward=_PlainFeedForward(layer.feed_forward, dtype),
                     feed_forward_norm=norming(layer.feed_forward_norm),
                 )
                 for layer in model.decoder

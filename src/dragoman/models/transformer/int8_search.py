@@ -16,7 +16,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.models.searched import Constrain, Floats32, Integers, Searched, Searching, Source
+from dragoman.models.searched import (
+    Constrain,
+    Floats32,
+    Integers,
+    SearchModel,
+    SearchSession,
+    Source,
+)
 from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_model import SIDES, Int8Model
@@ -31,7 +38,7 @@ Bytes = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.int32]
 
 
-class Int8Search(Searched):
+class Int8Search(SearchModel):
     """A Transformer in int8.
 
     Safe to share between threads as long as each search stays with one of them.
@@ -133,7 +140,7 @@ class Int8Search(Searched):
             table = self.target_positions.reach(wanted)
 
 
-class Int8Searching(Searching):
+class Int8Searching(SearchSession):
     """A search under way in native memory. One thread at a time; any number of them at once."""
 
     def __init__(self, search: Int8Search) -> None:

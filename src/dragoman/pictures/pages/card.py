@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dragoman.pictures.labels import visible
 from dragoman.pictures.plain_table import cell_text
-from dragoman.pictures.records import RunSummary, Sample, Table
+from dragoman.pictures.records import RunSummary, ShownSample, Table
 
 
 def card_markdown(run: RunSummary) -> str:
@@ -73,7 +73,7 @@ def _table(table: Table) -> list[str]:
     return [*lines, _inline(table.note), ""] if table.note else lines
 
 
-def _samples(samples: Sequence[Sample]) -> list[str]:
+def _samples(samples: Sequence[ShownSample]) -> list[str]:
     lines = []
     for sample in samples:
         lines.append(f"source     {visible(sample.source)}")

@@ -19,7 +19,7 @@ _STYLES = ".charts figure{max-width:30rem}"
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A part of the page."""
 
     heading: str
@@ -37,7 +37,7 @@ class ComparisonPage:
     lead: str
     verdict: Sequence[str]
     """Sentences; the first is the most important."""
-    sections: Sequence[Section]
+    sections: Sequence[ReportSection]
     made_by: str
 
 
@@ -64,7 +64,7 @@ def comparison_html(page: ComparisonPage) -> str:
     return page_html(page.title, "\n".join(parts) + "\n" + footer, styles=_STYLES)
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     parts = ["<section>", f"<h2>{escape(section.heading)}</h2>"]
     if section.words:
         parts.append(f'<p class="muted">{escape(section.words)}</p>')

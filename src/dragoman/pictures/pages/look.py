@@ -16,7 +16,7 @@ from dragoman.pictures.records import AttentionRecord
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedLooks:
     """A translation beside what it becomes under a change."""
 
     change: str
@@ -41,7 +41,7 @@ def look_html(
     title: str,
     source: str,
     translation: str,
-    compared: Sequence[Compared] = (),
+    compared: Sequence[ComparedLooks] = (),
     exhibits: Sequence[Exhibit] = (),
 ) -> str:
     """A self-contained page about one translation."""

@@ -23,8 +23,8 @@ from dragoman.pictures.records import (
     Heatmap,
     Hops,
     RunSummary,
-    Sample,
-    Score,
+    ShownSample,
+    ShownScore,
     Table,
     TreePair,
 )
@@ -75,7 +75,7 @@ def _header(run: RunSummary) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _scores(scores: Sequence[Score]) -> str:
+def _scores(scores: Sequence[ShownScore]) -> str:
     if not scores:
         return ""
     parts = ['<ul class="scores">']
@@ -97,7 +97,7 @@ def _scores(scores: Sequence[Score]) -> str:
     return "\n".join(parts)
 
 
-def _samples(samples: Sequence[Sample], languages: Sequence[str], undrawn: int) -> str:
+def _samples(samples: Sequence[ShownSample], languages: Sequence[str], undrawn: int) -> str:
     if not samples:
         return ""
     compared = [sample for sample in samples if sample.reference]
@@ -135,7 +135,7 @@ def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
     return "\n".join(["<section>", heading, *figures, *map(table_html, tables), "</section>"])
 
 
-def _sample_list(samples: Sequence[Sample], languages: Sequence[str]) -> str:
+def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> str:
     source_language, target_language = (_language_attribute(languages[n]) for n in (0, -1))
     parts = ['<ul class="samples">']
     for sample in samples:
@@ -175,7 +175,7 @@ def _language_attribute(name: str) -> str:
     return f' lang="{name}"' if re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*", name) else ""
 
 
-def _differences(sample: Sample) -> str:
+def _differences(sample: ShownSample) -> str:
     """The hypothesis, its words that the reference does not have in this place marked."""
     if not sample.reference:
         return escape(sample.hypothesis)

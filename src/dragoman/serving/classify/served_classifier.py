@@ -21,7 +21,7 @@ from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.knowledge import sentences_of
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.tasks.classification.labeller import Labelled, Labeller
+from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
 
 TOGETHER = 1024
@@ -105,7 +105,7 @@ class ServedClassifier(ServedRun):
         return words
 
 
-def _told(found: Labelled, top: int | None, words: list[LabelledWord] | None) -> LabelledText:
+def _told(found: ClassifiedText, top: int | None, words: list[LabelledWord] | None) -> LabelledText:
     """A labelled text, as the API tells it."""
     return LabelledText(
         label=found.label,

@@ -17,13 +17,13 @@ MOST_POINTS = 400
 """Points of one line: more than a screen can tell apart."""
 
 
-class _Part(Message):
+class _RunPart(Message):
     """A part that is told as its record has it."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
-class Line(_Part):
+class Line(_RunPart):
     """One line of a chart."""
 
     name: str
@@ -31,7 +31,7 @@ class Line(_Part):
     y: list[float]
 
 
-class ChartView(_Part):
+class ChartView(_RunPart):
     """Some lines over one axis."""
 
     title: str
@@ -61,13 +61,13 @@ class ScoreView(Message):
     """sacreBLEU's: without it a BLEU cannot be compared."""
 
 
-class SampleView(_Part):
+class SampleView(_RunPart):
     source: str
     hypothesis: str
     reference: str
 
 
-class TableView(_Part):
+class TableView(_RunPart):
     title: str
     header: list[str]
     rows: list[list[str | int | float]]

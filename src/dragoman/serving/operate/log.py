@@ -33,7 +33,7 @@ def set_up(kind: LogKind) -> None:
     handlers = own.handlers or root.handlers or [logging.StreamHandler()]
     for handler in handlers:
         handler.addFilter(Bounded())
-        handler.setFormatter(JsonLines() if kind == "json" else Lines())
+        handler.setFormatter(JsonLines() if kind == "json" else LogLines())
     # Whatever a library says goes the same bounded way: none writes past it to the terminal.
     logging.captureWarnings(True)
     level = own.getEffectiveLevel()
@@ -70,7 +70,7 @@ class Bounded(logging.Filter):
         return count < OFTEN
 
 
-class Lines(logging.Formatter):
+class LogLines(logging.Formatter):
     """A line for people; those of a request end with its id."""
 
     def format(self, record: logging.LogRecord) -> str:

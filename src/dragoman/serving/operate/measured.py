@@ -17,7 +17,7 @@ from dragoman.serving.operate.meters import Meters
 _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 
-class Measured:
+class MeteredRequests:
     """Counts requests and times them, by the path of their endpoint; gives each an id, and a line
     in the log if wanted. While the server stops it tells clients that the connection ends."""
 

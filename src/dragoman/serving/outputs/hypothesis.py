@@ -8,9 +8,9 @@ from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Span
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.outputs import schema
-from dragoman.serving.outputs.words import Word, words_of
+from dragoman.serving.outputs.words import ShownWord, words_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof
-from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 _LOOKED_AT = 0.15
 """Attention of which a word of the source must have got so much, for one to come from it,"""
@@ -23,7 +23,7 @@ def texts_of(target: Form, hypotheses: Sequence[Hypothesis]) -> list[str]:
     return target.raw([one.tokens for one in hypotheses])
 
 
-def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[Word]:
+def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
     """The words of a hypothesis, whose text is known."""
     pieces, values = target.shown(hypothesis.tokens), hypothesis.token_log_probabilities
     return words_of(text, pieces, values, spaced=target.spaced)
@@ -62,7 +62,7 @@ def hypothesis_message(
     )
 
 
-def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
+def sources_of(words: Sequence[ShownWord], proof: Proof) -> list[list[Span]]:
     """Of each word of a translation the words of the source that it comes from, in their order;
     none where it looked at none in particular."""
     found = []
@@ -73,7 +73,7 @@ def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
     return found
 
 
-def _warning(found: TranslationWarning) -> schema.TranslationWarning:
+def _warning(found: ProofWarning) -> schema.TranslationWarning:
     return schema.TranslationWarning(
         code=found.code,
         side=found.side,

@@ -26,7 +26,7 @@ _CHARACTER = re.compile("|".join((*map(re.escape, _ENTITIES), ".")), re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Word:
+class ShownWord:
     """A word, or marks that stand beside one."""
 
     before: str
@@ -50,7 +50,7 @@ def words_of(
     log_probabilities: Sequence[float],
     *,
     spaced: bool = True,
-) -> list[Word]:
+) -> list[ShownWord]:
     """The words of a translation ``text`` whose tokens are written ``pieces``.
 
     ``log_probabilities`` may have one entry more, of the end symbol. ``spaced`` is False for a
@@ -72,13 +72,13 @@ def words_of(
     return _shared_out(text, log_probabilities[: len(pieces)])
 
 
-def _joined(words: Sequence[Word]) -> str:
+def _joined(words: Sequence[ShownWord]) -> str:
     return "".join(word.before + word.text for word in words)
 
 
 def _spelt(
     pieces: Sequence[str], log_probabilities: Sequence[float], *, spaced: bool
-) -> list[Word]:
+) -> list[ShownWord]:
     """The words that ``pieces`` spell."""
     runs: list[list[int]] = []
     for number, piece in enumerate(pieces):
@@ -91,7 +91,7 @@ def _spelt(
             surface = _spell([pieces[i] for i in part])
             body = surface.lstrip(" ")
             words.append(
-                Word(
+                ShownWord(
                     before=surface[: len(surface) - len(body)],
                     text=body,
                     log_probability=sum(log_probabilities[i] for i in part),
@@ -100,7 +100,7 @@ def _spelt(
                 )
             )
     if words[0].before:
-        words[0] = Word("", words[0].text, words[0].log_probability, 0, words[0].count)
+        words[0] = ShownWord("", words[0].text, words[0].log_probability, 0, words[0].count)
     return _with_text(words)
 
 
@@ -148,19 +148,19 @@ def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
     return [*units[:-1], _Unit(units[-1].spelt + behind, units[-1].first, len(pieces))]
 
 
-def _of_tokens(word: Word, units: Sequence[_Unit]) -> Word:
+def _of_tokens(word: ShownWord, units: Sequence[_Unit]) -> ShownWord:
     """A word that counts units, counting their tokens."""
     first, last = units[word.first], units[word.first + word.count - 1]
     return replace(word, first=first.first, count=last.end - first.first)
 
 
-def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[Word]:
+def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[ShownWord]:
     """The words of a text whose tokens do not spell it, each with its share of the tokens.
 
     Shares go by characters, so they are a guess. A word too short for a token joins the next.
     """
     tokens = len(log_probabilities)
-    words: list[Word] = []
+    words: list[ShownWord] = []
     first = begin = 0
     ends = [match.end() for match in _WORD.finditer(text)]
     for place in [*ends[:-1], len(text)]:  # the last word has the space behind it too
@@ -169,9 +169,9 @@ def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[Word]:
             part = text[begin:place]
             body = part.lstrip()
             share = sum(log_probabilities[first:end])
-            words.append(Word(part[: len(part) - len(body)], body, share, first, end - first))
+            words.append(ShownWord(part[: len(part) - len(body)], body, share, first, end - first))
             first, begin = end, place
-    return words or [Word("", text, sum(log_probabilities), 0, tokens)]
+    return words or [ShownWord("", text, sum(log_probabilities), 0, tokens)]
 
 
 def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
@@ -200,13 +200,13 @@ def _spell(pieces: Sequence[str]) -> str:
     return spelt.decode("utf-8", "replace").replace("\n", " ")
 
 
-def _with_text(words: list[Word]) -> list[Word]:
+def _with_text(words: list[ShownWord]) -> list[ShownWord]:
     """A lone space token joins the word that follows it."""
-    joined: list[Word] = []
+    joined: list[ShownWord] = []
     for word in words:
         last = joined[-1] if joined else None
         if last is not None and not last.text:
-            joined[-1] = Word(
+            joined[-1] = ShownWord(
                 last.before + word.before,
                 word.text,
                 last.log_probability + word.log_probability,

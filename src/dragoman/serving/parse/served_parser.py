@@ -38,7 +38,7 @@ Looks = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Sentence:
+class BracketedSentence:
     """One that is to be parsed."""
 
     text: str
@@ -86,7 +86,9 @@ class ServedParser(ServedRun):
             )
         return chosen
 
-    def sentences(self, texts: Sequence[str], settings: SearchSettings) -> Iterator[Sentence]:
+    def sentences(
+        self, texts: Sequence[str], settings: SearchSettings
+    ) -> Iterator[BracketedSentence]:
         """One after another, cut and ready to be searched for. Raises Refusal 400."""
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
@@ -104,17 +106,17 @@ class ServedParser(ServedRun):
                 request = self.engine.request(values, settings, raw=sentence)
             except DataError as error:
                 raise Refusal("bad_text", f"{which}: {error}.", problem=str(error)) from None
-            yield Sentence(sentence, request)
+            yield BracketedSentence(sentence, request)
 
     # ---- what was found
 
-    def pair(self, sentence: Sentence, found: Hypothesis) -> TokenPair:
+    def pair(self, sentence: BracketedSentence, found: Hypothesis) -> TokenPair:
         """What is asked where the model looked."""
         ((tokens, _),) = self.engine.source.tokens_of_words([sentence.text])
         return tokens, found.tokens
 
     def told(
-        self, sentence: Sentence, found: Sequence[Hypothesis], alignment: Alignment | None
+        self, sentence: BracketedSentence, found: Sequence[Hypothesis], alignment: Alignment | None
     ) -> ParsedSentence:
         """The trees of a sentence; ``alignment``: of the best, by tokens of the source."""
         looks = None if alignment is None else self._by_words(sentence, alignment)
@@ -125,13 +127,15 @@ class ServedParser(ServedRun):
             ]
         )
 
-    def _by_words(self, sentence: Sentence, alignment: Alignment) -> Looks:
+    def _by_words(self, sentence: BracketedSentence, alignment: Alignment) -> Looks:
         ((_, numbers),) = self.engine.source.tokens_of_words([sentence.text])
         looks = np.zeros((len(alignment), len(sentence.text.split())))
         np.add.at(looks.T, numbers, alignment.T)
         return looks
 
-    def _tree(self, sentence: Sentence, found: Hypothesis, looks: Looks | None) -> ParsedTree:
+    def _tree(
+        self, sentence: BracketedSentence, found: Hypothesis, looks: Looks | None
+    ) -> ParsedTree:
         tree = self._form.tree(found.tokens, sentence.text)
         words: list[TreeWord] = []
         brackets: list[Bracket] = []

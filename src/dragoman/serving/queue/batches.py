@@ -31,7 +31,7 @@ class Asks(Protocol):
 Queued = TypeVar("Queued", bound=Asks)
 
 
-class Batch(Generic[Queued]):
+class QueueBatch(Generic[Queued]):
     """Searches that take their steps together."""
 
     def __init__(
@@ -77,8 +77,8 @@ class Batches(Generic[Queued]):
         new_scheduler: Callable[[], Scheduler],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.little: Batch[Queued] = Batch(new_scheduler, 1 - COSTLY_SHARE, clock)
-        self.costly: Batch[Queued] = Batch(new_scheduler, COSTLY_SHARE, clock)
+        self.little: QueueBatch[Queued] = QueueBatch(new_scheduler, 1 - COSTLY_SHARE, clock)
+        self.costly: QueueBatch[Queued] = QueueBatch(new_scheduler, COSTLY_SHARE, clock)
 
     @property
     def running(self) -> int:
@@ -100,7 +100,7 @@ class Batches(Generic[Queued]):
             batch.spent = max(batch.spent, other.spent)
         batch.submit(queued, number)
 
-    def next(self) -> Batch[Queued]:
+    def next(self) -> QueueBatch[Queued]:
         """Whose step is next."""
         if not self.costly.running:
             return self.little

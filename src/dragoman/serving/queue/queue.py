@@ -20,7 +20,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.batches import COSTLY_SHARE, Batch, Batches
+from dragoman.serving.queue.batches import COSTLY_SHARE, Batches, QueueBatch
 from dragoman.serving.queue.cost import is_costly
 from dragoman.serving.queue.fair import FairQueue
 
@@ -369,7 +369,9 @@ class _Worker:
         if is_costly(request):
             self._costly += sign * request.rows
 
-    def _count(self, batch: Batch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]) -> None:
+    def _count(
+        self, batch: QueueBatch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]
+    ) -> None:
         counters = self.counters
         counters.steps += 1
         counters.rows += batch.scheduler.rows
@@ -377,7 +379,9 @@ class _Worker:
         for _, hypotheses in done:
             counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
 
-    def _tell(self, batch: Batch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]) -> None:
+    def _tell(
+        self, batch: QueueBatch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]
+    ) -> None:
         if done:
             with self._queue._changed:
                 finished = [self._settle(batch, ticket, found) for ticket, found in done]
@@ -388,7 +392,7 @@ class _Worker:
             self._show_drafts(batch)
 
     def _settle(
-        self, batch: Batch[QueuedRequest], ticket: int, hypotheses: list[Hypothesis]
+        self, batch: QueueBatch[QueuedRequest], ticket: int, hypotheses: list[Hypothesis]
     ) -> QueuedRequest:
         queued, number = batch.running.pop(ticket)
         self._hold(queued, number, -1)
@@ -399,7 +403,7 @@ class _Worker:
             queued.news[number] = Answer(number, hypotheses)
         return queued
 
-    def _show_drafts(self, batch: Batch[QueuedRequest]) -> None:
+    def _show_drafts(self, batch: QueueBatch[QueuedRequest]) -> None:
         now = time.monotonic()
         due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
         shown = []
@@ -415,14 +419,14 @@ class _Worker:
         for queued in dict.fromkeys(queued for queued, _ in shown):
             queued.wake()
 
-    def _drop_unwanted(self, batch: Batch[QueuedRequest]) -> None:
+    def _drop_unwanted(self, batch: QueueBatch[QueuedRequest]) -> None:
         for ticket in [t for t, (queued, _) in batch.running.items() if not queued.wanted]:
             batch.scheduler.cancel(ticket)
             self._hold(*batch.running.pop(ticket), -1)
             batch.watched.discard(ticket)
             self.counters.given_up += 1
 
-    def _fail(self, batch: Batch[QueuedRequest], error: Exception) -> None:
+    def _fail(self, batch: QueueBatch[QueuedRequest], error: Exception) -> None:
         """Answer all that is under way in a batch with an error."""
         for queued, number in batch.running.values():
             self._hold(queued, number, -1)

@@ -47,7 +47,7 @@ class TranslationOptions:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TranslationPlan:
     """Texts as they will be translated."""
 
     passages: list[Passage]
@@ -129,7 +129,7 @@ class ServedTranslator(ServedRun):
         self.check_search(settings)
         return TranslationOptions(settings)
 
-    def plan(self, texts: Sequence[str], options: TranslationOptions) -> Plan:
+    def plan(self, texts: Sequence[str], options: TranslationOptions) -> TranslationPlan:
         """The texts cut, and what is searched for: no more than one answer may hold and one request
         may cost."""
         passages = self.engine.cut(texts, whole=options.whole)
@@ -150,7 +150,7 @@ class ServedTranslator(ServedRun):
         begun = [options.prefix] * len(passages)
         requests = requests_of(self.engine, passages, options.settings, begun)
         self.check_searches(requests)
-        return Plan(passages, requests)
+        return TranslationPlan(passages, requests)
 
     def _check_warnings(self, passages: Sequence[Passage]) -> None:
         """A sentence is read once more without each of its words."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dragoman.formats.html.document import Tag
 from dragoman.forms.pieces import piece_spans
-from dragoman.serving.outputs.words import Word
+from dragoman.serving.outputs.words import ShownWord
 
 Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""
@@ -35,7 +35,7 @@ NEVER = -1e9
 
 
 def project(
-    tags: Sequence[Tag], source: str, source_pieces: Sequence[str], words: Sequence[Word],
+    tags: Sequence[Tag], source: str, source_pieces: Sequence[str], words: Sequence[ShownWord],
     alignment: Alignment,
 ) -> list[str]:  # fmt: skip
     """The translation, cut where the tags of its sentence stand: one part more than tags.
@@ -79,7 +79,7 @@ def _inside(tags: Sequence[Tag]) -> list[bool]:
 
 
 def _divide_words_then_marks(
-    gains: NDArray[np.float64], needs_words: NDArray[np.bool_], words: Sequence[Word]
+    gains: NDArray[np.float64], needs_words: NDArray[np.bool_], words: Sequence[ShownWord]
 ) -> NDArray[np.int64]:
     """``_divide``, where marks (a full stop) do not count as words of an element."""
     spoken = np.array([any(character.isalnum() for character in word.text) for word in words])
@@ -117,7 +117,7 @@ def _divide(gains: NDArray[np.float64], needs_words: NDArray[np.bool_]) -> NDArr
 
 
 def _marks_stay_behind(
-    tags: Sequence[Tag], words: Sequence[Word], cuts: Sequence[int]
+    tags: Sequence[Tag], words: Sequence[ShownWord], cuts: Sequence[int]
 ) -> list[int]:
     """A comma stays with the word that it follows where an element would begin with it."""
     moved = [*cuts, len(words)]
@@ -131,7 +131,7 @@ def _marks_stay_behind(
 
 
 def _parts(
-    tags: Sequence[Tag], source: str, words: Sequence[Word], cuts: Sequence[int]
+    tags: Sequence[Tag], source: str, words: Sequence[ShownWord], cuts: Sequence[int]
 ) -> list[str]:
     """The words between the tags; ``cuts``: how many words stand before each tag."""
     texts = [word.before + word.text for word in words]

@@ -27,7 +27,7 @@ from dragoman.serving.write.schema import (
 )
 from dragoman.tasks.language_model.evaluation import windows_of
 from dragoman.tasks.language_model.generation import Growth, text_of
-from dragoman.tasks.language_model.surprisal import Word, begin_of, words_of
+from dragoman.tasks.language_model.surprisal import SurprisalWord, begin_of, words_of
 from dragoman.tasks.shared.code_length import Length
 
 TOGETHER = 1024
@@ -39,7 +39,7 @@ _FIRST_WORDS = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """Where something else could come."""
 
     begin: str
@@ -160,7 +160,7 @@ class ServedLanguageModel(ServedRun):
 
     # ---- what else could come
 
-    def place(self, request: ContinuationsRequest) -> Place:
+    def place(self, request: ContinuationsRequest) -> TextPlace:
         """Where something else could come, and what is to be searched for. Raises Refusal 400."""
         form, settings = self.engine.written, self.engine.search_settings
         tokens, spaces = self.tokens(request.text), 0
@@ -190,9 +190,9 @@ class ServedLanguageModel(ServedRun):
         )
         (nothing,) = self.engine.source.values([""])
         asked = self.engine.request(nothing, chosen, kept)
-        return Place(text_of(self.engine, tokens), tuple(kept), spaces, asked)
+        return TextPlace(text_of(self.engine, tokens), tuple(kept), spaces, asked)
 
-    def continuations(self, place: Place, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
+    def continuations(self, place: TextPlace, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
         """The words with which the hypotheses go on, each once, the most probable first."""
         known: dict[str, Continuation] = {}
         for one in sorted((self._continuation(place, one) for one in found), key=_unlikely):
@@ -200,7 +200,7 @@ class ServedLanguageModel(ServedRun):
         every = list(known.values())
         return ContinuationsAnswer(run=self.name, begin=place.begin, continuations=every)
 
-    def _continuation(self, place: Place, found: Hypothesis) -> Continuation:
+    def _continuation(self, place: TextPlace, found: Hypothesis) -> Continuation:
         first = len(place.kept)
         tokens, costs = found.tokens[first:], found.token_log_probabilities[first:]
         # With its space, as the bits of a word are.
@@ -220,7 +220,7 @@ class ServedLanguageModel(ServedRun):
         )
 
 
-def told(word: Word) -> TextWord:
+def told(word: SurprisalWord) -> TextWord:
     """A word, as the API tells it."""
     bits = None if math.isnan(word.bits) else round(max(0.0, word.bits), 4)
     return TextWord(before=word.before, text=word.text, bits=bits)

@@ -29,7 +29,7 @@ from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.shortened import shortened
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.confusions import MOST_DRAWN
-from dragoman.tasks.classification.labeller import Labelled as LabelledText
+from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
 from dragoman.tasks.classification.labeller import Labeller, in_batches
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.examples import reading_of
@@ -49,7 +49,7 @@ _MOST_SHOWN = 30
 """Labels of a table of confusions in a terminal."""
 
 
-class Labelled(Validation[LabelledBatch]):
+class ClassificationValidation(Validation[LabelledBatch]):
     """``macro_f1``, ``accuracy`` and ``loss``; some texts are shown with what was chosen."""
 
     without = "without tokens, or of a label that the training text does not have"

@@ -31,7 +31,7 @@ Probabilities = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Labelled:
+class ClassifiedText:
     """One text. ``str(labelled)`` is its most probable label."""
 
     text: str
@@ -99,7 +99,7 @@ class Labeller(Predictor):
         """What is cut into tokens of a text, whatever is read of them."""
         return beginning(text, self.longest)
 
-    def __call__(self, texts: Iterable[str]) -> list[Labelled]:
+    def __call__(self, texts: Iterable[str]) -> list[ClassifiedText]:
         """Each text with the probabilities of all labels. One without tokens has those of a text
         in which nothing stands."""
         given = list(texts)
@@ -108,7 +108,7 @@ class Labeller(Predictor):
 
     def parts(
         self, given: Sequence[str], together: int = _TOKENS_AT_ONCE
-    ) -> Iterator[tuple[int, Labelled]]:
+    ) -> Iterator[tuple[int, ClassifiedText]]:
         """The same as it comes, the shortest texts first, each with its number; so many tokens are
         read at once."""
         looked_at = [self.looked_at(text) for text in given]
@@ -125,7 +125,7 @@ class Labeller(Predictor):
                 is_cut = len(tokens[number]) > self.longest - 1
                 yield (
                     number,
-                    Labelled(given[number], self.labels.names, log_probabilities, is_cut),
+                    ClassifiedText(given[number], self.labels.names, log_probabilities, is_cut),
                 )
 
     # ---- looking

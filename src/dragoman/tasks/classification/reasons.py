@@ -34,7 +34,7 @@ WARNING = (
 
 
 @dataclass(frozen=True)
-class Word:
+class ReasonWord:
     """One word, and the sums over its tokens."""
 
     text: str
@@ -52,7 +52,7 @@ class Reasons:
 
     label: str
     probability: float
-    words: tuple[Word, ...]
+    words: tuple[ReasonWord, ...]
     """Those that were read; symbols of the model are left out."""
 
 
@@ -90,7 +90,7 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
     for number in dict.fromkeys(numbers[:read]):
         own = [begin + place for place, at in enumerate(numbers[:read]) if at == number]
         attention = None if looked is None else float(looked[own].sum())
-        words.append(Word(given[number], number, float(pull[own].sum()), attention))
+        words.append(ReasonWord(given[number], number, float(pull[own].sum()), attention))
     return Reasons(labeller.labels.names[chosen], float(scores[chosen].exp()), tuple(words))
 
 

@@ -19,7 +19,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.confusions import drawn
-from dragoman.tasks.shared.progress_made import Training
+from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.shared.runtime import (
     Evaluate,
     MakeExamples,
@@ -56,9 +56,9 @@ class ClassificationRuntime(Runtime):
 
     @property
     def validation(self) -> MakeValidation:
-        from dragoman.tasks.classification.evaluation import Labelled
+        from dragoman.tasks.classification.evaluation import ClassificationValidation
 
-        return Labelled
+        return ClassificationValidation
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts[plain(pair.target)] += 1
@@ -74,7 +74,7 @@ class ClassificationRuntime(Runtime):
 
         return chance_of_labels([pair.target for pair in pairs])
 
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         from dragoman.tasks.classification.chance import by_majority
 
         return by_majority(run)

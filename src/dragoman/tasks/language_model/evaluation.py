@@ -49,7 +49,7 @@ _LOOKED_AT = 100
 """Texts by which the language of a file is told."""
 
 
-class Texts(Validation[Batch]):
+class LanguageModelValidation(Validation[Batch]):
     """``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``; some texts are shown to the
     model by how they begin, and it goes on."""
 

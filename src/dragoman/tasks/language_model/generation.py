@@ -15,7 +15,7 @@ from dragoman.engine.engine import Engine
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.language_model.surprisal import Word, words_of
+from dragoman.tasks.language_model.surprisal import SurprisalWord, words_of
 
 LONGEST = 256
 """Tokens that are added to a text, unless it is said how many."""
@@ -113,7 +113,7 @@ class Growth:
         self.text += more
         return more
 
-    def words(self) -> tuple[int, list[Word]]:
+    def words(self) -> tuple[int, list[SurprisalWord]]:
         """The words that are new since this was last asked, or have grown, and the number of the
         first of them. Joined, all words are ``text``; bits that are not known are NaN."""
         told = self._told
@@ -175,7 +175,7 @@ class _Held:
         return held
 
 
-def _without_end(words: Sequence[Word], characters: int) -> list[Word]:
+def _without_end(words: Sequence[SurprisalWord], characters: int) -> list[SurprisalWord]:
     """The words without the last so many characters."""
     kept = list(words)
     while kept and characters:

@@ -11,7 +11,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import Training, by_frequency
+from dragoman.tasks.shared.progress_made import TrainingSummary, by_frequency
 from dragoman.tasks.shared.runtime import (
     Evaluate,
     MakeExamples,
@@ -41,9 +41,9 @@ class LanguageModelRuntime(Runtime):
 
     @property
     def validation(self) -> MakeValidation:
-        from dragoman.tasks.language_model.evaluation import Texts
+        from dragoman.tasks.language_model.evaluation import LanguageModelValidation
 
-        return Texts
+        return LanguageModelValidation
 
     @property
     def evaluate(self) -> Evaluate:
@@ -65,7 +65,7 @@ class LanguageModelRuntime(Runtime):
         )
         return costs | length.scores(costs["loss"] * length.tokens)
 
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_frequency(run, training)
 
     @property

@@ -25,7 +25,7 @@ END = "</s>"
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
-class Word(NamedTuple):
+class SurprisalWord(NamedTuple):
     """A piece of a text between spaces, with what stands before it."""
 
     before: str
@@ -37,14 +37,14 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Surprise:
+class Surprisal:
     """What a model thinks of one text."""
 
     tokens: tuple[str, ...]
     """As the vocabulary writes them; the end symbol last."""
     log_probabilities: tuple[float, ...]
     """log P of each token, in nats."""
-    words: tuple[Word, ...]
+    words: tuple[SurprisalWord, ...]
     """The whole text; what its end costs is that of ``END``, which is the last."""
 
     @property
@@ -69,14 +69,14 @@ class Scorer:
         self.engine = Engine.open(run, EngineSettings(precision="fp32"))
         self._windows = context, stride
 
-    def __call__(self, texts: Sequence[str]) -> Iterator[Surprise]:
+    def __call__(self, texts: Sequence[str]) -> Iterator[Surprisal]:
         """Each text, in order."""
         form = self.engine.written
         written = form.tokens(texts)
         scored = self.engine.score_windows(written, *self._windows)
         for tokens, costs in zip(written, scored, strict=True):
             words = (*words_of(form, tokens, costs[:-1]), _word(END.encode(), costs[-1:]))
-            yield Surprise((*form.shown(tokens), END), tuple(costs), words)
+            yield Surprisal((*form.shown(tokens), END), tuple(costs), words)
 
 
 def words_of(
@@ -85,13 +85,13 @@ def words_of(
     log_probabilities: Sequence[float],
     *,
     begins: bool = True,
-) -> list[Word]:
+) -> list[SurprisalWord]:
     """The words of a text: one begins at a token that writes a space or a line end first. In a
     language that is written without spaces, every token is one that does not share a character.
 
     ``begins``: the tokens are the first of the text.
     """
-    found: list[Word] = []
+    found: list[SurprisalWord] = []
     held, costs = b"", list[float]()
     written = map(_written, form.shown(tokens))
     for part, cost in zip(written, log_probabilities, strict=True):
@@ -126,11 +126,11 @@ def _written(piece: str) -> bytes:
     return piece.replace(SPACE, " ").encode("utf-8", "surrogatepass")
 
 
-def _word(held: bytes, costs: Sequence[float]) -> Word:
+def _word(held: bytes, costs: Sequence[float]) -> SurprisalWord:
     written = held.decode("utf-8", "replace")
     text = written.lstrip()
     before = written[: len(written) - len(text)]
-    return Word(before, text, -math.fsum(costs) / math.log(2), len(costs))
+    return SurprisalWord(before, text, -math.fsum(costs) / math.log(2), len(costs))
 
 
 def _is_cut(held: bytes) -> bool:

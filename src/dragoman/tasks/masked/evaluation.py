@@ -54,7 +54,7 @@ _ALONE = 2000
 """Tokens whose pseudo-perplexity is taken."""
 
 
-class Restored(Validation[MaskedBatch]):
+class MaskedValidation(Validation[MaskedBatch]):
     """``loss`` (nats per masked token), ``perplexity`` and ``accuracy``; some texts are shown with
     blanks and as the model fills them."""
 
@@ -73,7 +73,9 @@ class Restored(Validation[MaskedBatch]):
         return 0
 
     def __call__(self, update: int) -> Evaluation:
-        found = Sums.sum(Sums.of(self.model, batch, self.device) for batch in self.batches)
+        found = MaskedSums.sum(
+            MaskedSums.of(self.model, batch, self.device) for batch in self.batches
+        )
         return Evaluation(found.scores, self._samples())
 
     def _samples(self) -> tuple[Sample, ...]:
@@ -108,7 +110,7 @@ def with_blanks(vocabulary: Text, tokens: Tokens, places: Iterable[int]) -> str:
 
 
 @dataclass(frozen=True)
-class Sums:
+class MaskedSums:
     """Sums over the tokens that a model was asked for."""
 
     nll: float = 0.0
@@ -118,7 +120,7 @@ class Sums:
     tokens: int = 0
 
     @classmethod
-    def of(cls, model: Network, batch: MaskedBatch, device: torch.device | str) -> Sums:
+    def of(cls, model: Network, batch: MaskedBatch, device: torch.device | str) -> MaskedSums:
         batch = batch.to(device)
         if not len(batch.wanted):
             return cls()
@@ -128,7 +130,7 @@ class Sums:
         return cls(float(nll), int(right), len(batch.wanted))
 
     @classmethod
-    def sum(cls, parts: Iterable[Sums]) -> Sums:
+    def sum(cls, parts: Iterable[MaskedSums]) -> MaskedSums:
         whole = list(parts)
         return cls(
             math.fsum(one.nll for one in whole),
@@ -153,8 +155,8 @@ class MaskedReport(EvaluationReport):
 
     texts: int
     tokens: int
-    masked: Sums
-    alone: Sums
+    masked: MaskedSums
+    alone: MaskedSums
     """The sums over tokens that were hidden one at a time (pseudo-perplexity)."""
     context: int
     share: float
@@ -230,14 +232,16 @@ def evaluate_run(
     model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
     context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0
-    masked, alone = Sums(), _Drawn()
+    masked, alone = MaskedSums(), _DrawnTokens()
     while part := list(islice(texts, _TOGETHER)):
         written = [np.array(one, np.int32) for one in form.tokens(part)]
         pieces = list(masked_pieces(written, context, masking, count))
         for piece, _ in pieces:
             alone.take(piece, form.vocabulary.ordinary)
             tokens += len(piece)
-        masked = Sums.sum([masked, *(Sums.of(model, b, "cpu") for b in _batches(pieces, form.eos))])
+        masked = MaskedSums.sum(
+            [masked, *(MaskedSums.of(model, b, "cpu") for b in _batches(pieces, form.eos))]
+        )
         count += len(part)
     if not masked.tokens:
         raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
@@ -246,7 +250,7 @@ def evaluate_run(
     result = MaskedReport(
         opened.folder.name, opened.weights_in_words, test,
         time.perf_counter() - began, count, tokens, masked,
-        Sums.sum(Sums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
+        MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
         context, settings.share, settings.whole_words,
     )  # fmt: skip
     if keep and not files:
@@ -254,7 +258,7 @@ def evaluate_run(
     return result
 
 
-class _Drawn:
+class _DrawnTokens:
     """Some of all tokens that go by, each as likely as any other, in bounded memory."""
 
     def __init__(self) -> None:

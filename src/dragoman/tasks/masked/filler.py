@@ -50,7 +50,7 @@ class NoTokenFitsError(DragomanError):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BlankCandidate:
     """What may stand in a blank."""
 
     text: str
@@ -65,9 +65,9 @@ class Filled:
     """A text whose blanks are filled. ``str(filled)`` is it."""
 
     text: str
-    blanks: tuple[tuple[Candidate, ...], ...]
+    blanks: tuple[tuple[BlankCandidate, ...], ...]
     """Of each blank, while the others are open: its candidates, the likeliest first."""
-    chosen: tuple[Candidate, ...]
+    chosen: tuple[BlankCandidate, ...]
     """What stands in each blank of ``text``."""
     score: float
     """The sum of log P of what was chosen, in nats, each given what was chosen before."""
@@ -142,7 +142,7 @@ class Filler(Predictor):
             raise NoTokenFitsError(
                 f"{shown!r}: no token of the vocabulary can stand in a blank there"
             )
-        chosen: dict[int, Candidate] = {}
+        chosen: dict[int, BlankCandidate] = {}
         while open_ones:
             sure = max(open_ones, key=lambda number: found[number][0].probability)
             chosen[sure] = found[sure][0]
@@ -239,7 +239,7 @@ class Filler(Predictor):
 
     def _candidates(
         self, values: Sequence[int], blanks: Mapping[int, _Blank], best: int
-    ) -> Generator[None, None, dict[int, list[Candidate]]]:
+    ) -> Generator[None, None, dict[int, list[BlankCandidate]]]:
         """The likeliest of some blanks while all of them are open, by their numbers. Yields when
         the model has been asked."""
         found = {}
@@ -261,7 +261,7 @@ class Filler(Predictor):
 
     def _beam(
         self, values: Sequence[int], blank: _Blank, best: int
-    ) -> Generator[None, None, list[Candidate]]:
+    ) -> Generator[None, None, list[BlankCandidate]]:
         """The likeliest of one blank of several tokens, by a beam over them."""
         width = max(best, 2 * BEST)
         near, places = self._near(values, blank.places)
@@ -289,9 +289,9 @@ class Filler(Predictor):
             if np.isfinite(scores[token])
         ]
 
-    def _as_text(self, beam: Sequence[_Scored]) -> list[Candidate]:
+    def _as_text(self, beam: Sequence[_Scored]) -> list[BlankCandidate]:
         return [
-            Candidate(self._vocabulary.decode(ids).strip(), math.exp(score), ids)
+            BlankCandidate(self._vocabulary.decode(ids).strip(), math.exp(score), ids)
             for ids, score in beam
         ]
 

@@ -12,7 +12,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import Training, by_frequency
+from dragoman.tasks.shared.progress_made import TrainingSummary, by_frequency
 from dragoman.tasks.shared.runtime import (
     Evaluate,
     MakeExamples,
@@ -42,9 +42,9 @@ class MaskedRuntime(Runtime):
 
     @property
     def validation(self) -> MakeValidation:
-        from dragoman.tasks.masked.evaluation import Restored
+        from dragoman.tasks.masked.evaluation import MaskedValidation
 
-        return Restored
+        return MaskedValidation
 
     @property
     def evaluate(self) -> Evaluate:
@@ -64,7 +64,7 @@ class MaskedRuntime(Runtime):
         most = max(counts.values()) / counts.total()
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
 
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_frequency(run, training)
 
     @property

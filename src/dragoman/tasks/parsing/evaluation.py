@@ -19,7 +19,7 @@ from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import SHORT, Parseval, Sentence, score_parse, unmatched
+from dragoman.metrics.parseval import SHORT, Parseval, ScoredSentence, score_parse, unmatched
 from dragoman.pictures.records import TreePair
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
@@ -49,7 +49,7 @@ _COUNTED = (
 SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHORT}"
 
 
-class Parses(Validation[Batch]):
+class ParsingValidation(Validation[Batch]):
     """``loss`` (nats per symbol) and ``perplexity`` on all of dev; ``f1``, ``precision``,
     ``recall``, ``exact`` and ``tags`` of real parses of a part of it, in percent."""
 
@@ -77,7 +77,7 @@ def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:
     return Parseval.of(score_each(pairs, parses))
 
 
-def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[Sentence]:
+def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[ScoredSentence]:
     """Each parse against the tree of its pair."""
     return [
         score_parse(tree_of(pair.target), parse.tree)

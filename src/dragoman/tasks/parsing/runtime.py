@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from dragoman.data.corpora import Pair
 from dragoman.forms.sides import Forms
-from dragoman.pictures.records import Sample
+from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import Training, below, on_test
+from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
 from dragoman.tasks.shared.runtime import (
     Evaluate,
     MakeExamples,
@@ -50,9 +50,9 @@ class ParsingRuntime(Runtime):
 
     @property
     def validation(self) -> MakeValidation:
-        from dragoman.tasks.parsing.evaluation import Parses
+        from dragoman.tasks.parsing.evaluation import ParsingValidation
 
-        return Parses
+        return ParsingValidation
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         for _, tree in read_trees([pair.target]):
@@ -71,7 +71,7 @@ class ParsingRuntime(Runtime):
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs)
 
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         f1 = self.spec.metrics["f1"]
         return below(f1, BEGUN_F1, training.scores.get("f1"), on_test(run, "f1"))
 
@@ -87,7 +87,7 @@ class ParsingRuntime(Runtime):
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}, {run.target.size:,} symbols of trees"
 
-    def samples(self, run: Run, samples: list[Sample]) -> tuple[list[Sample], int]:
+    def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """Trees are drawn; one that is too long to be recorded whole is left out beside them."""
         from dragoman.tasks.parsing.evaluation import tree_pair
 

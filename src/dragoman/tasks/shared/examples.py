@@ -18,10 +18,9 @@ from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
-from dragoman.data.plan import MicroBatch as Share
-from dragoman.data.plan import Plan
+from dragoman.data.plan import Plan, Share
 from dragoman.data.store import CorpusRange, Store
-from dragoman.data.windows import Pieces, Windows
+from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
@@ -110,7 +109,7 @@ class MaskedTexts:
 
     def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
         target = forms.written
-        self._pieces = Pieces(store, recipe.plan.context)
+        self._pieces = TextPieces(store, recipe.plan.context)
         self.corpora = self._pieces.corpora
         self.lengths = self._pieces.lengths
         self._masking = Masking(target.vocabulary, recipe.masking)

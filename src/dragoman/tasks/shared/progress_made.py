@@ -22,7 +22,7 @@ TEXT = "text"
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSummary:
     """What the records of a run say of its training."""
 
     tokens: int
@@ -35,7 +35,7 @@ class Training:
     """Of the last validation."""
 
     @classmethod
-    def of(cls, run: Run) -> Training:
+    def of(cls, run: Run) -> TrainingSummary:
         tokens, seconds, nlls = 0, 0.0, list[float]()
         scores: dict[str, float] = {}
         samples: Sequence[dict[str, str]] = ()
@@ -70,7 +70,7 @@ def below(
     )
 
 
-def by_frequency(run: Run, training: Training) -> str | None:
+def by_frequency(run: Run, training: TrainingSummary) -> str | None:
     """The same of a run that predicts tokens of a text, by what their frequencies alone tell."""
     guess, loss = run.notes().get(TEXT, {}).get("by_frequency"), training.scores.get("loss")
     if not guess or loss is None or loss < _OF_GUESSING * guess:

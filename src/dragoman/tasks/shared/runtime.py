@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dragoman.data.corpora import Pair
 from dragoman.forms.sides import Forms
-from dragoman.pictures.records import Heatmap, Sample, Table
+from dragoman.pictures.records import Heatmap, ShownSample, Table
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
-from dragoman.tasks.shared.progress_made import Training
+from dragoman.tasks.shared.progress_made import TrainingSummary
 
 if TYPE_CHECKING:
     from dragoman.data.store import Store
@@ -81,7 +81,7 @@ class Runtime(ABC):
         nothing where there are too few of them (``tasks/shared/chance.py``)."""
 
     @abstractmethod
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         """Why a finished run has hardly learned the task; None if it has, or that is not known."""
 
     def test_files(self, recipe: Recipe) -> list[str]:
@@ -99,7 +99,7 @@ class Runtime(ABC):
     def vocabulary(self, run: Run) -> str:
         """How many tokens a run reads and writes, for its report."""
 
-    def samples(self, run: Run, samples: list[Sample]) -> tuple[list[Sample], int]:
+    def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """Samples as a report shows them, and how many it leaves out."""
         return samples, 0
 

@@ -40,7 +40,7 @@ _AROUND = 4
 
 
 @dataclass(frozen=True)
-class Mistake:
+class TagMistake:
     """A word for which another tag than its own was chosen."""
 
     line: int
@@ -76,7 +76,7 @@ class TaggingReport(EvaluationReport):
     """Of the most frequent tag of each word."""
     nll: float
     """-log P of the right tags, in nats."""
-    worst: tuple[Mistake, ...]
+    worst: tuple[TagMistake, ...]
     """The mistakes of which the model was surest."""
     new: int
     """Words whose tag training had not."""
@@ -266,7 +266,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
     chosen = [number for one in tagged for number in one.values]
     known = [[tags.knows(word) for word in one.words] for one in tagged]
     scores = TagScores.of(true, [one.tags for one in tagged], known, iob)
-    nll, of_new, mistakes = 0.0, 0, list[Mistake]()
+    nll, of_new, mistakes = 0.0, 0, list[TagMistake]()
     for pair, one, line in zip(pairs, tagged, true, strict=True):
         numbers = np.array([value[tag] for tag in line])
         taken, has_one = np.array(one.values), numbers < tags.size
@@ -277,7 +277,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
         nll -= float(own_scores[has_one].sum())
         for place in np.flatnonzero(taken != numbers).tolist():
             mistakes.append(
-                Mistake(
+                TagMistake(
                     pair.line,
                     _around(one.words, place),
                     line[place],

@@ -21,7 +21,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
 from dragoman.tasks.classification.confusions import drawn
-from dragoman.tasks.shared.progress_made import Training
+from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.shared.runtime import (
     Evaluate,
     MakeExamples,
@@ -74,7 +74,7 @@ class TaggingRuntime(Runtime):
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         return chance_of_tags(tags_of(forms), pairs)
 
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_usual_tag(run)
 
     def test_files(self, recipe: Recipe) -> list[str]:

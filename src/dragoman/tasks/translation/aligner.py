@@ -18,7 +18,7 @@ import numpy as np
 
 from dragoman.alignment.hmm import MOST_CELLS, ROUNDS, StatisticalAligner
 from dragoman.data.store_writer import store_key
-from dragoman.engine.alignment_head import AligningHead, AlignmentScores, Looked
+from dragoman.engine.alignment_head import AligningHead, AlignmentScores, HeadLinks
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import far_too_long
 from dragoman.engine.settings import EngineSettings
@@ -45,7 +45,7 @@ Side = tuple[list[int], list[int]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredAligner:
     """Links of some pairs, and how good they are beside those that people made."""
 
     links: list[Links]
@@ -99,7 +99,7 @@ class Aligner:
 
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
-    ) -> Measured:
+    ) -> MeasuredAligner:
         """Align pairs and measure it: by the head that was given, on all of them; without one, by
         that which the first ``development`` pairs choose, on the others. 0: chosen by all of them
         and measured on the same, an oracle.
@@ -120,16 +120,16 @@ class Aligner:
                 f"{best}; chosen on the first {development} pairs, measured on the other "
                 f"{rest.sentences}. It is named by {best.option}"
             )
-        return Measured([one.by(best) for one in looked], rest.quality(best), how)
+        return MeasuredAligner([one.by(best) for one in looked], rest.quality(best), how)
 
-    def look(self, pairs: Sequence[TextPair]) -> Iterator[Looked]:
+    def look(self, pairs: Sequence[TextPair]) -> Iterator[HeadLinks]:
         """Which word each word looks at most, by every head."""
         sides = _cut(self._engine.source, self._engine.target, pairs, self._longest)
         weights = chain.from_iterable(
             self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
         )
         for pair, (source, target), cross in zip(pairs, sides, weights, strict=True):
-            yield Looked.of(cross, source[1], target[1], _sizes(pair))
+            yield HeadLinks.of(cross, source[1], target[1], _sizes(pair))
 
 
 class TextAligner:
@@ -196,12 +196,12 @@ class TextAligner:
             )
             yield forward, backward
 
-    def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> Measured:
+    def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> MeasuredAligner:
         """Align pairs and measure it. Errors: ``DataError`` for links that do not fit them."""
         check_gold(gold, map(_sizes, pairs))
         links = list(self(pairs))
         how = f"{self.description}, on {plural(len(gold), 'pair')}"
-        return Measured(links, AlignmentQuality.of(links, gold), how)
+        return MeasuredAligner(links, AlignmentQuality.of(links, gold), how)
 
 
 SHORT_ROUNDS, SHORT_CELLS = 3, 2_000_000

@@ -16,7 +16,7 @@ from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
     Score,
-    Scores,
+    TranslationScores,
     evaluate_translation,
     tokenised_bleu,
 )
@@ -37,7 +37,7 @@ class TranslationReport(EvaluationReport):
     search: str
     path: str
     """What translated: int8 kernels, or torch in bf16 or fp32."""
-    scores: Scores
+    scores: TranslationScores
     prepared: Score | None
     """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
     markup: Markup | None

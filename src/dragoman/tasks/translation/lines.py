@@ -24,7 +24,7 @@ from dragoman.shortened import shortened
 logger = logging.getLogger("dragoman")
 
 
-class Lines:
+class LinePlan:
     """How the lines that a run translates are cut."""
 
     def __init__(self, engine: Engine, run: Run, *, cut_off: bool) -> None:

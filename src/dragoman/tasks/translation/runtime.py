@@ -12,7 +12,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
-from dragoman.tasks.shared.progress_made import Training, below, on_test
+from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
 from dragoman.tasks.shared.runtime import (
     Evaluate,
     MakeExamples,
@@ -48,9 +48,9 @@ class TranslationRuntime(Runtime):
 
     @property
     def validation(self) -> MakeValidation:
-        from dragoman.tasks.translation.validation import Translations
+        from dragoman.tasks.translation.validation import TranslationValidation
 
-        return Translations
+        return TranslationValidation
 
     @property
     def evaluate(self) -> Evaluate:
@@ -68,7 +68,7 @@ class TranslationRuntime(Runtime):
             [references], recipe.languages.target, tokenizer
         )
 
-    def hardly_learned(self, run: Run, training: Training) -> str | None:
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), on_test(run, "BLEU"))
 
     def test_files(self, recipe: Recipe) -> list[str]:

@@ -31,7 +31,7 @@ from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.given_pairs import score_pairs
-from dragoman.tasks.translation.lines import Lines
+from dragoman.tasks.translation.lines import LinePlan
 from dragoman.tasks.translation.minimum_risk import expected_chrf
 from dragoman.tasks.translation.planning import requests_of
 from dragoman.tasks.translation.result import Translation
@@ -39,7 +39,7 @@ from dragoman.tasks.translation.result import Translation
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Links
     from dragoman.tasks.translation.proofreading.proofreader import Proofreader
-    from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+    from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
@@ -78,7 +78,7 @@ class Translator(Predictor):
         shortlist = load_shortlist(run) if self.settings.shortlist else None
         engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
         super().__init__(run, engine)
-        self._lines = Lines(self.engine, run, cut_off=self.settings.long_lines == "cut")
+        self._lines = LinePlan(self.engine, run, cut_off=self.settings.long_lines == "cut")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process go the folders' paths, and the runs are opened anew there."""
@@ -213,15 +213,13 @@ class Translator(Predictor):
 
     # ---- measuring and looking
 
-    def warnings(self, translation: Translation) -> tuple[TranslationWarning, ...]:
+    def warnings(self, translation: Translation) -> tuple[ProofWarning, ...]:
         """What is doubtful about a translation of this translator's: words that it left out, never
         read or repeats. Takes a forward pass of the plain model for each word of the source; see
         ``tasks/proofreading/``."""
         return self.proofread([translation])[0]
 
-    def proofread(
-        self, translations: Sequence[Translation]
-    ) -> list[tuple[TranslationWarning, ...]]:
+    def proofread(self, translations: Sequence[Translation]) -> list[tuple[ProofWarning, ...]]:
         """``warnings`` of several, at once. Errors: ``RunError`` for files of the run that say what
         it has read, and are damaged."""
         from dragoman.tasks.translation.proofreading.proofreader import ToProofread
@@ -235,7 +233,7 @@ class Translator(Predictor):
             ToProofread(one.source, one.text, one.ids, one.finished) for _, one, _ in sentences
         ]
         proofs = chain.from_iterable(self._proofreader(asked))
-        found: list[list[TranslationWarning]] = [[] for _ in translations]
+        found: list[list[ProofWarning]] = [[] for _ in translations]
         number, source, target = -1, 0, 0  # where the sentence before ended
         for (of, one, place), proof in zip(sentences, proofs, strict=True):
             if of != number:

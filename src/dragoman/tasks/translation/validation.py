@@ -18,7 +18,7 @@ from dragoman.tasks.shared.validation import (
 from dragoman.training.records import Evaluation
 
 
-class Translations(Validation[Batch]):
+class TranslationValidation(Validation[Batch]):
     """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``."""
 
     without = (

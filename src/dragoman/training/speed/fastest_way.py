@@ -64,7 +64,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredWays:
     """What was found."""
 
     way: Way
@@ -163,7 +163,7 @@ def fastest_way(
     remembered: Path | None = None,
     work: str = "",
     timing: Timing | None = None,
-) -> Measured:
+) -> MeasuredWays:
     """The fastest way to make updates of ``batches`` on this machine, among those that ``settings``
     leave open.
 
@@ -177,10 +177,10 @@ def fastest_way(
     found = ways_here(model, settings, ranks.device)
     ways = _of_all([way for way in found if way.level is None or library.agrees(way.level)], ranks)
     if len(ways) == 1 and ways[0].threads == 1 and timing is None:
-        return Measured(ways[0], {})
+        return MeasuredWays(ways[0], {})
     known = _known(remembered, work, ways, ranks)
     if known is not None:
-        return Measured(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
+        return MeasuredWays(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
     with TemporaryDirectory() as folder:
         splits = Splits(Path(folder))
         trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
@@ -191,7 +191,7 @@ def fastest_way(
     if ranks.first and remembered is not None:
         nanoseconds = {_name(way): max(1, round(1e9 * one)) for way, one in seconds.items()}
         measured.remember(remembered, nanoseconds, work)
-    return Measured(chosen(seconds), {way: 1 / one for way, one in seconds.items()})
+    return MeasuredWays(chosen(seconds), {way: 1 / one for way, one in seconds.items()})
 
 
 class _Trials:

@@ -34,7 +34,7 @@ from dragoman.runs.run import Run
 from dragoman.tasks.translation.proofreading.omissions import Omissions, omitted, suspects_of
 from dragoman.tasks.translation.proofreading.source import ReadSource
 from dragoman.tasks.translation.proofreading.unknown import another_language, unknown_words
-from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 _TOO_FEW = 2
 """Words of a source that are not taken away one by one: what is left of it says too little. They
@@ -56,7 +56,7 @@ class ToProofread(NamedTuple):
 class Proof:
     """What was seen in one translation."""
 
-    warnings: tuple[TranslationWarning, ...]
+    warnings: tuple[ProofWarning, ...]
     """In their order, those of the source first; how much of it is covered behind them."""
     words: tuple[Span, ...]
     """The W words of the source; pieces where no spaces stand between words."""
@@ -140,14 +140,14 @@ class Proofreader:
 
     def _of_source(
         self, source: ReadSource, never: Sequence[Span], missed: Omissions
-    ) -> list[TranslationWarning]:
+    ) -> list[ProofWarning]:
         """``never``: words that were never read."""
-        at, text = TranslationWarning.at, source.text
+        at, text = ProofWarning.at, source.text
         found = [at("unknown", "source", text, place) for place in never]
         return found + [at("omitted", "source", text, place) for place in missed.places]
 
-    def _of_target(self, source: ReadSource, one: ToProofread) -> list[TranslationWarning]:
-        at, whole = TranslationWarning.at, (0, len(one.text))
+    def _of_target(self, source: ReadSource, one: ToProofread) -> list[ProofWarning]:
+        at, whole = ProofWarning.at, (0, len(one.text))
         found = []
         if not repetitions(source.text, spaced=self._engine.source.spaced):
             again = repetitions(one.text, spaced=self._engine.target.spaced)
@@ -159,6 +159,6 @@ class Proofreader:
         return found
 
 
-def _coverage(source: str, share: float) -> TranslationWarning:
-    whole = TranslationWarning.at("coverage", "source", source, (0, len(source)))
+def _coverage(source: str, share: float) -> ProofWarning:
+    whole = ProofWarning.at("coverage", "source", source, (0, len(source)))
     return replace(whole, covered=share)

@@ -12,7 +12,7 @@ from dragoman.forms.languages import NAMES, base
 from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.forms.pieces import UNKNOWN, is_byte
 from dragoman.tasks.translation.proofreading.source import ReadSource, touching
-from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 _WORD_OF_PARTS = 4.0
 """Letters of a piece, on average, from which on a word that was never read is made of parts that
@@ -51,7 +51,7 @@ def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
 
 def another_language(
     source: ReadSource, unknown: Sequence[Span], lexicon: Lexicon | None, language: str
-) -> TranslationWarning | None:
+) -> ProofWarning | None:
     """That a source is of another language than ``language``, which the run reads; ``unknown``: the
     words that it never has read."""
     spoken = [place for place in source.words if not source.at(place)[0].isdigit()]
@@ -74,4 +74,4 @@ def another_language(
         return None
     place = (spoken[0][0], spoken[-1][1])
     named = tuple(sorted(code for code in read_as if code in NAMES))
-    return TranslationWarning.at("language", "source", source.text, place, named)
+    return ProofWarning.at("language", "source", source.text, place, named)

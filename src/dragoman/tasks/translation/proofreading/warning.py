@@ -16,7 +16,7 @@ _QUOTED = 80
 
 
 @dataclass(frozen=True)
-class TranslationWarning:
+class ProofWarning:
     """One thing that is doubtful about a translation. ``str`` says it in English."""
 
     code: Code
@@ -37,11 +37,11 @@ class TranslationWarning:
     @classmethod
     def at(
         cls, code: Code, side: Side, text: str, place: Span, languages: tuple[str, ...] = ()
-    ) -> TranslationWarning:
+    ) -> ProofWarning:
         """A warning about the characters ``place`` of ``text``."""
         return cls(code, side, *place, text[slice(*place)], languages)
 
-    def moved(self, source: int, target: int, sentence: int | None = None) -> TranslationWarning:
+    def moved(self, source: int, target: int, sentence: int | None = None) -> ProofWarning:
         """The same warning where the two sentences begin at ``source`` and ``target`` of a text,
         of which they are number ``sentence``."""
         by = source if self.side == "source" else target
