@@ -1,0 +1,1 @@
+"""From files to cleaned pairs, to tokens on disk, to the examples of each update."""

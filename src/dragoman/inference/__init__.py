@@ -1,0 +1,1 @@
+"""Which way of this machine runs a model the fastest, and its packed weights."""

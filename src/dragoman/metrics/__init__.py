@@ -1,0 +1,1 @@
+"""Scores, and whether a difference between two of them is more than luck."""

@@ -1,0 +1,1 @@
+"""The models: one contract, and each kind that meets it."""

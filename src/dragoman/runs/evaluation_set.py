@@ -48,8 +48,8 @@ class EvaluationSet:
         keys: tuple[str, str] | None = None,
     ) -> EvaluationSet:
         """The set in some files, sources first, or in one that holds both sides: where ``columns``
-        or ``keys`` say (``places.py``), else in the format of the run's training text; without
-        files, the test set of the run's recipe.
+        or ``keys`` say (``data/columns.py``), else in the format of the run's training text;
+        without files, the test set of the run's recipe.
 
         Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files
         whose lines do not pair up.

@@ -25,7 +25,7 @@ logger = logging.getLogger("dragoman")
 
 
 def keep_scores(run: Run, found: Mapping[str, Any], *, own: bool) -> None:
-    """``found``: on the recipe's test set, as ``Scores`` of ``run_files.py`` reads it back.
+    """``found``: on the recipe's test set, as ``ScoresFile`` of ``files.py`` reads it back.
 
     ``own``: by the recipe's settings; others are not written, and that is said.
     """

@@ -1,0 +1,1 @@
+"""From a model's scores to outputs: beams, sampling, constraints, one full batch."""

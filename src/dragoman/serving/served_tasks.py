@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dragoman.errors import RunError
 from dragoman.runs.run import Run
 from dragoman.serving.classify import served_classifier
 from dragoman.serving.fill import served_fill_mask
@@ -28,6 +29,11 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``."""
-    (kind,) = (kind for kind, _ in TASKS if kind.task == run.task.name)
-    return kind.open(run, settings, name)
+    """Load a run for serving. Errors: ``RunError``, also for a run of a task that is not served."""
+    for kind, _ in TASKS:
+        if kind.task == run.task.name:
+            return kind.open(run, settings, name)
+    raise RunError(
+        f"{run.folder} is a {run.task.called}, which the server does not serve yet; from the "
+        f"command line: {run.use}"
+    )

@@ -71,7 +71,7 @@ def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) ->
     what it gets with all the time that it wants. ``say``: as in ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
-    (``text_sizing.py``).
+    (``texts.py``).
     """
     least = partial(least_tokens, TASKS["language-model"])
     size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), least)

@@ -75,7 +75,7 @@ def recipe_of(
     ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
-    order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``); ``label_ends``: as
+    order a tab-separated one holds texts and labels (``data/columns.py``); ``label_ends``: as
     ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned. ``dev``, ``test``:
     files of their own, as many as the task has (``held_out.py``). ``model``: a family of models
     (``families.py``), where neither ``base`` nor ``start_from`` has one. ``start_from``: the

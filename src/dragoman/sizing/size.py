@@ -1,6 +1,6 @@
 """A row of a table of sizes, and what follows from it in a recipe, whatever is learned.
 
-The tables stand in ``sizing.py``, ``text_sizing.py``, ``label_sizing.py`` and ``tree_sizing.py``.
+The tables stand in ``pairs.py``, ``texts.py``, ``labels.py``, ``trees.py`` and ``tags.py``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A document is cut into what is kept, character for character (tags of blocks, co
 and running text between; the tags inside running text (``<b>``, ``<a>``) are noted with their
 places, so that a sentence is translated as a whole and its tags are put back (``tag_projection``).
 Tags keep their order, so nesting cannot change. What is a tag and what is open where is as browsers
-see it (``html_tokens``, ``open_elements``); nothing is repaired.
+see it (``tokens.py``, ``open_elements.py``); nothing is repaired.
 """
 
 from __future__ import annotations

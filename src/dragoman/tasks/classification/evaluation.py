@@ -279,7 +279,7 @@ def labelled_set(
     keys: tuple[str, str] | None = None,
 ) -> LabelledSet:
     """The texts of a file (and a file of labels), which are where ``columns`` or ``keys`` say
-    (``places.py``); without one, the test set of the run's recipe.
+    (``data/columns.py``); without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """
