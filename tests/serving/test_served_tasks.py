@@ -27,7 +27,7 @@ NOT_SERVED = {"tagging"}
 
 def test_a_run_that_is_not_served_is_refused_with_what_to_do(tmp_path: Path) -> None:
     run = Run(tmp_path, Recipe.load("demo-labels").model_copy(update={"task": "tagging"}))
-    with pytest.raises(RunError, match="which the server does not serve yet.*dragoman tag"):
+    with pytest.raises(RunError, match=r"which the server does not serve yet.*dragoman tag"):
         open_run(run, ServeSettings(), "tags")
 
 
