@@ -9,7 +9,6 @@ is run.
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -178,11 +177,9 @@ def _check_sections(task: str, changes: Sequence[str]) -> None:
     spec = TASKS.get(task)
     if spec is None:
         return  # which is told where the recipe is checked
-    for name in OPTIONAL:
-        if name not in spec.sections and any(
-            re.match(rf"\s*{name}\b", change) for change in changes
-        ):
-            tasks = ", ".join(other.name for other in TASKS.values() if name in other.sections)
-            raise RecipeError(
-                f"a {spec.called} has no section {name} (it is of {tasks}): leave it out of --set"
-            )
+    changed = {change.partition("=")[0].partition(".")[0].strip() for change in changes}
+    for name in changed & (set(OPTIONAL) - spec.sections):
+        tasks = ", ".join(other.name for other in TASKS.values() if name in other.sections)
+        raise RecipeError(
+            f"a {spec.called} has no section {name} (it is of {tasks}): leave it out of --set"
+        )

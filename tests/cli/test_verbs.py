@@ -409,7 +409,7 @@ def test_doctor_names_the_machine(dragoman: Dragoman) -> None:
 
 def test_doctor_measures_every_way(dragoman: Dragoman, monkeypatch: pytest.MonkeyPatch) -> None:
     small = ways.SHAPES[0].model.model_copy(update={"model_dim": 16, "ffn_dim": 16})
-    tiny = ways.Shape("tiny", small, 40, 300)
+    tiny = ways.WayShape("tiny", small, 40, 300)
     monkeypatch.setattr(ways, "SHAPES", (tiny,))
     monkeypatch.setattr("dragoman.training.speed.fastest_way.Timing", partial(Timing, most=0.0))
     monkeypatch.setattr(ways, "_PRODUCT_SECONDS", 0.0)

@@ -279,7 +279,9 @@ def test_a_folder_with_something_else_is_left_alone(
 def test_a_run_that_is_kept_can_be_used(recipe: Path, tmp_path: Path) -> None:
     given = Recipe.load(recipe)
     folder = tmp_path / "several"
-    several.begin(folder, "plan.json", several.Point(update=0, minutes=0, value=0), given, given)
+    several.begin(
+        folder, "plan.json", several.TrialPoint(update=0, minutes=0, value=0), given, given
+    )
     trainings = [several.Training("one", ("model.dropout=0.5",))]
     assert several.train_all(folder, trainings, say=lambda _: None, again="", keep=True)
     assert Recipe.load(folder / "runs" / "one" / "recipe.toml").model.model_dump()["dropout"] == 0.5

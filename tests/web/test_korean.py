@@ -52,7 +52,7 @@ SAID = {
     f"This run has hardly learned to translate: {below(BLEU, 10.0, 3.25, None)}. About 7 more "
     "minutes of training would help: train anew with --minutes 9, or raise training.updates in its "
     "recipe.toml and resume it.": (
-        "번역을 거의 배우지 못했습니다", "BLEU 점수가 3.25", "--minutes 9",
+        "번역을 거의 배우지 못했습니다", "BLEU 점수는 3.25", "--minutes 9",
     ),
     "This run has hardly learned to fill: its loss on dev is 6.12 nats a token, and token "
     "frequencies alone give 6.20. It has seen its texts 25 times and knows them by heart (loss "

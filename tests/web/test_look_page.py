@@ -219,7 +219,7 @@ def test_all_heads_at_a_glance_and_a_cell_opened(opened: Open) -> None:
         expect(cell.locator("canvas")).to_have_count(5)
         shown = page.locator(".foot .told").first.inner_text()
         share = shown.rpartition("animal ")[2]
-        expect(cell.locator("p")).to_contain_text(f"looked at: {share}")
+        expect(cell.locator("p").first).to_contain_text(f"looked at: {share}")
         page.get_by_role("radio").first.click()
         page.get_by_role("application").focus()
         page.keyboard.press("ArrowDown")
