@@ -282,6 +282,6 @@ def test_a_run_that_is_kept_can_be_used(recipe: Path, tmp_path: Path) -> None:
     several.begin(
         folder, "plan.json", several.TrialPoint(update=0, minutes=0, value=0), given, given
     )
-    trainings = [several.Training("one", ("model.dropout=0.5",))]
+    trainings = [several.TrainingRecord("one", ("model.dropout=0.5",))]
     assert several.train_all(folder, trainings, say=lambda _: None, again="", keep=True)
     assert Recipe.load(folder / "runs" / "one" / "recipe.toml").model.model_dump()["dropout"] == 0.5
