@@ -32,9 +32,13 @@ CONLLU = """# sent_id = 1
 """
 
 
-def pairs_of(path: Path, text: str, columns: str | None = None) -> list[Pair]:
+def write(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
-    return list(read_pairs(tagged_corpus(str(path), columns, None)))
+    return path
+
+
+def pairs_of(path: Path, text: str, columns: str | None = None) -> list[Pair]:
+    return list(read_pairs(tagged_corpus(str(write(path, text)), columns, None)))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +70,21 @@ def test_conllu_has_its_own_columns(tmp_path: Path) -> None:
     found = pairs_of(tmp_path / "my.conllu", CONLLU)
     assert found == [Pair(4, "Vamos nos #", "VERB PRON SYM"), Pair(10, "Sí", "INTJ")]
     assert pairs_of(tmp_path / "my.conllu", CONLLU, "2,8")[0].target == "root obj obl"
+
+
+def test_the_columns_of_another_file_are_not_those_of_conllu(tmp_path: Path) -> None:
+    """A run that was trained on two columns is measured on CoNLL-U, whose first column counts."""
+    corpus = tagged_corpus(str(write(tmp_path / "two.txt", "The DT\ncat NN\n")), None, None)
+    assert (corpus.source_column, corpus.target_column) == (1, 2)
+    other = write(tmp_path / "my.conllu", CONLLU)
+    found = list(read_pairs(corpus.model_copy(update={"source": str(other)})))
+    assert found == list(read_pairs(tagged_corpus(str(other), None, None)))
+
+
+def test_columns_with_underscores_in_their_tags_are_columns(tmp_path: Path) -> None:
+    text = "the\tX_A\tY_A\nsnake_case\tX_B\tY_B\n"
+    assert pairs_of(tmp_path / "my.tsv", text) == [Pair(1, "the snake_case", "Y_A Y_B")]
+    assert pairs_of(tmp_path / "my.tsv", text, "1,2")[0].target == "X_A X_B"
 
 
 def test_brackets_and_marks_are_words_too(tmp_path: Path) -> None:

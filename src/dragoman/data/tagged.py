@@ -56,7 +56,10 @@ def read_tagged(
             case "underscore":
                 yield from _underscored(rest, path)
             case "columns":
-                yield from _columns(rest, path, columns, is_conllu(first))
+                universal = is_conllu(first)
+                # Of CoNLL-U the first column counts words: these are the columns of another file.
+                used = CONLLU_COLUMNS if universal and columns[0] == 1 else columns
+                yield from _columns(rest, path, used, universal)
 
 
 def layout_of(lines: Iterable[str], path: Path) -> Layout:
@@ -66,7 +69,8 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
     opened = sum(word.startswith("(") for word in words)
     if opened > _BRACKETS * len(words) and _TREE.match(" ".join(full[:2])):
         return "trees"
-    if 2 * sum(map(_has_tag, words)) > len(words):
+    tabbed = 2 * sum("\t" in line for line in full) > len(full)
+    if not tabbed and 2 * sum(map(_has_tag, words)) > len(words):
         return "underscore"
     if full and columns_of(full) > 1:
         return "columns"

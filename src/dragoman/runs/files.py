@@ -57,6 +57,13 @@ class _Mistake(_Record):
     of_true: _Share
 
 
+class _Spans(_Record):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    right: _Count
+    found: _Count
+    there: _Count
+
+
 class ScoresFile(_Record):
     """``scores.json``."""
 
@@ -68,6 +75,8 @@ class ScoresFile(_Record):
     labels: list[_Label] = []
     confusion: list[list[_Count]] = []
     worst: list[_Mistake] = []
+    spans: dict[str, _Spans] = {}
+    usual: dict[str, _Number] = {}
 
     @model_validator(mode="after")
     def _square(self) -> ScoresFile:

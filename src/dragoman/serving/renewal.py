@@ -90,7 +90,7 @@ class Renewal:
         service.catalogue = Catalogue([new.get(run.name, run) for run in old.runs], old.detector)
         self._stamps = stamps
         before = set(service.under_way)  # a request that comes to run later takes the new one
-        logger.info("ModelPart up anew: %s.", ", ".join(changed))
+        logger.info("Taken up anew: %s.", ", ".join(changed))
         while before & service.under_way:
             await asyncio.sleep(0.05)
         await asyncio.gather(*(run.close() for run in old.runs if run.name in new))

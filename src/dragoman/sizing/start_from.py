@@ -85,11 +85,14 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
         reads = "source" in learned.spec.sides
         known = learned.languages.source if reads else learned.languages.target
         languages = languages.model_copy(update={"source": known})
+    text = learned.text
+    if recipe.spec.fixed_tokens:
+        text = text.model_copy(update={"sampling": 0.0})
     return recipe.model_copy(
         update={
             "languages": languages,
             "model": model,
-            "text": learned.text,
+            "text": text,
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
         }
     )

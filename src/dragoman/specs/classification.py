@@ -33,6 +33,7 @@ class ClassificationSpec(Spec):
 
     target_file: ClassVar[str | None] = "labels.json"
     has_head: ClassVar[bool] = True
+    fixed_tokens: ClassVar[bool] = True
 
     def check_model(self, recipe: Sections) -> None:
         stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
@@ -62,7 +63,7 @@ class ClassificationSpec(Spec):
             *([f"warning: {few}"] if few else []),
         ]
 
-    def check_target(self, examples: Examples, learned: Forms, run: Path) -> None:
+    def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
         labels = learned.labels
         for name, pair in _labelled(examples):
             if labels.value(pair.target) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dragoman.data.corpora import Pair
 from dragoman.specs.demo import texts_of_demo
@@ -14,6 +15,8 @@ from dragoman.specs.spec import Spec
 @dataclass(frozen=True)
 class OneText(Spec):
     """Texts alone."""
+
+    fixed_tokens: ClassVar[bool] = True
 
     def check_rest(self, recipe: Sections) -> None:
         context, window = recipe.plan.context, recipe.evaluation.window or recipe.plan.context

@@ -50,6 +50,8 @@ class Spec(Task):
     """Where the form of a target that is no text lies in a run folder."""
     keeps_order: ClassVar[bool] = False
     """Whether outputs keep the order of the words that were read (``model.next_word``)."""
+    fixed_tokens: ClassVar[bool] = False
+    """Whether a text is cut into the same tokens each time (``text.sampling`` = 0)."""
     has_head: ClassVar[bool] = False
     """Whether its model is one stack that reads, with a head over it that chooses among labels."""
 
@@ -156,8 +158,8 @@ class Spec(Task):
         Errors: ``DataError`` for examples of which nothing can be learned."""
         return []
 
-    def check_target(self, examples: Examples, learned: Forms, run: Path) -> None:
-        """Whether a run with the forms ``learned`` can go on with other examples.
+    def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
+        """Whether a run with the forms ``learned`` can go on with other examples, by a recipe.
         Errors: ``DataError`` naming the first line that it cannot."""
 
     def for_overlap(self, pair: Pair) -> Pair:

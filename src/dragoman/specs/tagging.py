@@ -60,15 +60,12 @@ class TaggingSpec(Spec):
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         assert self.target_file is not None
         found = Tags.learn(words_and_tags(pair, name) for name, pair in examples())
-        if recipe.training.metric not in ("accuracy", "loss") and not is_iob(found.counts):
-            raise DataError(
-                f"training.metric = {recipe.training.metric} is of spans, and the tags are not of "
-                f"the kinds B-X, I-X and O: {found.labels.in_words()}"
-            )
+        self._check_metric(recipe, found)
         found.save(folder / self.target_file)
         return [f"{plural(found.size, 'tag')}: {found.labels.in_words()}"]
 
-    def check_target(self, examples: Examples, learned: Forms, run: Path) -> None:
+    def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
+        self._check_metric(recipe, tags_of(learned))
         tags = tags_of(learned).labels
         for name, pair in examples():
             for tag in words_and_tags(pair, name)[1]:
@@ -76,8 +73,16 @@ class TaggingSpec(Spec):
                     raise DataError(
                         f"{name}, line {pair.line}: {tag[:60]!r} is no tag of {run}, which knows "
                         f"{tags.in_words()}. To begin with what it makes of text, and tags of your "
-                        "own: --take encoder or --take decoder, whichever its model is"
+                        "own: --init-part encoder or --init-part decoder, whichever its model is"
                     )
+
+    def _check_metric(self, recipe: Sections, tags: Tags) -> None:
+        if recipe.training.metric not in ("accuracy", "loss") and not is_iob(tags.counts):
+            raise DataError(
+                f"training.metric = {recipe.training.metric} is of spans, and the tags are not of "
+                f"the kinds B-X, I-X and O: {tags.labels.in_words()}. "
+                "--set training.metric=accuracy"
+            )
 
     def for_overlap(self, pair: Pair) -> Pair:
         """The words alone: tags overlap."""

@@ -184,6 +184,8 @@ def _why_fixed(key: str, recipe: Recipe) -> str | None:
     task = recipe.spec
     if key == "plan.context" and "source" not in task.sides and not task.writes:
         return "which windows of dev are measured"
+    if key == "plan.context" and task.counted == "words":
+        return "how many words of each sentence of dev are measured"
     section, _, setting = key.partition(".")
     if section != "text" or setting == "sampling":  # which is of training alone
         return None

@@ -42,7 +42,7 @@ def fill_new_run(
         learn_vocabularies(recipe, folder, say)
     elif take is None:
         recipe.spec.check_target(
-            partial(named_examples, recipe), start_from.forms, start_from.folder
+            recipe, partial(named_examples, recipe), start_from.forms, start_from.folder
         )
         _take_over(start_from, folder)
     else:

@@ -20,6 +20,7 @@ from dragoman.metrics.tagging import TagScores
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
+from dragoman.sizing.start_from import for_part
 from dragoman.specs.tagging import words_and_tags
 from dragoman.studies.tag_comparison import compare_taggers
 from dragoman.tasks.catalogue import runtime_of
@@ -137,6 +138,11 @@ def test_validation_measures_what_the_predictor_says(words: Run) -> None:
         scores = validation(1).scores
     count = sum(len(pair.source.split()) for pair in pairs)
     assert scores["accuracy"] == pytest.approx(100 * (count + 1) / (count + 2))
+    none = TaggedValidation(
+        words.model(), words.recipe, words.forms, [Pair(1, "they run", "X Y")], torch.device("cpu")
+    )
+    with torch.no_grad():
+        assert none(1).scores == {"accuracy": 0.0}, "of no known tag there is no loss"
     with pytest.raises(DataError, match="dev, line 3: 2 words and 1 tag: each word has one tag"):
         TaggedValidation(words.model(), words.recipe, words.forms, [Pair(3, "a b", "X")],
                          torch.device("cpu"))  # fmt: skip
@@ -255,13 +261,19 @@ def test_spans_are_measured_where_tags_are_of_spans(tmp_path: Path) -> None:
     assert {"f1", "precision", "recall"} <= set(found.scores) and "span" in found.table()
     assert set(run.scores()["spans"]) == {"animals", "food"}
     assert "Spans" in write_report(run).read_text(encoding="utf-8")
+    damaged = run.scores() | {"spans": {"food": {"right": 1, "found": 2}}}
+    (run.folder / "scores.json").write_text(json.dumps(damaged), encoding="utf-8")
+    with pytest.raises(RunError, match=r"scores\.json.*spans"):
+        run.scores()
 
 
-def test_what_does_not_fit_is_refused(tagged: Path, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(words: Run, tagged: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     recipe, _ = recipe_of([str(tagged)], task="tagging", changes=("training.metric=f1",))
     with pytest.raises(DataError, match=r"training.metric = f1 is of spans"):
         trained_run(recipe, run)
+    with pytest.raises(DataError, match=r"is of spans.*--set training\.metric=accuracy"):
+        recipe.spec.check_target(recipe, lambda: iter(()), words.forms, words.folder)
     with pytest.raises(RecipeError, match=r"data\.moses cuts words"):
         recipe_of([str(tagged)], task="tagging", changes=("data.moses=true",))
     with pytest.raises(RecipeError, match="generates no tagged words"):
@@ -271,6 +283,16 @@ def test_what_does_not_fit_is_refused(tagged: Path, tmp_path: Path) -> None:
         Recipe.parse({"name": "x", "task": "tagging", "model": {"kind": "transformer"}})
     with pytest.raises(DataError, match="my, line 4: 1 word and 0 tags"):
         words_and_tags(Pair(4, "a", ""), "my")
+
+
+@pytest.mark.parametrize(("task", "sampling"), [("classification", 0.0), ("tagging", 0.1)])
+def test_a_task_of_fixed_tokens_takes_no_sampling_over(
+    task: str, sampling: float, words: Run, tmp_path: Path
+) -> None:
+    text = words.recipe.text.model_copy(update={"sampling": 0.1})
+    learned = words.recipe.model_copy(update={"text": text})
+    taken = for_part(tiny_recipe_of(task, tmp_path), learned, "encoder")
+    assert taken.text == text.model_copy(update={"sampling": sampling})
 
 
 def test_two_files_of_words_and_of_tags(tmp_path: Path) -> None:

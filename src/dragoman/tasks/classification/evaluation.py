@@ -151,7 +151,7 @@ class ClassificationReport(EvaluationReport):
             parts.append(f"Label by row, chosen by column:\n{self._confusions()}")
         if often := confusion.mistaken()[:_MOST_CONFUSED]:
             parts.append(
-                "ModelPart for another most often:\n"
+                "Taken for another most often:\n"
                 + "\n".join(
                     f"  {self.labels[true]} for {self.labels[chosen]}: {count:,}"
                     for true, chosen, count in often

@@ -72,5 +72,9 @@ class TaggedValidation(Validation[TaggedBatch]):
             )
             for one in range(0, len(self.pairs), step)
         )
-        kept = {name: scores[name] for name in ("accuracy", "f1") if name in scores}
-        return Evaluation(kept | {"loss": total / max(known, 1)}, samples[:_SAMPLES])
+        kept: dict[str, float] = {
+            name: scores[name] for name in ("accuracy", "f1") if name in scores
+        }
+        if known:  # else no tag of dev has a probability
+            kept["loss"] = total / known
+        return Evaluation(kept, samples[:_SAMPLES])
