@@ -41,17 +41,10 @@ def compare_by(task: Spec | None) -> Compare | None:
     return _COMPARED.get(task.name) if task is not None else None
 
 
-def _labels(
-    systems: Sequence[Path],
-    source: Path | None,
-    references: Sequence[Path],
-    test: str,
-    samples: int | None,
-    seed: int,
-) -> ComparisonResult:
+def _labels(*asked: Any) -> ComparisonResult:
     from dragoman.studies.label_comparison import compare_labels  # imports torch
 
-    return compare_labels(systems, source, references, test, samples, seed)
+    return compare_labels(*asked)
 
 
 def _parses(
@@ -69,17 +62,10 @@ def _parses(
     return compare_parsers(systems, source, test, samples, seed)
 
 
-def _tags(
-    systems: Sequence[Path],
-    source: Path | None,
-    references: Sequence[Path],
-    test: str,
-    samples: int | None,
-    seed: int,
-) -> ComparisonResult:
+def _tags(*asked: Any) -> ComparisonResult:
     from dragoman.studies.tag_comparison import compare_taggers  # imports torch
 
-    return compare_taggers(systems, source, references, test, samples, seed)
+    return compare_taggers(*asked)
 
 
 _COMPARED: dict[str, Compare] = {
