@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible_and_fits
+from opening import Open, accessible, accessible_and_fits
 from playwright.sync_api import Page, expect
 
 RECIPE = "demo"
@@ -47,6 +47,16 @@ def test_every_view_says_what_it_does_and_what_to_begin_with(opened: Open) -> No
             said.add(title)
         assert len(said) == page.get_by_role("tab").count()
         accessible_and_fits(page)
+
+
+def test_a_view_has_its_heading_before_its_answer(opened: Open) -> None:
+    """On a slow machine too, a screen reader finds where it is."""
+    with opened() as page:
+        page.route("**/v1/**", lambda route: None)  # never answered
+        for tab in page.get_by_role("tab").all()[1:]:
+            tab.click()
+            expect(page.locator("[role=tabpanel]:not([hidden]) h1")).to_have_count(1)
+            accessible(page)
 
 
 def test_the_command_of_a_view_answers_what_the_view_shows(opened: Open, tmp_path: Path) -> None:
