@@ -1,0 +1,142 @@
+"""Codes in the text of messages: placeholders, and the tags of HTML, each kept as it is.
+
+``%(count)d`` and ``{name}`` are filled in by a program when it runs; a message without them, or
+with them twice, breaks it. They are taken out of the text that is translated and put back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.unit import Code, Target, Unit
+
+_PLACEHOLDER = (
+    r"%(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]?\d{0,4}(?:\.\d{1,4})?(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@](?![\w])"
+    r"|%%|%\{[\w.\-]{1,64}\}|%\w{1,32}%"
+    r"|\$\{[^{}\s]{1,64}\}|\{\{[^{}\n]{1,64}\}\}|\{[\w.\-]{0,64}(?:[:!][^{}\n]{0,32})?\}"
+    r"|\$t\([^()\n]{1,64}\)"
+)
+_TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
+_MARKUP = re.compile(rf"(?P<tag>{_TAG})|(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)")
+_URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
+
+
+class Found(NamedTuple):
+    """A code found in a text."""
+
+    begin: int
+    end: int
+    opens: str = ""
+    """The name of the element that it begins,"""
+    closes: str = ""
+    """or ends."""
+    shows: bool = True
+    """Whether it shows text of its own."""
+    repeats: bool = False
+
+
+def message_unit(text: str) -> Unit:
+    """The text of a message with its placeholders and tags as codes."""
+    return unit_of(text, codes_in(text))
+
+
+def codes_in(text: str) -> list[Found]:
+    """The placeholders and tags of a text."""
+    found = []
+    for one in _MARKUP.finditer(text):
+        if one["kept"]:
+            found.append(Found(*one.span()))
+            continue
+        name = re.match(r"</?([\w:\-]+)", one[0])
+        assert name is not None, "a tag has a name"
+        ends, empty = one[0].startswith("</"), one[0].endswith("/>")
+        opens = "" if ends or empty else name[1]
+        found.append(Found(*one.span(), opens, name[1] if ends else "", shows=False))
+    return found
+
+
+def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str) -> Unit:
+    """A text with codes cut out of it: they go where their words go. ``plain``: what stands between
+    them as characters."""
+    begun: dict[str, list[int]] = {}
+    codes: list[Code] = []
+    written, end = "", 0
+    for number, one in enumerate(found):
+        written = _added(written, plain(text[end : one.begin]), codes)
+        before, behind = text[one.begin - 1 : one.begin], text[one.end : one.end + 1]
+        beside = number > 0 and found[number - 1].end == one.begin
+        follows = number + 1 < len(found) and found[number + 1].begin == one.end
+        partner = None
+        if one.closes and begun.get(one.closes):
+            partner = begun[one.closes].pop()
+            codes[partner] = replace(codes[partner], partner=len(codes))
+        if one.opens:
+            begun.setdefault(one.opens, []).append(len(codes))
+        codes.append(
+            Code(
+                len(written),
+                text[one.begin : one.end],
+                opens=bool(one.opens),
+                closes=bool(one.closes),
+                apart_before=one.shows and not beside and not before.isalnum(),
+                apart_behind=one.shows and not follows and not behind.isalnum(),
+                partner=partner,
+                repeats=one.repeats,
+            )
+        )
+        end = one.end
+    return Unit(_added(written, plain(text[end:]), codes), tuple(codes), ordered=False)
+
+
+def _added(written: str, more: str, codes: Sequence[Code]) -> str:
+    """Two spaces with nothing but a code between them are one."""
+    follows = codes and codes[-1].place == len(written) and codes[-1].apart_before
+    if follows and written[-1:] in ("", " ") and more.startswith(" "):
+        return written + more[1:]
+    return written + more
+
+
+def spaced(unit: Unit, target: Target) -> Target:
+    """A translation with a space at each code that shows text and would else touch a word."""
+    found: Target = []
+    last = ""
+    for number, one in enumerate(target):
+        if isinstance(one, str):
+            if one:
+                found.append(one)
+                last = one[-1]
+            continue
+        code = unit.tags[one]
+        if needs_space_before(code, last):
+            found.append(" ")
+        found.append(one)
+        if code.apart_behind:
+            behind = next((t for t in target[number + 1 :] if not _is_silent(unit, t)), "")
+            begins = behind[:1] if isinstance(behind, str) else ""
+            if needs_space_behind(code, begins, unit.text):
+                found.append(" ")
+            last = "" if not isinstance(behind, int) else "x"
+        elif code.apart_before:
+            last = ""
+    return found
+
+
+def _is_silent(unit: Unit, one: str | int) -> bool:
+    return not one if isinstance(one, str) else not unit.tags[one].apart_behind
+
+
+def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> str:
+    """A translation as it stands in a file; ``escaped``: its text as the format writes it."""
+    return "".join(
+        escaped(one) if isinstance(one, str) else unit.tags[one].written
+        for one in spaced(unit, target)
+    )
+
+
+def with_links(text: str) -> list[Found]:
+    """The addresses in a text."""
+    return [Found(*one.span()) for one in _URL.finditer(text)]

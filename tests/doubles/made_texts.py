@@ -1,0 +1,184 @@
+"""Documents of text formats, drawn by a seed, and what independent programs read in them."""
+
+from __future__ import annotations
+
+import html
+import random
+
+WORDS = """
+house river Straße naïve small green табло 개 café wind over under through it's light
+a of and the stone bird keeps falling winter morning
+""".split()  # noqa: SIM905
+
+
+class Maker:
+    """Draws text."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def words(self, least: int = 1, most: int = 8) -> str:
+        return " ".join(self.random.choices(WORDS, k=self.random.randint(least, most)))
+
+    def sentence(self) -> str:
+        text = self.words(2, 12)
+        return text[:1].upper() + text[1:] + self.random.choice(".!?")
+
+    def one_of(self, *made: str) -> str:
+        return self.random.choice(made)
+
+    def chance(self, share: float = 0.5) -> bool:
+        return self.random.random() < share
+
+    def newline(self) -> str:
+        return "\r\n" if self.chance(0.25) else "\n"
+
+    def encoded(self, text: str) -> bytes:
+        encoding = self.one_of("utf-8", "utf-8", "utf-8-sig", "utf-16")
+        return text.encode(encoding)
+
+
+def txt(seed: int) -> bytes:
+    make = Maker(seed)
+    paragraphs = []
+    for _ in range(make.random.randint(0, 6)):
+        lines = [make.sentence() for _ in range(make.random.randint(1, 3))]
+        paragraphs.append(make.one_of("", "  ", "\t") + "\n".join(lines) + make.one_of("", " "))
+    text = make.one_of("\n\n", "\n \n\n").join(paragraphs) + make.one_of("", "\n", "\n\n")
+    return make.encoded(text.replace("\n", make.newline()))
+
+
+def markdown(seed: int) -> bytes:
+    make = Maker(seed)
+
+    def inline() -> str:
+        pieces = []
+        for _ in range(make.random.randint(1, 5)):
+            text = make.words(1, 4)
+            pieces.append(
+                make.one_of(
+                    text, text, text, f"**{text}**", f"*{text}*", "`code span`", "snake_case_name",
+                    f"[{text}](http://a.example/b_c)", f'[{text}](/x "{make.words()}")', "\\*",
+                    f"![{text}](pic.png)", "AT&amp;T", "<b>raw</b>", "https://a.example/x_y?z=1",
+                )
+            )  # fmt: skip
+        return " ".join(pieces)
+
+    blocks = []
+    for _ in range(make.random.randint(1, 8)):
+        blocks.append(
+            make.one_of(
+                f"{'#' * make.random.randint(1, 4)} {inline()}",
+                inline() + "\n" + make.words(),
+                f"- {inline()}\n- {inline()}\n\n  {inline()}",
+                f"1. {inline()}\n2. {inline()}",
+                f"> {inline()}\n> {make.words()}",
+                f"```python\nx = '{make.words()}'\n```",
+                f"{make.words()}\n=====",
+                f"| {make.words()} | {make.words()} |\n|---|---|\n| {inline()} | 12 |",
+                "---",
+                f"{make.words()}  \n{make.words()}",
+                f"<div>\n{make.words()}\n</div>",
+            )
+        )
+    front = f"---\ntitle: {make.words()}\n---\n\n" if make.chance(0.2) else ""
+    text = front + "\n\n".join(blocks) + make.one_of("", "\n")
+    return text.replace("\n", make.newline()).encode()
+
+
+def page(seed: int) -> bytes:
+    make = Maker(seed)
+
+    def inline() -> str:
+        return " ".join(
+            make.one_of(
+                html.escape(make.words(), quote=False),
+                f"<b>{make.words()}</b>",
+                f'<a href="/x?a=1&b=2">{make.words()}</a>',
+                "&copy; &nbsp; 2020",
+                f"<i>{make.words()} <u>{make.words()}</u></i>",
+                "<code>ls -l</code>",
+                "<br>",
+                f"<img src=x.png alt='{make.words().replace(chr(39), '')}'>",
+            )
+            for _ in range(make.random.randint(1, 5))
+        )
+
+    blocks = [
+        make.one_of(
+            f"<p>{inline()}</p>",
+            f'<h2 title="{make.words()}">{inline()}</h2>',
+            f"<ul><li>{inline()}<li>{inline()}</ul>",
+            f"<table><tr><td>{inline()}</table>",
+            "<script>var a = '<p>no</p>';</script>",
+            f"<!-- {make.words()} -->",
+            f"<pre>{make.words()}</pre>",
+            f"<p translate=no>{make.words()}</p>",
+        )
+        for _ in range(make.random.randint(1, 8))
+    ]
+    head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    head += f"<title>{make.words()}</title>"
+    body = "\n  ".join(blocks)
+    return f"{head}</head>\n<body>\n{body}\n</body></html>\n".replace("\n", make.newline()).encode()
+
+
+def po(seed: int) -> bytes:
+    make = Maker(seed)
+
+    def quoted(text: str) -> str:
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        if make.chance(0.2) and " " in escaped:
+            first, _, rest = escaped.partition(" ")
+            return f'""\n"{first} "\n"{rest}"'
+        return f'"{escaped}"'
+
+    def message() -> str:
+        return make.one_of(
+            make.words(), make.sentence(), f"{make.words()} %(name)s {make.words()}",
+            f"{{0}} {make.words()} {{1}}", f'{make.words()} "{make.words()}"\n', "100 %",
+            f"<b>{make.words()}</b> {make.words()}", f"{make.words()} %d",
+        )  # fmt: skip
+
+    plurals = make.random.randint(1, 4)
+    header = (
+        'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+        f'"Plural-Forms: nplurals={plurals}; plural=0;\\n"'
+    )
+    entries = [header]
+    for number in range(make.random.randint(1, 8)):
+        entry = make.one_of("", f"# {make.words()}\n", "#: src/a.c:12\n")
+        entry += make.one_of("", "", "#, c-format\n", "#, fuzzy\n")
+        entry += f'msgctxt "{number}"\n'
+        if make.chance(0.25):
+            entry += f"msgid {quoted(make.words())}\nmsgid_plural {quoted('%d ' + make.words())}\n"
+            forms = make.random.choice([2, plurals])
+            entry += "\n".join(f'msgstr[{n}] ""' for n in range(forms))
+        else:
+            entry += f"msgid {quoted(message())}\n"
+            entry += make.one_of('msgstr ""', f"msgstr {quoted(make.words())}")
+        entries.append(entry)
+    if make.chance(0.3):
+        entries.append(f'#~ msgid "{make.words()}"\n#~ msgstr ""')
+    return ("\n\n".join(entries) + "\n").replace("\n", make.newline()).encode()
+
+
+def subtitles(seed: int, *, vtt: bool) -> bytes:
+    make = Maker(seed)
+    mark = "." if vtt else ","
+    cues = []
+    for number in range(make.random.randint(1, 10)):
+        text = make.one_of(
+            make.sentence(), make.words(), f"<i>{make.sentence()}</i>",
+            f"{make.words()}\n{make.words()}", f"- {make.sentence()}\n- {make.sentence()}",
+            "♪ 12 ♪", f"{make.words()} <b>{make.words()}</b>,",
+        )  # fmt: skip
+        if vtt:
+            text = text.replace("wind", "R&amp;B")
+        begin = f"00:00:{number * 5:02d}{mark}000 --> 00:00:{number * 5 + 4:02d}{mark}500"
+        cues.append(
+            f"{number + 1}\n{begin}{make.one_of('', ' align:start') if vtt else ''}\n{text}\n"
+        )
+    head = f"WEBVTT\n\nNOTE {make.words()}\n\n" if vtt else ""
+    text = head + "\n".join(cues)
+    return make.encoded(text.replace("\n", make.newline())) if not vtt else text.encode()

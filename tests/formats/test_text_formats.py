@@ -1,0 +1,165 @@
+"""Documents of text: what is no text of theirs comes out byte for byte, and other programs read the
+translation as the same document."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+
+import made_texts
+import pytest
+
+from dragoman.formats.catalogue import read_document
+from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.unit import Target
+
+FEW, MANY = 20, 1000
+MAKERS: dict[str, Callable[[int], bytes]] = {
+    "a.txt": made_texts.txt,
+    "a.md": made_texts.markdown,
+    "a.html": made_texts.page,
+    "a.po": made_texts.po,
+    "a.srt": lambda seed: made_texts.subtitles(seed, vtt=False),
+    "a.vtt": lambda seed: made_texts.subtitles(seed, vtt=True),
+}
+
+
+def as_it_is(document: Document) -> list[Target]:
+    return [unit.as_it_is for unit in document.units]
+
+
+def upper(document: Document) -> list[Target]:
+    return [
+        [one.upper() if isinstance(one, str) else one for one in target]
+        for target in as_it_is(document)
+    ]
+
+
+def text_of(data: bytes) -> str:
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return data.decode(encoding).replace("\r\n", "\n")
+
+
+# ---- what other programs read; each raises AssertionError where a document is another one
+
+
+def same_text(before: bytes, after: bytes) -> None:
+    assert text_of(after) == text_of(before).upper()
+
+
+def same_markdown(before: bytes, after: bytes) -> None:
+    markdown = pytest.importorskip("markdown")
+    selectolax = pytest.importorskip("selectolax.lexbor")
+    shown = []
+    for data in (before, after):
+        text = re.sub(r"\A---\n.*?\n---\n", "", text_of(data), flags=re.DOTALL)
+        shown.append(markdown.markdown(text, extensions=["tables"]))
+    assert shown[0].casefold() == shown[1].casefold()
+    tree = selectolax.LexborHTMLParser(shown[1])
+    for kept in tree.css("code, pre, div"):
+        kept.decompose()
+    text = re.sub(r"https?://\S+", "", tree.body.text() if tree.body else "")
+    assert text == text.upper()
+
+
+def same_page(before: bytes, after: bytes) -> None:
+    selectolax = pytest.importorskip("selectolax.lexbor")
+    trees = [selectolax.LexborHTMLParser(text_of(data)) for data in (before, after)]
+    first, second = (re.sub(r"[ \n]+", " ", tree.html).casefold() for tree in trees)
+    assert first == second
+    for node in trees[1].css("img[alt], [title]"):
+        shown = node.attributes.get("alt") or node.attributes.get("title") or ""
+        assert shown == shown.upper()
+    for kept in trees[1].css("script, pre, code, [translate=no]"):
+        kept.decompose()
+    text = trees[1].body.text() + trees[1].head.text()
+    assert text == text.upper()
+
+
+def same_messages(before: bytes, after: bytes) -> None:
+    polib = pytest.importorskip("polib")
+    placeholder = re.compile(r"(%\(name\)s|%d|\{\d\}|<[^>]+>)")
+    one, other = (polib.pofile(data.decode()) for data in (before, after))
+    assert one.metadata == other.metadata and len(one) == len(other)
+    plurals = int(re.search(r"nplurals=(\d)", one.metadata["Plural-Forms"])[1])  # type: ignore[index]
+
+    def raised(text: str) -> str:
+        if not any(map(str.isalpha, placeholder.sub("", text))):
+            return ""
+        return "".join(n if placeholder.match(n) else n.upper() for n in placeholder.split(text))
+
+    for old, new in zip(one, other, strict=True):
+        assert (old.msgid, old.msgctxt, old.msgid_plural) == (
+            new.msgid,
+            new.msgctxt,
+            new.msgid_plural,
+        )
+        assert (old.comment, old.occurrences, old.obsolete) == (
+            new.comment,
+            new.occurrences,
+            new.obsolete,
+        )
+        flags = set(old.flags)
+        if old.obsolete or old.msgstr or any(old.msgstr_plural.values()):
+            assert (old.msgstr, old.msgstr_plural) == (new.msgstr, new.msgstr_plural)
+        elif old.msgid_plural:
+            first = [raised(old.msgid)] if plurals > 1 else []
+            forms = first + [raised(old.msgid_plural)] * (plurals - len(first))
+            found = [new.msgstr_plural[number] for number in range(plurals)]
+            assert found == forms
+            flags |= {"fuzzy"}
+        else:
+            assert new.msgstr == raised(old.msgid)
+            flags |= {"fuzzy"} if new.msgstr else set()
+        assert set(new.flags) == flags
+
+
+def same_subtitles(before: bytes, after: bytes) -> None:
+    pysubs2 = pytest.importorskip("pysubs2")
+    form = "vtt" if text_of(before).startswith("WEBVTT") else "srt"
+    one, other = (
+        pysubs2.SSAFile.from_string(text_of(data), format_=form) for data in (before, after)
+    )
+    assert len(one) == len(other)
+    for old, new in zip(one, other, strict=True):
+        assert (old.start, old.end) == (new.start, new.end)
+        assert old.text.casefold() == new.text.casefold()
+        shown = html.unescape(new.plaintext)
+        assert shown == shown.upper()
+
+
+SAME = {
+    "a.txt": same_text,
+    "a.md": same_markdown,
+    "a.html": same_page,
+    "a.po": same_messages,
+    "a.srt": same_subtitles,
+    "a.vtt": same_subtitles,
+}
+
+
+def check(name: str, seeds: range) -> None:
+    for seed in seeds:
+        data = MAKERS[name](seed)
+        document = read_document(data, name)
+        if name != "a.po":  # a message that is its own translation has one
+            assert document.join(as_it_is(document), Wanted()) == data, f"{name} {seed}"
+        translated = document.join(upper(document), Wanted())
+        try:
+            SAME[name](data, translated)
+        except AssertionError as error:
+            raise AssertionError(
+                f"{name}, seed {seed}:\n{text_of(data)}\n---\n{text_of(translated)}"
+            ) from error
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_only_text_changes(name: str) -> None:
+    check(name, range(FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAKERS)
+def test_only_text_changes_in_many(name: str) -> None:
+    check(name, range(FEW, MANY))
