@@ -123,7 +123,7 @@ def _sentence(
     )
     gains = of_words @ shares(spans, edges)  # (W, K + 1)
     of_word = [chains[first + int(stretch)] for stretch in gains.argmax(axis=1)]
-    of_word = _marks_beside(of_word, one.words)
+    of_word = _marks_beside(of_word, one.words, chains[last])
     centres = spans.mean(axis=1)[of_words.argmax(axis=1)] if len(spans) else np.zeros(len(of_words))
     spoken = np.array([any(map(str.isalnum, word.text)) for word in one.words])
     at: dict[int, list[int]] = {}
@@ -165,12 +165,17 @@ def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: in
     return int(wrong.argmin())
 
 
-def _marks_beside(of_word: Sequence[Chain], words: Sequence[ShownWord]) -> list[Chain]:
+def _marks_beside(
+    of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Chain
+) -> list[Chain]:
     """A mark stands with the words around it, or with one of them; it makes no element of its
-    own."""
+    own. ``at_end``: what is open at the end of the source, for marks at the end."""
     found = list(of_word)
     for number, word in enumerate(words):
         if any(map(str.isalnum, word.text)):
+            continue
+        if not any(map(str.isalnum, "".join(one.text for one in words[number:]))):
+            found[number] = at_end
             continue
         beside = found[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])
         if beside and (found[number] not in beside or len(set(beside)) == 1):

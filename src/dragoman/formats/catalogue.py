@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.markdown import Markdown
+from dragoman.formats.office.archive import Archive
+from dragoman.formats.office.document import OfficeDocument
 from dragoman.formats.plain_text import PlainText
 from dragoman.formats.po import Catalogue
 from dragoman.formats.subtitles import Subtitles
@@ -27,11 +29,23 @@ class Format:
     read: Callable[[bytes, str], Document]
 
 
+_OFFICE = "application/vnd.openxmlformats-officedocument."
 FORMATS = {
     "txt": Format("plain text", (".txt", ".text"), "text/plain", PlainText.read),
     "markdown": Format("Markdown", (".md", ".markdown"), "text/markdown", Markdown.read),
     "html": Format("HTML", (".html", ".htm", ".xhtml"), "text/html", HtmlPage.read),
     "po": Format("messages (PO)", (".po", ".pot"), "text/x-gettext-translation", Catalogue.read),
+    "docx": Format(
+        "Word", (".docx", ".docm", ".dotx", ".dotm"), f"{_OFFICE}wordprocessingml.document",
+        OfficeDocument.read,
+    ),
+    "pptx": Format(
+        "PowerPoint", (".pptx", ".pptm", ".ppsx"), f"{_OFFICE}presentationml.presentation",
+        OfficeDocument.read,
+    ),
+    "xlsx": Format(
+        "Excel", (".xlsx", ".xlsm"), f"{_OFFICE}spreadsheetml.sheet", OfficeDocument.read
+    ),
     "srt": Format("subtitles (SubRip)", (".srt",), "application/x-subrip", Subtitles.read_srt),
     "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt", Subtitles.read_vtt),
 }  # fmt: skip
@@ -76,7 +90,7 @@ def format_of(data: bytes, name: str) -> Format:
             f"{name} is an older Office document (.doc, .xls, .ppt). Convert it: "
             "soffice --convert-to docx FILE.doc"
         )
-    kind = _told_by(data, name) or _named(name)
+    kind = _told(data, name) or _named(name)
     if kind is None:
         kind = "txt"
         if b"\0" in data[:_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -84,12 +98,22 @@ def format_of(data: bytes, name: str) -> Format:
     return FORMATS[kind]
 
 
+def _told(data: bytes, name: str) -> str | None:
+    return _archived(data, name) if data.startswith(b"PK\x03\x04") else _told_by(data)
+
+
+def looks_like_a_document(start: bytes, name: str) -> bool:
+    """Whether a file is read as a document, and not line by line; ``start``: its beginning."""
+    begins = (*(mark for mark, _ in _REFUSED), _OLE, b"PK\x03\x04")
+    return start.startswith(begins) or (_told_by(start) or _named(name) or "txt") != "txt"
+
+
 def read_document(data: bytes, name: str) -> Document:
     """A file, whose content says what it is. Errors: ``BadDocument``, which names the place."""
     return format_of(data, name).read(data, name)
 
 
-def _told_by(data: bytes, name: str) -> str | None:
+def _told_by(data: bytes) -> str | None:
     """What the content says of itself."""
     start = _start(data)
     if start.startswith("WEBVTT"):
@@ -101,6 +125,17 @@ def _told_by(data: bytes, name: str) -> str | None:
     if _MESSAGES.search(start) and re.search(r'^msgstr(?:\[0\])?[ \t]+"', start, re.MULTILINE):
         return "po"
     return None
+
+
+def _archived(data: bytes, name: str) -> str:
+    """Of an archive, what its members say."""
+    members = Archive.read(data, name).members
+    for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
+        if "[Content_Types].xml" in members and any(one.startswith(folder) for one in members):
+            return kind
+    raise BadDocument(
+        f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
+    )
 
 
 def _named(name: str) -> str | None:
