@@ -48,11 +48,14 @@ def docx(seed: int) -> bytes:
     return saved(document)
 
 
+LINK = (
+    '<w:hyperlink xmlns:w="{W}" w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr>'
+    '<w:t xml:space="preserve">{text} </w:t></w:r></w:hyperlink>'
+)
 PIECES = (
+    LINK,
     '<w:ins xmlns:w="{W}" w:id="1" w:author="a"><w:r><w:t>{text}</w:t></w:r></w:ins>',
     '<w:del xmlns:w="{W}" w:id="2" w:author="a"><w:r><w:delText>{text}</w:delText></w:r></w:del>',
-    '<w:hyperlink xmlns:w="{W}" w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr>'
-    + '<w:t xml:space="preserve">{text} </w:t></w:r></w:hyperlink>',
     '<w:bookmarkStart xmlns:w="{W}" w:id="3" w:name="here"/>',
     '<w:proofErr xmlns:w="{W}" w:type="spellStart"/>',
     '<w:fldSimple xmlns:w="{W}" w:instr=" PAGE "><w:r><w:t>7</w:t></w:r></w:fldSimple>',

@@ -182,3 +182,61 @@ def subtitles(seed: int, *, vtt: bool) -> bytes:
     head = f"WEBVTT\n\nNOTE {make.words()}\n\n" if vtt else ""
     text = head + "\n".join(cues)
     return make.encoded(text.replace("\n", make.newline())) if not vtt else text.encode()
+
+
+def xliff(seed: int) -> bytes:
+    make = Maker(seed)
+    is_2 = make.chance()
+    number = 0
+
+    def inline() -> str:
+        nonlocal number
+        number += 1
+        text = html.escape(make.words(), quote=False)
+        if is_2:
+            return make.one_of(
+                text, text, f'<pc id="{number}">{text}</pc>', f'<ph id="{number}"/>',
+                f'<sc id="{number}"/>{text}<ec startRef="{number}"/>', f"{{0}} {text}",
+            )  # fmt: skip
+        return make.one_of(
+            text, text, f'<g id="{number}">{text}</g>', f'<x id="{number}"/>',
+            f'<bpt id="{number}">&lt;b></bpt>{text}<ept id="{number}">&lt;/b></ept>',
+            f'<ph id="{number}">{{n}}</ph>', f"%s {text}", f'<mrk mtype="protected">{text}</mrk>',
+        )  # fmt: skip
+
+    def source() -> str:
+        return " ".join(inline() for _ in range(make.random.randint(1, 4)))
+
+    units = []
+    for n in range(make.random.randint(1, 6)):
+        if is_2:
+            state = make.one_of("", ' state="initial"', ' state="final"')
+            target = make.one_of("", "<target/>") if "final" not in state else "<target>x</target>"
+            no = make.one_of("", "", ' translate="no"')
+            units.append(
+                f'<unit id="{n}"{no}>\n  <segment{state}>\n    <source>{source()}</source>{target}'
+                "</segment></unit>"
+            )
+        else:
+            target = make.one_of(
+                "", "<target/>", '\n<target state="new"></target>', "<target>x</target>",
+                '<target state="final">x</target>',
+            )  # fmt: skip
+            no = make.one_of("", "", ' translate="no"', ' approved="yes"')
+            units.append(
+                f'<trans-unit id="{n}"{no}>\n    <source>{source()}</source>{target}</trans-unit>'
+            )
+    body = "\n".join(units)
+    if is_2:
+        text = (
+            '<xliff version="2.0" srcLang="en" xmlns="urn:oasis:names:tc:xliff:document:2.0">'
+            f'<file id="f">\n{body}\n</file></xliff>'
+        )
+    else:
+        text = (
+            '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
+            f'source-language="en" datatype="plaintext"><body>\n{body}\n</body></file></xliff>'
+        )
+    encoding = make.one_of("utf-8", "utf-16", "utf-8-sig")
+    declared = encoding.removesuffix("-sig")
+    return f'<?xml version="1.0" encoding="{declared}"?>\n{text}\n'.encode(encoding)

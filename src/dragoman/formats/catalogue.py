@@ -15,6 +15,7 @@ from dragoman.formats.po import Catalogue
 from dragoman.formats.subtitles import Subtitles
 from dragoman.formats.units.document import BadDocument, Document
 from dragoman.formats.units.encoding import MARKS
+from dragoman.formats.xliff import Xliff
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ FORMATS = {
     "markdown": Format("Markdown", (".md", ".markdown"), "text/markdown", Markdown.read),
     "html": Format("HTML", (".html", ".htm", ".xhtml"), "text/html", HtmlPage.read),
     "po": Format("messages (PO)", (".po", ".pot"), "text/x-gettext-translation", Catalogue.read),
+    "xliff": Format(
+        "XLIFF", (".xlf", ".xliff", ".sdlxliff", ".mqxliff"), "application/xliff+xml", Xliff.read
+    ),
     "docx": Format(
         "Word", (".docx", ".docm", ".dotx", ".dotm"), f"{_OFFICE}wordprocessingml.document",
         OfficeDocument.read,
@@ -72,6 +76,7 @@ _LOOKED_AT = 4096
 _PAGE = re.compile(
     r"\s*(?:(?:<\?.*?\?>|<!--.*?-->)\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
 )
+_XLIFF = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<(?:[\w.\-]{1,20}:)?xliff[\s>]", re.DOTALL)
 _MESSAGES = re.compile(r'^msgid[ \t]+"', re.MULTILINE)
 _SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->")
 
@@ -122,6 +127,8 @@ def _told_by(data: bytes) -> str | None:
         return "srt"
     if _PAGE.match(start):
         return "html"
+    if _XLIFF.match(start):
+        return "xliff"
     if _MESSAGES.search(start) and re.search(r'^msgstr(?:\[0\])?[ \t]+"', start, re.MULTILINE):
         return "po"
     return None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from dragoman.formats.office.runs import RunUnit, units_in, written
 from dragoman.formats.units.document import Splice
 from dragoman.formats.units.inline import spaced
 from dragoman.formats.units.unit import Target
+from dragoman.formats.xml.nested import Replacement, put, replaced
 from dragoman.formats.xml.tokens import Xml
 
 
@@ -46,41 +45,19 @@ class Part:
     ) -> bytes:
         """The part with its translations. ``extra``: what else is replaced. ``font``: makes the
         fonts of what is translated."""
-        replaced: list[tuple[int, int, RunUnit | str, Target]] = [
-            (splice.begin, splice.end, splice.written, []) for splice in extra
-        ]
+        replacements = [put(*splice) for splice in extra]
         for one, target in zip(self.units, targets, strict=True):
             if font is not None:
-                wide = _in_font(one, font)
-                replaced.append((wide.begin, wide.end, wide, target))
+                replacements.append(self._replacement(_in_font(one, font), target))
             elif target != one.unit.as_it_is:
-                replaced.append((one.begin, one.end, one, target))
-        # What is put between stands before what begins there, and what holds others before these.
-        replaced.sort(key=lambda one: (one[0], one[1] > one[0], -one[1]))
-        begins = [begin for begin, *_ in replaced]
+                replacements.append(self._replacement(one, target))
+        return replaced(self.xml, replacements)
 
-        def rendered(begin: int, end: int) -> str:
-            """What stands in a span, with all that is replaced in it."""
-            out, at = [], begin
-            for start, stop, what, target in islice(replaced, bisect_left(begins, begin), None):
-                if start >= end:
-                    break
-                # A unit may begin with a code of its own, and something be put before it.
-                is_around = stop > end or (start == stop == begin > 0)
-                if start >= at and not is_around:
-                    out.append(self.xml.written(at, start))
-                    if isinstance(what, str):
-                        out.append(what)
-                    else:
-                        pieces = spaced(what.unit, target)
-                        out.append(written(what, pieces, rendered, self.keep_space))
-                    at = stop
-            return "".join(out) + self.xml.written(at, end)
-
-        if not replaced:
-            return self.xml.spliced([])
-        length = len(self.xml.data)
-        return self.xml.spliced([Splice(0, length, rendered(0, length))])
+    def _replacement(self, one: RunUnit, target: Target) -> Replacement:
+        pieces = spaced(one.unit, target)
+        return Replacement(
+            one.begin, one.end, lambda span: written(one, pieces, span, self.keep_space)
+        )
 
 
 def _in_font(one: RunUnit, font: Callable[[str], str]) -> RunUnit:

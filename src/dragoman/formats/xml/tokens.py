@@ -94,6 +94,19 @@ def local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
+_ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+
+
+def with_attribute(tag: str, name: str, value: str) -> str:
+    """A start tag with an attribute set."""
+    written = f' {name}="{escaped(value)}"'
+    for one in _ATTRIBUTE.finditer(tag):
+        if one[1] == name:
+            return tag[: one.start()] + written + tag[one.end() :]
+    end = len(tag) - (2 if tag.endswith("/>") else 1)
+    return tag[:end].rstrip() + written + tag[end:]
+
+
 def escaped(text: str) -> str:
     """Text as XML writes it, without the characters that it cannot hold."""
     text = _NO_CHARACTER.sub("", text)
