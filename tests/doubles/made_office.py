@@ -139,3 +139,50 @@ def packed(
         for name, data in content.items():
             archive.writestr(name, data)
     return file.getvalue()
+
+
+def odt(seed: int) -> bytes:
+    from odf import text
+    from odf.opendocument import OpenDocumentText
+    from odf.style import Style, TextProperties
+    from odf.table import Table, TableCell, TableRow
+
+    make = Maker(seed)
+    document = OpenDocumentText()
+    bold = Style(name="Bold", family="text")
+    bold.addElement(TextProperties(fontweight="bold"))
+    document.automaticstyles.addElement(bold)
+
+    def filled(paragraph: Any) -> Any:
+        for _ in range(make.random.randint(1, 5)):
+            kind = make.random.randint(0, 6)
+            if kind == 0:
+                paragraph.addElement(text.Span(stylename=bold, text=make.words()))
+            elif kind == 1:
+                link = text.A(href="http://a.example/?x=1&y=2")
+                link.addText(make.words())
+                paragraph.addElement(link)
+            elif kind == 2:
+                paragraph.addElement(make.random.choice([text.Tab, text.LineBreak])())
+            elif kind == 3:
+                note = text.Note(id=make.words(1, 1), noteclass="footnote")
+                note.addElement(text.NoteCitation(text="1"))
+                body = text.NoteBody()
+                body.addElement(text.P(text=make.sentence()))
+                note.addElement(body)
+                paragraph.addElement(note)
+            elif kind == 4:
+                paragraph.addElement(text.PageNumber(text="7"))
+            else:
+                paragraph.addText(f"{make.words()} & {make.words()} ")
+        return paragraph
+
+    for _ in range(make.random.randint(1, 5)):
+        document.text.addElement(filled(text.P()))
+    document.text.addElement(text.H(outlinelevel=1, text=make.words()))
+    table, row, cell = Table(), TableRow(), TableCell()
+    cell.addElement(filled(text.P()))
+    row.addElement(cell)
+    table.addElement(row)
+    document.text.addElement(table)
+    return saved(document)

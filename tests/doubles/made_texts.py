@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
+import json
 import random
 
 WORDS = """
@@ -240,3 +243,78 @@ def xliff(seed: int) -> bytes:
     encoding = make.one_of("utf-8", "utf-16", "utf-8-sig")
     declared = encoding.removesuffix("-sig")
     return f'<?xml version="1.0" encoding="{declared}"?>\n{text}\n'.encode(encoding)
+
+
+def tmx(seed: int) -> bytes:
+    make = Maker(seed)
+
+    def seg() -> str:
+        text = html.escape(make.words(), quote=False)
+        return make.one_of(
+            text, f"{text} <hi>{text}</hi>", f"{text}<ph/> {text}",
+            f'<bpt i="1">&lt;b></bpt>{text}<ept i="1">&lt;/b></ept>',
+        )  # fmt: skip
+
+    entries = []
+    for _ in range(make.random.randint(1, 6)):
+        french = "<tuv xml:lang='fr'><seg>x</seg></tuv>" if make.chance() else ""
+        german = '<tuv xml:lang="de-DE"><seg>x</seg></tuv>' if make.chance(0.3) else ""
+        entries.append(
+            f'<tu>\n  <tuv xml:lang="en"><seg>{seg()}</seg></tuv>{french}{german}\n</tu>'
+        )
+    body = "\n".join(entries)
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'
+        f'<tmx version="1.4"><header srclang="en"/><body>\n{body}\n</body></tmx>\n'
+    ).encode()
+
+
+def json_messages(seed: int) -> bytes:
+    make = Maker(seed)
+
+    def value(depth: int) -> object:
+        kind = make.random.randint(0, 7 if depth < 3 else 5)
+        if kind == 6:
+            return {make.words(1, 2): value(depth + 1) for _ in range(make.random.randint(0, 3))}
+        if kind == 7:
+            return [value(depth + 1) for _ in range(make.random.randint(0, 3))]
+        return [
+            make.words(), f"{make.words()} {{{{name}}}} {make.words()}", 12, None, True,
+            f'{make.words()}\n"{make.words()}" \\ \u2028',
+        ][kind]  # fmt: skip
+
+    content = {"key": value(0), "other key": value(0), "@note": {"description": make.words()}}
+    text = json.dumps(content, indent=make.one_of("", "  "), ensure_ascii=make.chance())
+    return (text.replace("\n", make.newline()) + make.one_of("", "\n")).encode()
+
+
+def yaml_messages(seed: int) -> bytes:
+    make = Maker(seed)
+    lines = ["# a comment", "en:"]
+    for number in range(make.random.randint(1, 6)):
+        text = make.words().replace("it's", "its")
+        lines.append(
+            f"  key_{number}: "
+            + make.one_of(
+                text, f'"{text}: {text}"', f"'it''s {text}'", f"{text} %{{name}} {text}", "12",
+                f"[{make.words()}, {make.words()}]", "true", f"|\n    {text}\n    {text}",
+                f"{text}  # {text}", f"&a{number} plain words", f"\n    deeper: {text}",
+            )
+        )  # fmt: skip
+    return ("\n".join(lines) + "\n").encode()
+
+
+def table(seed: int) -> bytes:
+    make = Maker(seed)
+    delimiter = make.one_of(",", ";", "\t")
+    file = io.StringIO()
+    quoting = make.random.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=make.newline())
+    for _ in range(make.random.randint(1, 6)):
+        writer.writerow(
+            [
+                make.words(), make.random.randint(0, 99), f'{make.words()}, "{make.words()}"',
+                f"{make.words()}\n{make.words()}", "", "https://a.example/x",
+            ]
+        )  # fmt: skip
+    return make.one_of("", "\ufeff").encode() + file.getvalue().encode()

@@ -24,6 +24,7 @@ MAKERS: dict[str, Callable[[int], bytes]] = {
     "a.docx": made_office.docx,
     "a.pptx": made_office.pptx,
     "a.xlsx": made_office.xlsx,
+    "a.odt": made_office.odt,
 }
 
 
@@ -144,7 +145,23 @@ def same_xlsx(before: bytes, after: bytes) -> None:
         assert (old.upper() if is_text else old) == new
 
 
-SAME = {"a.docx": same_docx, "a.pptx": same_pptx, "a.xlsx": same_xlsx}
+def same_odt(before: bytes, after: bytes) -> None:
+    odf = pytest.importorskip("odf.opendocument")
+    teletype = pytest.importorskip("odf.teletype")
+    text = pytest.importorskip("odf.text")
+
+    def said(data: bytes) -> list[str]:
+        document = odf.load(io.BytesIO(data))
+        return [
+            teletype.extractText(one)
+            for kind in (text.P, text.H)
+            for one in document.getElementsByType(kind)
+        ]
+
+    assert [one.upper() for one in said(before)] == said(after)
+
+
+SAME = {"a.docx": same_docx, "a.pptx": same_pptx, "a.xlsx": same_xlsx, "a.odt": same_odt}
 
 
 def check(name: str, seeds: range) -> None:
@@ -155,7 +172,8 @@ def check(name: str, seeds: range) -> None:
         assert document.join(as_it_is(document), Wanted()) == data, f"{name}, seed {seed}"
         translated = document.join(upper(document), Wanted())
         try:
-            same_parts(data, translated)
+            if name != "a.odt":
+                same_parts(data, translated)
             SAME[name](data, translated)
         except AssertionError as error:
             raise AssertionError(f"{name}, seed {seed}: {error}") from error

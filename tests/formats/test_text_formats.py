@@ -3,7 +3,10 @@ translation as the same document."""
 
 from __future__ import annotations
 
+import csv
 import html
+import io
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +25,10 @@ MAKERS: dict[str, Callable[[int], bytes]] = {
     "a.html": made_texts.page,
     "a.po": made_texts.po,
     "a.xlf": made_texts.xliff,
+    "a.tmx": made_texts.tmx,
+    "a.json": made_texts.json_messages,
+    "a.yaml": made_texts.yaml_messages,
+    "a.csv": made_texts.table,
     "a.srt": lambda seed: made_texts.subtitles(seed, vtt=False),
     "a.vtt": lambda seed: made_texts.subtitles(seed, vtt=True),
 }
@@ -183,12 +190,74 @@ def squeezed(found: list[Any]) -> str:
     return re.sub(r"\s", "", repr(found))
 
 
+def same_memory(before: bytes, after: bytes) -> None:
+    etree = pytest.importorskip("lxml.etree")
+    old, new = (etree.fromstring(data) for data in (before, after))
+    for one, other in zip(old.iter("tu"), new.iter("tu"), strict=True):
+        variants = {tuv.get("{http://www.w3.org/XML/1998/namespace}lang"): tuv for tuv in other}
+        added = variants.pop("de", None)
+        was = [tuv.get("{http://www.w3.org/XML/1998/namespace}lang") for tuv in one]
+        assert list(variants) == was
+        assert (added is None) == ("de-DE" in was)
+        for tuv in one:
+            kept = variants[tuv.get("{http://www.w3.org/XML/1998/namespace}lang")]
+            assert etree.tostring(tuv, with_tail=False) == etree.tostring(kept, with_tail=False)
+        if added is not None:
+            source, target = one.find("tuv/seg"), added.find("seg")
+            assert [e.tag for e in source.iter()] == [e.tag for e in target.iter()]
+            texts = ["".join(seg.itertext()).casefold() for seg in (source, target)]
+            assert texts[0] == texts[1]
+            bare = re.sub(r"</?b>", "", "".join(target.itertext()))
+            assert bare == bare.upper()
+
+
+def same_json(before: bytes, after: bytes) -> None:
+    def raised(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.upper().replace("{{NAME}}", "{{name}}")
+        if isinstance(value, list):
+            return [raised(one) for one in value]
+        if isinstance(value, dict):
+            return {k: v if k.startswith("@") else raised(v) for k, v in value.items()}
+        return value
+
+    assert json.loads(after) == raised(json.loads(before))
+
+
+def same_yaml(before: bytes, after: bytes) -> None:
+    yaml = pytest.importorskip("yaml")
+
+    def raised(value: Any) -> Any:
+        if isinstance(value, str):  # literal blocks are kept
+            return value if value.endswith("\n") else value.upper().replace("%{NAME}", "%{name}")
+        if isinstance(value, list):
+            return [raised(one) for one in value]
+        return {k: raised(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+    assert yaml.safe_load(after) == raised(yaml.safe_load(before))
+    assert after.count(b"#") == before.count(b"#")
+
+
+def same_table(before: bytes, after: bytes) -> None:
+    old, new = (data.decode("utf-8-sig") for data in (before, after))
+    delimiter = next(one for one in ";\t," if one in old)
+    one, other = (
+        csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) for text in (old, new)
+    )
+    for before_row, after_row in zip(one, other, strict=True):
+        assert [c if c.startswith("http") else c.upper() for c in before_row] == after_row
+
+
 SAME = {
     "a.txt": same_text,
     "a.md": same_markdown,
     "a.html": same_page,
     "a.po": same_messages,
     "a.xlf": same_xliff,
+    "a.tmx": same_memory,
+    "a.json": same_json,
+    "a.yaml": same_yaml,
+    "a.csv": same_table,
     "a.srt": same_subtitles,
     "a.vtt": same_subtitles,
 }
@@ -198,9 +267,9 @@ def check(name: str, seeds: range) -> None:
     for seed in seeds:
         data = MAKERS[name](seed)
         document = read_document(data, name)
-        if name not in ("a.po", "a.xlf"):  # a message that is its own translation has one
+        if name not in ("a.po", "a.xlf", "a.tmx"):  # a message that is its own translation has one
             assert document.join(as_it_is(document), Wanted()) == data, f"{name} {seed}"
-        translated = document.join(upper(document), Wanted())
+        translated = document.join(upper(document), Wanted("de"))
         try:
             SAME[name](data, translated)
         except AssertionError as error:

@@ -6,16 +6,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dragoman.formats.csv_cells import Table
 from dragoman.formats.html.page import HtmlPage
+from dragoman.formats.json_messages import JsonMessages
 from dragoman.formats.markdown import Markdown
 from dragoman.formats.office.archive import Archive
 from dragoman.formats.office.document import OfficeDocument
+from dragoman.formats.office.opendocument import OpenDocument
 from dragoman.formats.plain_text import PlainText
 from dragoman.formats.po import Catalogue
 from dragoman.formats.subtitles import Subtitles
+from dragoman.formats.tmx import TranslationMemory
 from dragoman.formats.units.document import BadDocument, Document
 from dragoman.formats.units.encoding import MARKS
 from dragoman.formats.xliff import Xliff
+from dragoman.formats.yaml_messages import YamlMessages
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,15 @@ FORMATS = {
     "xlsx": Format(
         "Excel", (".xlsx", ".xlsm"), f"{_OFFICE}spreadsheetml.sheet", OfficeDocument.read
     ),
+    "odt": Format(
+        "OpenDocument", (".odt", ".ods", ".odp", ".ott"),
+        "application/vnd.oasis.opendocument.text", OpenDocument.read,
+    ),
+    "tmx": Format("a translation memory (TMX)", (".tmx",), "application/x-tmx+xml",
+                  TranslationMemory.read),
+    "json": Format("messages in JSON", (".json", ".arb"), "application/json", JsonMessages.read),
+    "yaml": Format("messages in YAML", (".yaml", ".yml"), "application/yaml", YamlMessages.read),
+    "csv": Format("a table (CSV, TSV)", (".csv", ".tsv"), "text/csv", Table.read),
     "srt": Format("subtitles (SubRip)", (".srt",), "application/x-subrip", Subtitles.read_srt),
     "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt", Subtitles.read_vtt),
 }  # fmt: skip
@@ -77,6 +91,7 @@ _PAGE = re.compile(
     r"\s*(?:(?:<\?.*?\?>|<!--.*?-->)\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
 )
 _XLIFF = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<(?:[\w.\-]{1,20}:)?xliff[\s>]", re.DOTALL)
+_TMX = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<tmx[\s>]", re.DOTALL)
 _MESSAGES = re.compile(r'^msgid[ \t]+"', re.MULTILINE)
 _SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->")
 
@@ -129,6 +144,8 @@ def _told_by(data: bytes) -> str | None:
         return "html"
     if _XLIFF.match(start):
         return "xliff"
+    if _TMX.match(start):
+        return "tmx"
     if _MESSAGES.search(start) and re.search(r'^msgstr(?:\[0\])?[ \t]+"', start, re.MULTILINE):
         return "po"
     return None
@@ -140,6 +157,8 @@ def _archived(data: bytes, name: str) -> str:
     for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
         if "[Content_Types].xml" in members and any(one.startswith(folder) for one in members):
             return kind
+    if "content.xml" in members and "mimetype" in members:
+        return "odt"
     raise BadDocument(
         f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
     )

@@ -13,9 +13,9 @@ from dragoman.formats.xml.nested import Rendered
 from dragoman.formats.xml.tokens import Token, Xml, escaped
 
 _SPACES = re.compile(r"[ \t\r\n]+")
-Role = Literal["pair", "mark", "kept", "begins", "ends", "space"]
+Role = Literal["pair", "mark", "kept", "begins", "ends"]
 """What an element is in running text: around text; the same, and may stand several times; kept as a
-whole; the beginning or end of what has no element around it; a space."""
+whole; the beginning or end of what has no element around it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def mixed_unit(
     text, codes, spans = "", list[Code](), list[tuple[int, int] | None]()
     open_pairs: list[int] = []
     open_ids: dict[str, int] = {}
+    ordered = False  # tags whose other end is elsewhere must stay where they are
 
     def add(begin: int, end: int, **more: bool | int | None) -> int:
         codes.append(Code(len(text), **more))  # type: ignore[arg-type]
@@ -87,26 +88,26 @@ def mixed_unit(
                 open_pairs.append(add(token.begin, token.end, opens=True, repeats=repeats))
                 at += 1
                 continue
-            if role == "space":
-                count = token.attributes.get("text:c", "1")
-                text += " " * min(100, int(count) if count.isdigit() else 1)
-            else:
-                key = next((token.attributes[i] for i in ids if i in token.attributes), "")
-                number = add(token.begin, stop.end, opens=role == "begins", closes=role == "ends")
-                if role == "begins":
-                    open_ids[key] = number
-                elif role == "ends" and key in open_ids:
-                    pair(open_ids.pop(key), number)
+            key = next((token.attributes[i] for i in ids if i in token.attributes), "")
+            number = add(token.begin, stop.end, opens=role == "begins", closes=role == "ends")
+            if role == "begins":
+                open_ids[key] = number
+            elif role == "ends" and key in open_ids:
+                pair(open_ids.pop(key), number)
             at = token.partner
         elif token.kind == "end" and open_pairs:
             first = open_pairs.pop()
             pair(first, add(token.begin, token.end, closes=True, repeats=codes[first].repeats))
+        elif token.kind == "end":  # of what begins before the unit
+            add(token.begin, token.end, closes=True)
+            ordered = True
         elif token.kind == "other":
             add(token.begin, token.end)
         at += 1
     begin = tokens[numbers.start].begin if numbers else 0
     end = tokens[numbers.stop - 1].end if numbers else 0
-    return MixedUnit(Unit(text, tuple(codes), ordered=False), begin, end, tuple(spans))
+    ordered = ordered or bool(open_pairs)
+    return MixedUnit(Unit(text, tuple(codes), ordered), begin, end, tuple(spans))
 
 
 def _with_placeholders(said: str, text: str, codes: list[Code]) -> str:
