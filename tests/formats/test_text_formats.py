@@ -76,7 +76,7 @@ def same_page(before: bytes, after: bytes) -> None:
     selectolax = pytest.importorskip("selectolax.lexbor")
     trees = [selectolax.LexborHTMLParser(text_of(data)) for data in (before, after)]
     first, second = (re.sub(r"[ \n]+", " ", tree.html).casefold() for tree in trees)
-    assert first == second
+    assert first.replace('lang="en"', 'lang="de"') == second
     for node in trees[1].css("img[alt], [title]"):
         shown = node.attributes.get("alt") or node.attributes.get("title") or ""
         assert shown == shown.upper()

@@ -8,6 +8,7 @@ ones first, stand on the wrong side of it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -57,22 +58,20 @@ def moved(unit: Unit, sentences: Sequence[Sentence], gaps: Sequence[str]) -> Tar
     chains, alone = _chains(unit.tags)
     places = [code.place for code in unit.tags]
     stream: list[_Shown | int] = []
+    of_alone = [places[number] for number in alone]
     first = 0  # of ``alone``
 
     def alone_until(place: int) -> list[int]:
         nonlocal first
-        begin = first
-        while first < len(alone) and places[alone[first]] <= place:
-            first += 1
+        begin, first = first, max(first, bisect_right(of_alone, place))
         return alone[begin:first]
 
     space = gaps[0]
     for sentence, behind in zip(sentences, gaps[1:], strict=True):
         stream += _gap(space, alone_until(sentence.begin), stream)
-        inner = alone[first:]
-        inner = inner[: sum(places[number] < sentence.end for number in inner)]
+        inner = alone[first : max(first, bisect_left(of_alone, sentence.end))]
         first += len(inner)
-        stream += _sentence(unit, sentence, chains, inner)
+        stream += _sentence(unit, places, sentence, chains, inner)
         space = behind
     stream += _gap(space, alone[first:], stream)
     target, times = _written(stream, unit.tags)
@@ -107,13 +106,13 @@ def _gap(space: str, codes: Sequence[int], stream: Sequence[_Shown | int]) -> li
 
 
 def _sentence(
-    unit: Unit, one: Sentence, chains: Sequence[Chain], codes: Sequence[int]
+    unit: Unit, places: Sequence[int], one: Sentence, chains: Sequence[Chain], codes: Sequence[int]
 ) -> list[_Shown | int]:
-    places = [code.place for code in unit.tags]
-    first = sum(place <= one.begin for place in places)  # codes before the sentence
+    """``places``: of the codes of the unit; ``codes``: those that stand alone in the sentence."""
+    first = bisect_right(places, one.begin)  # codes before the sentence
     if one.alignment is None or not one.words:
         return [_Shown("", one.text, chains[first]), *codes]
-    last = first + sum(one.begin < place < one.end for place in places)
+    last = max(first, bisect_left(places, one.end))
     inner = [place - one.begin for place in places[first:last]]
     length = one.end - one.begin
     edges = np.array([0, *inner, length], dtype=np.float64)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
 from dragoman.formats.units.encoding import Encoded, decoded
@@ -88,7 +89,7 @@ class JsonMessages(Document):
                 )
         return self.source.back(spliced(self.source.text, splices), self.name)
 
-    @property
+    @cached_property
     def _escapes(self) -> bool:
         """Whether the file writes characters outside of ASCII as escapes."""
         return self.source.text.isascii() and "\\u" in self.source.text

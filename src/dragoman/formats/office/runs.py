@@ -273,6 +273,11 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
             pair(mark, add(None, closes=True, repeats=True))
             mark = None
 
+    behind = [""] * len(atoms)  # the first character of the next text
+    for n in range(len(atoms) - 2, -1, -1):
+        following = atoms[n + 1]
+        is_text = following.kind == "text" and following.text
+        behind[n] = following.text[0] if is_text else behind[n + 1]
     for n, atom in enumerate(atoms):
         if atom.kind == "text":
             if not atom.text:
@@ -295,11 +300,10 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
             else:
                 is_orphan = True
         else:
-            following = next((a.text for a in atoms[n + 1 :] if a.kind == "text" and a.text), "")
             add(
                 atom,
                 apart_before=atom.shows and not text[-1:].isalnum(),
-                apart_behind=atom.shows and not following[:1].isalnum(),
+                apart_behind=atom.shows and not behind[n].isalnum(),
             )
     end_mark()
     return Unit(text, tuple(codes), ordered=is_orphan or bool(begun))

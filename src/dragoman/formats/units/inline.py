@@ -64,9 +64,10 @@ def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str
     them as characters."""
     begun: dict[str, list[int]] = {}
     codes: list[Code] = []
-    written, end = "", 0
+    made = _Joined()
+    end = 0
     for number, one in enumerate(found):
-        written = _added(written, plain(text[end : one.begin]), codes)
+        made.add(plain(text[end : one.begin]), codes)
         before, behind = text[one.begin - 1 : one.begin], text[one.end : one.end + 1]
         beside = number > 0 and found[number - 1].end == one.begin
         follows = number + 1 < len(found) and found[number + 1].begin == one.end
@@ -78,7 +79,7 @@ def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str
             begun.setdefault(one.opens, []).append(len(codes))
         codes.append(
             Code(
-                len(written),
+                made.length,
                 text[one.begin : one.end],
                 opens=bool(one.opens),
                 closes=bool(one.closes),
@@ -89,19 +90,42 @@ def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str
             )
         )
         end = one.end
-    return Unit(_added(written, plain(text[end:]), codes), tuple(codes), ordered=False)
+    made.add(plain(text[end:]), codes)
+    return Unit("".join(made.pieces), tuple(codes), ordered=False)
 
 
-def _added(written: str, more: str, codes: Sequence[Code]) -> str:
-    """Two spaces with nothing but a code between them are one."""
-    follows = codes and codes[-1].place == len(written) and codes[-1].apart_before
-    if follows and written[-1:] in ("", " ") and more.startswith(" "):
-        return written + more[1:]
-    return written + more
+class _Joined:
+    """Text put together piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.length = 0
+        self._last = ""
+
+    def add(self, more: str, codes: Sequence[Code]) -> None:
+        """Two spaces with nothing but a code between them are one."""
+        follows = codes and codes[-1].place == self.length and codes[-1].apart_before
+        if follows and self._last in ("", " "):
+            more = more.removeprefix(" ")
+        if more:
+            self.pieces.append(more)
+            self.length += len(more)
+            self._last = more[-1]
 
 
 def spaced(unit: Unit, target: Target) -> Target:
     """A translation with a space at each code that shows text and would else touch a word."""
+    if not any(code.apart_before or code.apart_behind for code in unit.tags):
+        return target
+    behind: list[str | None] = [None] * (len(target) + 1)
+    # The first character behind each piece; None before a code that shows text of its own.
+    behind[-1] = ""
+    for number in range(len(target) - 1, -1, -1):
+        one = target[number]
+        if isinstance(one, str):
+            behind[number] = one[0] if one else behind[number + 1]
+        else:
+            behind[number] = None if unit.tags[one].apart_behind else behind[number + 1]
     found: Target = []
     last = ""
     for number, one in enumerate(target):
@@ -114,19 +138,14 @@ def spaced(unit: Unit, target: Target) -> Target:
         if needs_space_before(code, last):
             found.append(" ")
         found.append(one)
+        following = behind[number + 1]
         if code.apart_behind:
-            behind = next((t for t in target[number + 1 :] if not _is_silent(unit, t)), "")
-            begins = behind[:1] if isinstance(behind, str) else ""
-            if needs_space_behind(code, begins, unit.text):
+            if needs_space_behind(code, following or "", unit.text):
                 found.append(" ")
-            last = "" if not isinstance(behind, int) else "x"
+            last = "x" if following is None else ""
         elif code.apart_before:
             last = ""
     return found
-
-
-def _is_silent(unit: Unit, one: str | int) -> bool:
-    return not one if isinstance(one, str) else not unit.tags[one].apart_behind
 
 
 def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> str:

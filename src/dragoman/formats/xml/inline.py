@@ -72,6 +72,9 @@ def mixed_unit(
         token = tokens[at]
         if token.kind == "text":
             said = token.text
+            while at + 1 < numbers.stop and tokens[at + 1].kind == "text":
+                at += 1
+                said += tokens[at].text
             if collapse:
                 said = _SPACES.sub(" ", said)
                 said = said.removeprefix(" ") if text.endswith(" ") else said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from dragoman.formats.units.document import Splice
@@ -30,7 +29,8 @@ def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
 
     def rendered(begin: int, end: int) -> str:
         out, at = [], begin
-        for one in islice(every, bisect_left(begins, begin), None):
+        for number in range(bisect_left(begins, begin), len(every)):
+            one = every[number]
             if one.begin >= end:
                 break
             # A unit may begin with a code of its own, and something be put before it.
