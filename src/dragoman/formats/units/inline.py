@@ -25,6 +25,9 @@ _MARKUP = re.compile(rf"(?P<tag>{_TAG})|(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\
 _URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
 
 
+_ENDS = tuple(".,;:!?)")
+
+
 class Found(NamedTuple):
     """A code found in a text."""
 
@@ -102,11 +105,17 @@ class _Joined:
         self.length = 0
         self._last = ""
 
-    def add(self, more: str, codes: Sequence[Code]) -> None:
+    def add(self, more: str, codes: list[Code]) -> None:
         """Two spaces with nothing but a code between them are one."""
         follows = codes and codes[-1].place == self.length and codes[-1].apart_before
         if follows and self._last in ("", " "):
             more = more.removeprefix(" ")
+        is_alone = len(codes) < 2 or codes[-2].place < self.length
+        if follows and self._last == " " and more[:1] in _ENDS and is_alone:
+            # Before a full stop no space is left where the code was: a model would wonder.
+            self.pieces[-1] = self.pieces[-1][:-1]
+            self.length -= 1
+            codes[-1] = replace(codes[-1], place=self.length)
         if more:
             self.pieces.append(more)
             self.length += len(more)
