@@ -1,16 +1,16 @@
 """The units of a document, translated by an engine: the same for every program that asks.
 
 A part of the units at a time is cut into sentences, searched for, aligned where codes stand inside
-sentences, and put together again. Who searches is said by who asks: ``Translator`` does it at once,
-the server in its queue.
+sentences, and put together again. ``steps`` computes and asks for searches and alignments; whoever
+drives it gives them: ``translated`` at once, the server in its queue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,45 @@ Search: TypeAlias = Callable[[Sequence[Passage]], Iterable[Hypothesis]]
 """The best output for each piece of some passages, in their order."""
 
 
+@dataclass(frozen=True)
+class ToSearch:
+    """Asks for the best output for each piece of some passages, in their order."""
+
+    passages: Sequence[Passage]
+
+
+@dataclass(frozen=True)
+class ToAlign:
+    """Asks how much the tokens of some outputs looked at those of their sources."""
+
+    pairs: Sequence[TokenPair]
+
+
+Steps: TypeAlias = Generator[ToSearch | ToAlign | int, Any, list[Target]]
+"""What is asked for, each time to be sent in; and how many units are translated, in between."""
+
+
+def steps(units: Sequence[Unit], engine: Engine) -> Steps:
+    """A translation for each unit."""
+    targets: list[Target] = []
+    known: dict[Unit, Target] = {}
+    for part in parts_of_units(units):
+        new = list(dict.fromkeys(key for one in part if (key := bare(one)) not in known))
+        passages = engine.cut([one.text for one in new], whole=False)
+        found = iter((yield ToSearch(passages)))
+        plans = [
+            plan_of(Translated(one, passage, list(islice(found, len(passage.pieces)))))
+            for one, passage in zip(new, passages, strict=True)
+        ]
+        pairs = [pair for plan in plans for pair in plan.pairs]
+        alignments = iter((yield ToAlign(pairs)) if pairs else ())
+        for one, plan in zip(new, plans, strict=True):
+            known[one] = placed_as_it_is(engine, plan, list(islice(alignments, len(plan.pairs))))
+        targets += [known[bare(one)] for one in part]
+        yield len(targets)
+    return targets
+
+
 def translated(
     units: Sequence[Unit],
     engine: Engine,
@@ -34,22 +73,21 @@ def translated(
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Target]:
     """A translation for each unit; ``progress`` is told how many there are."""
-    targets: list[Target] = []
-    known: dict[Unit, Target] = {}
-    for part in parts_of_units(units):
-        new = list(dict.fromkeys(key for one in part if (key := bare(one)) not in known))
-        passages = engine.cut([one.text for one in new], whole=False)
-        found = iter(search(passages))
-        plans = [
-            plan_of(Translated(one, passage, list(islice(found, len(passage.pieces)))))
-            for one, passage in zip(new, passages, strict=True)
-        ]
-        alignments = iter(_aligned(engine, [pair for plan in plans for pair in plan.pairs]))
-        for one, plan in zip(new, plans, strict=True):
-            known[one] = placed_as_it_is(engine, plan, list(islice(alignments, len(plan.pairs))))
-        targets += [known[bare(one)] for one in part]
-        progress(len(targets))
-    return targets
+    running = steps(units, engine)
+    answer: Any = None
+    while True:
+        try:
+            asked = running.send(answer)
+        except StopIteration as end:
+            targets: list[Target] = end.value
+            return targets
+        answer = None
+        if isinstance(asked, ToSearch):
+            answer = search(asked.passages)
+        elif isinstance(asked, ToAlign):
+            answer = _aligned(engine, asked.pairs)
+        else:
+            progress(asked)
 
 
 def parts_of_units(units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:

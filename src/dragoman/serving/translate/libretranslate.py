@@ -26,6 +26,7 @@ from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
+from dragoman.serving.translate.documents import SUPPORTED
 from dragoman.serving.translate.served_translator import (
     Choice,
     ServedTranslator,
@@ -86,6 +87,8 @@ def endpoints(service: Service) -> Endpoints:
         return schema.FrontendSettings(
             apiKeys=service.keys.required,
             charLimit=service.settings.limits.characters,
+            filesTranslation=bool(service.catalogue.translating),
+            supportedFilesFormat=SUPPORTED if service.catalogue.translating else [],
             keyRequired=service.keys.required,
             language=schema.LanguagePair(
                 source=schema.LanguageChoice(code="auto", name="Auto Detect"),
