@@ -35,7 +35,7 @@ from typing import Any
 from provenance import Watch
 from results import Results
 
-from dragoman.data.corpora import CorpusSettings
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES, Run
 from dragoman.sizing.labels import recipe_for_labels

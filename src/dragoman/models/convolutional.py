@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.carried_state import Carried, CarriedState
+from dragoman.models.front_ends import SourceInput, front_end
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.models.source import Looking, Source, look, seen_by_probe
@@ -89,15 +90,22 @@ class Convolutional(Advancing):
     """Blocks that read, blocks that write, an attention in each of these."""
 
     settings: ConvolutionalSettings
+    source_embedding: Embedding
+    """Of tokens; there is none where rows are read."""
 
     def __init__(
-        self, settings: ConvolutionalSettings, source_vocabulary: int, target_vocabulary: int
+        self,
+        settings: ConvolutionalSettings,
+        source_vocabulary: SourceInput,
+        target_vocabulary: int,
     ) -> None:
         super().__init__()
         self.settings = settings
         width, channels, rate = settings.model_dim, settings.channels, settings.dropout
         tie = settings.tie
-        self.source_embedding = Embedding(source_vocabulary, width)
+        self.front_end = front_end(source_vocabulary, width)
+        if isinstance(source_vocabulary, int):
+            self.source_embedding = Embedding(source_vocabulary, width)
         self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
         self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
         places = PositionSettings(kind="learned", maximum=settings.positions)
@@ -118,8 +126,8 @@ class Convolutional(Advancing):
         self.decoder_out = normed(channels, width)
         self.dropout = Dropout(rate)
         self.looking = Looking()
-        for table in (self.source_embedding, self.target_embedding):
-            if table is not None:
+        for table in self.children():
+            if isinstance(table, Embedding):
                 nn.init.normal_(table.weight, std=EMBEDDING_STD)
         for positions in (self.source_positions, self.target_positions):
             assert positions.table is not None
@@ -142,8 +150,13 @@ class Convolutional(Advancing):
 
     def encode(self, source: Sequences) -> Memory:
         """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
-        layout, probe = source.layout, probes.probe()
-        embedded = self._embed(source.values, layout.positions, "source", layout.names)
+        probe = probes.probe()
+        if self.front_end is None:
+            layout, rows = source.layout, self._looked_up(source.values, "source")
+        else:
+            read = self.front_end(source)
+            layout, rows = read.layout, read.values * EMBEDDING_STD  # as spread as embeddings
+        embedded = self._placed(rows, layout.positions, "source", layout.names)
         windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
@@ -158,9 +171,10 @@ class Convolutional(Advancing):
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         names = layout.names
-        embedded = self._embed(target_in.values, layout.positions, "target", names)
+        rows = self._looked_up(target_in.values, "target")
+        embedded = self._placed(rows, layout.positions, "target", names)
         windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
-        of_source = _AllAtOnce(layout, memory, self.source_embedding.packed is not None)
+        of_source = _AllAtOnce(layout, memory, self._target_embedding.packed is not None)
         x = self.decoder_in(embedded)
         for layer in self.decoder:
             x = layer(unfold(self.dropout(x, names), windows), x, embedded, of_source)
@@ -174,7 +188,8 @@ class Convolutional(Advancing):
         of_source = _StepByStep(state, self.looking)
         x = torch.empty(0)
         for column in tokens.unbind(dim=1):
-            embedded = self._embed(column, state.lengths.to(column.device), "target")
+            rows = self._looked_up(column, "target")
+            embedded = self._placed(rows, state.lengths.to(column.device), "target")
             (past,) = state.carried
             x, kept = self.decoder_in(embedded), []
             for layer, before in zip(self.decoder, past, strict=True):
@@ -191,16 +206,20 @@ class Convolutional(Advancing):
         place = self._places(side)(torch.arange(len(tokens)), None, word.dtype)
         return {"word": word, "position": place, "sum": word + place}
 
-    def _embed(
-        self, tokens: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
-    ) -> Tensor:
-        """(P,), (P,) -> (P, D); ``names`` (P,) of the rows, for dropout."""
-        embedding, probe = self._words(side), probes.probe()
+    def _looked_up(self, tokens: Tensor, side: Side) -> Tensor:
+        """(P,) -> (P, D)."""
+        embedding = self._words(side)
         if embedding.packed is not None:
             dtype = embedding.packed.dtype
-            x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
-        else:
-            x = embedding(tokens).to(embedding.dtype)
+            return embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
+        rows: Tensor = embedding(tokens).to(embedding.dtype)
+        return rows
+
+    def _placed(
+        self, x: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
+    ) -> Tensor:
+        """Rows (P, D) with their positions (P,); ``names`` (P,) of the rows, for dropout."""
+        probe = probes.probe()
         if probe is None or not probe.positions_off or side == "target":
             x = x + self._places(side)(positions, None, x.dtype)
         return self.dropout.forward(x, names)

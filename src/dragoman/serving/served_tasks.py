@@ -29,7 +29,13 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``, also for a run of a task that is not served."""
+    """Load a run for serving. Errors: ``RunError``, also for a run of a task that is not served, or
+    that reads files."""
+    if not run.recipe.source.is_text:
+        raise RunError(
+            f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
+            f"line: {run.use}"
+        )
     for kind, _ in TASKS:
         if kind.task == run.task.name:
             return kind.open(run, settings, name)

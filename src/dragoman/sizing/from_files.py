@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from dragoman.data.columns import is_tabbed, labelled_corpus, numbered
-from dragoman.data.corpora import CorpusSettings, files_of, is_one_file, read_lines, read_pairs
+from dragoman.data.corpora import files_of, is_one_file, read_lines, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.file_kinds import NotLines, check_is_lines, check_is_read
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
@@ -17,7 +18,8 @@ from dragoman.recipe_text import sets
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run, vocabulary_name
 from dragoman.sizing.families import DEFAULT, FAMILIES
-from dragoman.sizing.held_out import held_corpus
+from dragoman.sizing.files import corpus_of_files, recipe_for_files
+from dragoman.sizing.held_out import held_corpus, held_files
 from dragoman.sizing.labels import (
     EPOCHS_FROM,
     recipe_for_labels,
@@ -59,6 +61,7 @@ def recipe_of(
     languages: str | None = None,
     keys: tuple[str, str] | None = None,
     columns: str | None = None,
+    groups: str | None = None,
     label_ends: str | None = None,
     start_from: Run | None = None,
     take: ModelPart | None = None,
@@ -75,7 +78,8 @@ def recipe_of(
     ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
-    order a tab-separated one holds texts and labels (``data/columns.py``); ``label_ends``: as
+    order a tab-separated one holds texts and labels (``data/columns.py``); ``groups``: how the name
+    of a recording tells its speaker (``CorpusSettings.group_pattern``); ``label_ends``: as
     ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned. ``dev``, ``test``:
     files of their own, as many as the task has (``held_out.py``). ``model``: a family of models
     (``families.py``), where neither ``base`` nor ``start_from`` has one. ``start_from``: the
@@ -114,7 +118,8 @@ def recipe_of(
         if start_from is None or take is None:
             recipe = _changed(recipe, changes, chosen=base is None and start_from is None)
             is_new = base is None and start_from is None
-            return fit_vocabulary(recipe, changes, say) if is_new and learns else recipe
+            fits = is_new and learns and recipe.spec.texts
+            return fit_vocabulary(recipe, changes, say) if fits else recipe
         learned, run = start_from.recipe, start_from.folder
         two = recipe.spec.translates
         if two and base is None:
@@ -155,6 +160,22 @@ def recipe_of(
         raise RecipeError(
             "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
             "parsing); a recipe says it itself (label_ends in data.train)"
+        )
+    files = corpus_of_files(inputs, groups)
+    if files is not None and (task or told) == "classification":
+        unfit = {"--keys": keys, "--columns": columns, "--texts": texts, "--languages": languages}
+        for name, unwanted in unfit.items():
+            if unwanted is not None:
+                raise RecipeError(f"{name} is for text: recordings and pictures have none")
+        recipe, epochs = recipe_for_files(
+            files, held_files("--dev", dev, files), held_files("--test", test, files), base, family
+        )
+        recipe, epochs = _begun(recipe, base, epochs, start_from, take)
+        return finished(recipe), epochs
+    if groups is not None:
+        raise RecipeError(
+            "--groups goes with a folder of recordings, or IDX files of pictures, and --task "
+            "classification; for other corpora a recipe has group_column or group_key"
         )
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError
 from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain

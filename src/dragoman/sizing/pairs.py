@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
 from dragoman.sizing.families import DEFAULT, shape_of, training_of

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.data.corpora import CorpusSettings
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings
 from dragoman.recipe import Recipe
 

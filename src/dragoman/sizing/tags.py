@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.columns import numbered
-from dragoman.data.corpora import CorpusSettings, files_of, read_lines, read_pairs
+from dragoman.data.corpora import files_of, read_lines, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.tagged import CONLLU_COLUMNS, columns_of, is_conllu, layout_of
 from dragoman.errors import DataError
 from dragoman.forms.identification import language_of

@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from dragoman.data.corpora import BY, CorpusSettings, read_lines, read_pairs
+from dragoman.data.corpora import read_lines, read_pairs
+from dragoman.data.corpus_settings import BY, CorpusSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of

@@ -15,7 +15,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe

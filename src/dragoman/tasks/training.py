@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
@@ -216,7 +216,7 @@ def _train(
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
     examples = runtime_of(task).examples(prepared.train, recipe, forms)
-    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
+    plan = Plan(examples, recipe.bounded_plan, recipe.seed)
     trainer = Trainer(
         model,
         _objective(model, recipe, prepared),
@@ -296,7 +296,7 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
 def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
     """A model with fresh weights, what it is to learn, and its batches: to be timed."""
     examples = runtime_of(recipe.spec).examples(prepared.train, recipe, prepared.forms)
-    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
+    plan = Plan(examples, recipe.bounded_plan, recipe.seed)
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *prepared.forms)
     return model, _objective(model, recipe, prepared), plan, TrainingBatches(plan, examples)

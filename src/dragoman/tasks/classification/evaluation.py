@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.data.columns import file_at
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.labelled import LabelledBatch, labelled_batch
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.labels import Labels, plain
 from dragoman.measure import percent
@@ -56,8 +58,7 @@ class ClassificationValidation(Validation[LabelledBatch]):
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[LabelledBatch]]:
         form, labels = self.forms.source, self.forms.labels
-        assert form.vocabulary is not None, "what is labelled is a text"
-        texts = form.vocabulary.encode([pair.source for pair in pairs])
+        texts = form.encode([pair.source for pair in pairs])
         values = [labels.value(pair.target) for pair in pairs]
         kept = [
             (pair, text, value)
@@ -132,6 +133,10 @@ class ClassificationReport(EvaluationReport):
     longest: int
     left_out: int
     """How many texts have a label that training had not; they are not measured."""
+    noun: str = "text"
+    """What one of them is called: a recording, a picture."""
+    unit: str = "tokens"
+    """What is read of them."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -141,7 +146,9 @@ class ClassificationReport(EvaluationReport):
     def table(self) -> str:
         """Plain text."""
         confusion, texts = self.confusion, self.confusion.texts
-        read = f"{plural(texts, 'text')}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
+        read = (
+            f"{plural(texts, self.noun)}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
+        )
         parts = [
             f"{self.head}\n{read}",
             scores_of(CLASSIFICATION, self.scores),
@@ -187,15 +194,15 @@ class ClassificationReport(EvaluationReport):
     def _notes(self) -> Iterator[str]:
         if self.cut:
             yield (
-                f"{plural(self.cut, 'text is', 'texts are')} longer than the {self.longest:,} "
-                "tokens that "
-                "are read (plan.context): what is behind was not looked at."
+                f"{plural(self.cut, f'{self.noun} is', f'{self.noun}s are')} longer than the "
+                f"{self.longest:,} {self.unit} that are read (plan.context): what is behind was "
+                "not looked at."
             )
         if self.left_out:
             yield (
-                f"{plural(self.left_out, 'text has', 'texts have')} a label that no training text "
-                "has: not "
-                "counted, as only a wrong label could have been chosen."
+                f"{plural(self.left_out, f'{self.noun} has', f'{self.noun}s have')} a label that "
+                f"no training {self.noun} has: not counted, as only a wrong label could have been "
+                "chosen."
             )
 
     def details(self) -> dict[str, Any]:
@@ -256,7 +263,8 @@ def evaluate_run(
     result = ClassificationReport(
         opened.folder.name, opened.weights_in_words, measured.name, seconds, labels.names,
         *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
-        measured.left_out,
+        measured.left_out, opened.task.noun.removesuffix("s"),
+        "tokens" if opened.recipe.source.is_text else "frames",
     )  # fmt: skip
     if keep and not files:
         keep_scores(opened, result.to_dict(), own=True)
@@ -338,7 +346,7 @@ def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
     texts and one of labels."""
     source, *labels = map(str, files)
     if labels:
-        return read_pairs(CorpusSettings(source=source, target=labels[0], format="lines"))
+        return read_pairs(CorpusSettings(source=source, target=labels[0]))
     learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
     like = learned[0] if learned else CorpusSettings(source=source, format="tsv")
     return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))

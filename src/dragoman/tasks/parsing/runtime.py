@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe

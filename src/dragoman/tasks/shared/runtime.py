@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
 from dragoman.plural import plural

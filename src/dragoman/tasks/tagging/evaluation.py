@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import Tags
 from dragoman.measure import percent

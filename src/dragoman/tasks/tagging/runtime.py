@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tags import tags_of
 from dragoman.measure import percent

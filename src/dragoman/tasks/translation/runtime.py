@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.measure import BLEU
 from dragoman.recipe import Recipe
