@@ -40,11 +40,11 @@ def test_a_folder_of_recordings_becomes_a_run(
     assert said.code == 0, said.err
     measured = dragoman("evaluate", run)
     assert measured.code == 0 and "16 recordings" in measured.out, measured.out + measured.err
-    one = next((files / "high").glob("*.wav"))
-    found = dragoman("classify", run, one, files / "low")
+    one = next((files / "rising").glob("*.wav"))
+    found = dragoman("classify", run, one, files / "falling")
     lines = [line.split("\t") for line in found.out.splitlines()]
     assert len(lines) == 9 and lines[0][0] == str(one)
-    assert [label for _, label, _ in lines] == ["high"] + ["low"] * 8
+    assert [label for _, label, _ in lines] == ["rising"] + ["falling"] * 8
     looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
     assert looked.code == 0, looked.err
     assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
@@ -85,7 +85,7 @@ def test_a_bad_file_is_named_and_nothing_is_written(
     dragoman: Dragoman, tmp_path: Path, damage: object, told: str
 ) -> None:
     root = write_tones(tmp_path / "tones", 6)
-    bad = sorted((root / "low").glob("*.wav"))[3]
+    bad = sorted((root / "falling").glob("*.wav"))[3]
     damage(bad)  # type: ignore[operator]
     said = dragoman("train", root, "--task", "classification", "--to", tmp_path / "run", *SMALL)
     assert said.code == 1 and told in said.err, said.err
@@ -115,7 +115,7 @@ def test_a_million_rows(
 ) -> None:
     monkeypatch.setattr("dragoman.forms.rows.rows_form.MOST_ROWS", 30)
     root = write_tones(tmp_path / "tones", 6)
-    write_wav(root / "low" / "long_ada_99.wav", np.zeros(8_000))
+    write_wav(root / "falling" / "long_ada_99.wav", np.zeros(8_000))
     said = dragoman("train", root, "--task", "classification", "--to", tmp_path / "run", *SMALL)
     assert said.code == 1 and "98 frames; at most 30" in said.err
     assert not (tmp_path / "run").exists()
@@ -130,6 +130,6 @@ def test_a_translator_of_recordings_writes_what_they_say(
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     files = sorted((tmp_path / "files" / "tones").rglob("*.wav"))[:2]
     said = dragoman("translate", tmp_path / "run", "--text", files[0])
-    assert said.code == 0 and said.out.startswith("a high"), said.out + said.err
+    assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err

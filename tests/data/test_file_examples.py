@@ -22,12 +22,12 @@ def folders(root: Path, **more: str) -> CorpusSettings:
 
 def test_a_folder_stands_for_a_label(tmp_path: Path) -> None:
     root = write_tones(tmp_path, 3)
-    (root / "high" / "notes.txt").write_text("not a recording")
-    (root / "high" / ".hidden.wav").write_bytes(b"x")
-    write_wav(root / "high" / "more" / "deep.WAV", tone(1800, 0.2))
+    (root / "rising" / "notes.txt").write_text("not a recording")
+    (root / "rising" / ".hidden.wav").write_bytes(b"x")
+    write_wav(root / "rising" / "more" / "deep.WAV", tone(1800, 0.2))
     pairs = list(read_pairs(folders(root)))
     assert [pair.line for pair in pairs] == list(range(1, 8))
-    assert [pair.target for pair in pairs] == ["high"] * 4 + ["low"] * 3
+    assert [pair.target for pair in pairs] == ["falling"] * 3 + ["rising"] * 4
     assert all(Path(pair.source).is_file() for pair in pairs)
 
 
@@ -105,7 +105,7 @@ def test_what_a_file_holds_is_fingerprinted(tmp_path: Path) -> None:
     write_wav(tmp_path / names[0], tone(777, 0.2))
     changed = [corpus_fingerprint(corpus) for corpus in corpora]
     assert all(one != other for one, other in zip(before, changed, strict=True))
-    (root / "low").rename(root / "deep")  # another label
+    (root / "falling").rename(root / "deep")  # another label
     assert corpus_fingerprint(corpora[0]) != changed[0]
 
 

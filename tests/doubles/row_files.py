@@ -13,11 +13,14 @@ import numpy.typing as npt
 RATE = 8_000
 
 
-def tone(hertz: float, seconds: float, seed: int = 0) -> npt.NDArray[np.float32]:
-    """A tone of that pitch with some noise."""
+def tone(
+    hertz: float, seconds: float, seed: int = 0, until: float | None = None
+) -> npt.NDArray[np.float32]:
+    """A tone of that pitch, which changes to ``until``, with some noise."""
     draw = np.random.default_rng(seed)
     at = np.arange(round(RATE * seconds)) / RATE
-    clean = 0.3 * np.sin(2 * np.pi * hertz * at + draw.uniform(0, 6))
+    pitch = np.linspace(hertz, until or hertz, len(at))
+    clean = 0.3 * np.sin(2 * np.pi * np.cumsum(pitch) / RATE + draw.uniform(0, 6))
     return (clean + 0.01 * draw.standard_normal(len(at))).astype(np.float32)
 
 
@@ -33,12 +36,13 @@ def write_wav(path: Path, samples: npt.ArrayLike, rate: int = RATE, channels: in
 
 
 def write_tones(folder: Path, each: int = 12, first: int = 0) -> Path:
-    """A folder of short recordings for each of two labels, low and high, by four speakers."""
-    for label, hertz in (("low", 300.0), ("high", 1800.0)):
+    """A folder of short recordings for each of two labels, falling and rising, by four speakers."""
+    for label, begin, end in (("falling", 1800.0, 300.0), ("rising", 300.0, 1800.0)):
         for number in range(first, first + each):
             speaker = ("ada", "ben", "eva", "tom")[number % 4]
             seconds = 0.15 + 0.02 * (number % 5)
-            samples = tone(hertz * (1 + 0.02 * (number % 3)), seconds, number)
+            higher = 1 + 0.02 * (number % 3)
+            samples = tone(begin * higher, seconds, number, end * higher)
             write_wav(folder / label / f"{label}_{speaker}_{number}.wav", samples)
     return folder
 

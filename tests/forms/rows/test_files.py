@@ -118,7 +118,7 @@ def test_pictures_of_a_file(tmp_path: Path) -> None:
         (b"JFIF and so on", "not an IDX file"),
         (struct.pack(">BBBBI", 0, 0, 8, 1, 9) + b"12345", "cut off"),
         (struct.pack(">BBBBI", 0, 0, 8, 1, 3) + b"12345", "damaged"),
-        (gzip.compress(b"x" * 999)[:-9], "cut off"),
+        (gzip.compress(b"x" * 999, mtime=0)[:-9], "cut off"),
         (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1), "cut off"),
     ],
 )

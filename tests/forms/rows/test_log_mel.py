@@ -64,3 +64,16 @@ def test_silence_is_finite_and_a_recording_shorter_than_a_frame_is_one() -> None
     assert np.abs(bands([np.zeros(4_000, "f4")])).max() < 1e-4
     assert bands([noise(0.01, 8_000)]).shape == (1, 80)
     assert np.isfinite(normalised(np.zeros((3, 2), "f4"))).all()
+
+
+def test_a_tone_that_does_not_change_is_kept_where_recordings_are_normalised_as_a_whole() -> None:
+    at = np.arange(4_000) / 8_000
+    tones = [np.sin(2 * np.pi * hertz * at).astype("f4") for hertz in (300, 1_800)]
+    by_band, whole = (
+        LogMel(FramesSource(rate=8_000)),
+        LogMel(FramesSource(rate=8_000, normalise="recording")),
+    )
+    one, other = (whole([samples]) for samples in tones)
+    assert abs(one.mean()) < 1e-3 and abs(one.std() - 1) < 1e-3
+    assert one.mean(axis=0).argmax() < other.mean(axis=0).argmax()
+    assert np.abs(by_band([tones[0]]).mean(axis=0)).max() < 1e-3

@@ -7,7 +7,8 @@ power of 0.85 ("Povey"), the power spectrum, and triangles evenly spaced on the 
 
 from 20 Hz to half of the rate. The spectrum has 512 points at least: at 8 kHz, 256 points would
 leave some of 80 bands with a single point. Each band of a recording then has mean 0 and standard
-deviation 1, which takes away how loud it is and what the microphone does to it.
+deviation 1, which takes away how loud it is and what the microphone does to it; or all bands
+together have, which takes away the loudness alone.
 
 Shapes: N samples, T frames, F bands.
 """
@@ -47,6 +48,7 @@ class LogMel:
         self._points = max(_POINTS, 1 << (self.window - 1).bit_length())
         shape = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(self.window) / (self.window - 1))
         self._shape = (shape**0.85).astype(np.float32)
+        self._axis = 0 if settings.normalise == "bands" else None
         self._filters = _triangles(settings.bands, self._points, settings.rate)
 
     def frames(self, samples: int) -> int:
@@ -55,7 +57,7 @@ class LogMel:
 
     def __call__(self, blocks: Iterable[Floats]) -> Floats:
         """A recording in blocks of samples from -1 to 1, in their order -> (T, F), normalised."""
-        return normalised(self.energies(blocks))
+        return normalised(self.energies(blocks), self._axis)
 
     def energies(self, blocks: Iterable[Floats]) -> Floats:
         """(T, F) logarithms of energies, as they are. A recording that is shorter than a frame has
@@ -86,10 +88,12 @@ class LogMel:
         return logarithms
 
 
-def normalised(energies: Floats) -> Floats:
-    """(T, F): each band with mean 0 and standard deviation 1 over its recording."""
-    spread = energies.std(axis=0)
-    found: Floats = (energies - energies.mean(axis=0)) / np.where(spread < _STILL, 1, spread)
+def normalised(energies: Floats, axis: int | None = 0) -> Floats:
+    """(T, F): each band with mean 0 and standard deviation 1 over its recording, or, with ``axis``
+    None, all bands together."""
+    spread = np.asarray(energies.std(axis=axis))
+    scaled = (energies - energies.mean(axis=axis)) / np.where(spread < _STILL, 1, spread)
+    found: Floats = scaled.astype(np.float32)
     return found
 
 

@@ -65,6 +65,10 @@ class FramesSource(RowsSource):
     """Length of a frame, in milliseconds."""
     hop_ms: float = Field(10.0, ge=1, le=1_000)
     """From the beginning of a frame to that of the next, in milliseconds."""
+    normalise: Literal["bands", "recording"] = "bands"
+    """bands: each band of a recording has mean 0 and deviation 1, which takes away what a
+    microphone does, and all that does not change in time; recording: all bands together have, which
+    keeps both. For speech, bands; for sounds that differ in pitch or colour, recording."""
     subsample: Literal[2, 4] = 4
     """How many frames become one row of the model: one convolution for each factor of two."""
     channels: int = Field(32, ge=1, le=1_024)
