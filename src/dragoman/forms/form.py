@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.forms.passage import Passage
-from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.rules import Rules
 from dragoman.forms.text import Text
 
@@ -65,11 +64,6 @@ class Form(ABC):
     def end(self) -> int | None:
         """The token behind a source; None: nothing stands there."""
         return self.eos
-
-    @property
-    def source_input(self) -> int | RowsSource:
-        """What the first layer that reads it is made for: V tokens, or rows."""
-        return self.size
 
     @property
     @abstractmethod

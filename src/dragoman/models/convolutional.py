@@ -152,11 +152,12 @@ class Convolutional(Advancing):
         """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
         probe = probes.probe()
         if self.front_end is None:
-            layout, rows = source.layout, self._looked_up(source.values, "source")
+            layout = source.layout
+            embedded = self._embed(source.values, layout.positions, "source", layout.names)
         else:
             read = self.front_end(source)
             layout, rows = read.layout, read.values * EMBEDDING_STD  # as spread as embeddings
-        embedded = self._placed(rows, layout.positions, "source", layout.names)
+            embedded = self._placed(rows, layout.positions, "source", layout.names)
         windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
@@ -171,8 +172,7 @@ class Convolutional(Advancing):
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         names = layout.names
-        rows = self._looked_up(target_in.values, "target")
-        embedded = self._placed(rows, layout.positions, "target", names)
+        embedded = self._embed(target_in.values, layout.positions, "target", names)
         windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
         of_source = _AllAtOnce(layout, memory, self._target_embedding.packed is not None)
         x = self.decoder_in(embedded)
@@ -188,8 +188,7 @@ class Convolutional(Advancing):
         of_source = _StepByStep(state, self.looking)
         x = torch.empty(0)
         for column in tokens.unbind(dim=1):
-            rows = self._looked_up(column, "target")
-            embedded = self._placed(rows, state.lengths.to(column.device), "target")
+            embedded = self._embed(column, state.lengths.to(column.device), "target")
             (past,) = state.carried
             x, kept = self.decoder_in(embedded), []
             for layer, before in zip(self.decoder, past, strict=True):
@@ -206,14 +205,17 @@ class Convolutional(Advancing):
         place = self._places(side)(torch.arange(len(tokens)), None, word.dtype)
         return {"word": word, "position": place, "sum": word + place}
 
-    def _looked_up(self, tokens: Tensor, side: Side) -> Tensor:
-        """(P,) -> (P, D)."""
+    def _embed(
+        self, tokens: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
+    ) -> Tensor:
+        """(P,), (P,) -> (P, D); ``names`` (P,) of the rows, for dropout."""
         embedding = self._words(side)
         if embedding.packed is not None:
             dtype = embedding.packed.dtype
-            return embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
-        rows: Tensor = embedding(tokens).to(embedding.dtype)
-        return rows
+            x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
+        else:
+            x = embedding(tokens).to(embedding.dtype)
+        return self._placed(x, positions, side, names)
 
     def _placed(
         self, x: Tensor, positions: Tensor, side: Side, names: Tensor | None = None

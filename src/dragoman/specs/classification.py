@@ -11,6 +11,7 @@ from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, Labels, plain
+from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
 from dragoman.models.kinds import KINDS
@@ -85,7 +86,7 @@ class ClassificationSpec(Spec):
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         from dragoman.models.catalogue.classifier import new_classifier
 
-        return new_classifier(settings, forms.source.source_input, forms.target.size)
+        return new_classifier(settings, input_of(forms.source), forms.target.size)
 
 
 def rare_labels(counts: Mapping[str, int]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.forms.form import Form
+from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.rows.settings import RowsSource, SourceSettings
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
@@ -69,6 +70,7 @@ class Spec(Task):
             noun=source.raws,
             counted=self.counted if self.writes else source.raws,
             verbs=tuple((verb, "FILES") for verb, _ in self.verbs),
+            hub_tag=source.hub_tags[self.writes],
         )
 
     # --- checks of a recipe -----------------------------------------------------------------------
@@ -237,4 +239,4 @@ class Spec(Task):
         """A network with fresh weights, drawn from torch's generator."""
         from dragoman.models.catalogue.networks import new_network
 
-        return new_network(settings, forms.source.source_input, forms.target.size)
+        return new_network(settings, input_of(forms.source), forms.target.size)

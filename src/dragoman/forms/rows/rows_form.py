@@ -37,10 +37,6 @@ class RowsForm(Form):
     def width(self) -> int:
         return self.settings.row_width
 
-    @property
-    def source_input(self) -> RowsSource:
-        return self.settings
-
     @abstractmethod
     def rows(self, raw: str) -> Rows:
         """(T, F) what one file holds. Errors: ``DataError`` for one that cannot be used."""
@@ -100,6 +96,11 @@ class RowsForm(Form):
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         raise NotImplementedError("rows are no tokens")
+
+
+def input_of(source: Form) -> int | RowsSource:
+    """What a model that reads such a source is made for: so many different tokens, or rows."""
+    return source.settings if isinstance(source, RowsForm) else source.size
 
 
 def check_count(raw: str, rows: int, noun: str) -> None:

@@ -8,6 +8,7 @@ of it (``models/front_ends.py``).
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -36,10 +37,12 @@ class TextSource(SourceSettings):
 class RowsSource(SourceSettings):
     """Rows of numbers."""
 
-    noun: ClassVar[str] = "rows"
-    """What its rows are called, several of them."""
+    noun_of_row: ClassVar[str] = "row"
+    """What one of its rows is called."""
     raws: ClassVar[str] = "files"
     """What its examples are called, several of them."""
+    hub_tags: ClassVar[Mapping[bool, str]] = {}
+    """What model hubs call a model that writes, and one that labels."""
 
     @property
     @abstractmethod
@@ -74,8 +77,12 @@ class FramesSource(RowsSource):
     channels: int = Field(32, ge=1, le=1_024)
     """Channels of these convolutions."""
 
-    noun: ClassVar[str] = "frames"
+    noun_of_row: ClassVar[str] = "frame"
     raws: ClassVar[str] = "recordings"
+    hub_tags: ClassVar[Mapping[bool, str]] = {
+        True: "automatic-speech-recognition",
+        False: "audio-classification",
+    }
 
     @property
     def row_width(self) -> int:
@@ -109,8 +116,12 @@ class PictureSource(RowsSource):
     patch: int = Field(4, ge=1, le=1_024)
     """Pixels along each side of a patch."""
 
-    noun: ClassVar[str] = "patches"
+    noun_of_row: ClassVar[str] = "patch"
     raws: ClassVar[str] = "pictures"
+    hub_tags: ClassVar[Mapping[bool, str]] = {
+        True: "image-to-text",
+        False: "image-classification",
+    }
 
     @property
     def row_width(self) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dragoman.data.pair import Pair
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
 from dragoman.plural import plural
@@ -113,7 +114,10 @@ class Runtime(ABC):
 
 
 def tokens_in(run: Run) -> str:
-    """How many tokens are read of a text, with their kind."""
+    """How many tokens are read of a text, with their kind; of files what a row of them is."""
+    source = run.recipe.source
+    if isinstance(source, RowsSource):
+        return f"{source.row_width} numbers a {source.noun_of_row}"
     return f"{run.source.size:,} {run.recipe.text.kind} tokens"
 
 

@@ -84,4 +84,6 @@ class TranslationRuntime(Runtime):
         if run.recipe.text.shared:
             return f"{tokens_in(run)}, shared"
         kind = run.recipe.text.kind
+        if run.source.width is not None:
+            return f"{tokens_in(run)}; {run.target.size:,} target {kind} tokens"
         return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"
