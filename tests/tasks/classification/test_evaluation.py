@@ -23,11 +23,11 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context
-from dragoman.tasks.classification.confusions import drawn
 from dragoman.tasks.classification.evaluation import evaluate_run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 from dragoman.tasks.report import write_report
+from dragoman.tasks.shared.confusions import drawn
 from dragoman.tasks.training import train
 from dragoman.tasks.transfer import fitting, places
 from dragoman.tasks.translation.translator import Translator
