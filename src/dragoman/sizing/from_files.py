@@ -151,14 +151,14 @@ def recipe_of(
         )  # fmt: skip
         recipe, epochs = _begun(trees, base, epochs, start_from, take)
         return finished(recipe), epochs
-    if label_ends is not None:
-        raise RecipeError(
-            "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
-            "parsing); a recipe says it itself (label_ends in data.train)"
-        )
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
     labels = chosen.has_head and _is_text(inputs[0])
+    if label_ends is not None and not (labels and chosen.name in _FROM_TREES):
+        raise RecipeError(
+            "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
+            "parsing, --task tagging); a recipe says it itself (label_ends in data.train)"
+        )
     tabbed = len(inputs) == 1 and is_tabbed(inputs[0])
     if columns is not None and (alone or not tabbed) and _is_text(inputs[0]):
         raise RecipeError(
@@ -169,8 +169,9 @@ def recipe_of(
         if texts is not None:
             raise RecipeError("--texts is for texts that stand alone: --task language-model")
         recipe, epochs = _labelled(
-            chosen, inputs, base, dev, test, languages, keys, columns, start_from, take, family
-        )
+            chosen, inputs, base, dev, test, languages, keys, columns, start_from, take, family,
+            label_ends,
+        )  # fmt: skip
         return finished(recipe), epochs
     if start_from is not None and base is None and task is None and not _is_text(inputs[0]):
         alone = ""  # a recipe, which may be fine-tuned too
@@ -293,6 +294,10 @@ _WITH_HEAD = {
 recipe, and what examples are called beside those of other tasks."""
 
 
+_FROM_TREES = {"tagging": tagged_corpus}
+"""Of each of these whose files may be bracketed trees: the same, told where labels end."""
+
+
 def _labelled(
     task: Spec,
     inputs: Sequence[str],
@@ -305,9 +310,12 @@ def _labelled(
     start_from: Run | None,
     take: ModelPart | None,
     family: str,
+    label_ends: str | None,
 ) -> tuple[Recipe, float | None]:
     """``recipe_of`` for texts and their labels, without ``changes``."""
     corpus_of, recipe_for_task, noun = _WITH_HEAD[task.name]
+    if label_ends is not None:
+        corpus_of = partial(_FROM_TREES[task.name], label_ends=label_ends)
 
     def held(option: str, files: Sequence[str] | None) -> CorpusSettings | None:
         """A file of another kind than the training file's has its own columns or keys."""

@@ -12,18 +12,26 @@ from typing import Any
 
 from dragoman.data.columns import numbered
 from dragoman.data.corpora import CorpusSettings, files_of, read_lines, read_pairs
-from dragoman.data.tagged import CONLLU_COLUMNS, columns_of, is_conllu, layout_of
-from dragoman.errors import DataError
+from dragoman.data.tagged import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
+from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.metrics.tagging import is_iob
 from dragoman.recipe import Recipe
 from dragoman.sizing.families import DEFAULT, shape_of, training_of
 from dragoman.sizing.size import Size, data_of, like, row_of
+from dragoman.sizing.trees import with_label_ends
 from dragoman.specs.catalogue import TASKS
 
 _LOOKED_AT = 200
 _LANGUAGE_OF = 100
 """Sentences by which the language is told."""
+
+_CALLED: dict[Layout, str] = {
+    "columns": "columns",
+    "underscore": "lines of word_TAG",
+    "trees": "bracketed trees",
+}
+"""What a file in each layout holds."""
 
 TAG_TABLE = (
     Size(1_000, 1_000, 128, 4, 2, 0.3, 1_024, 50, 2e-3, 60),
@@ -34,27 +42,48 @@ TAG_TABLE = (
 """The size of a tagger by the number of sentences; docs/recipes.md shows it for users."""
 
 
-def tagged_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
+def tagged_corpus(
+    path: str,
+    columns: str | None,
+    keys: tuple[str, str] | None,
+    label_ends: str | None = None,
+) -> CorpusSettings:
     """A file of tagged words, or a folder of such files, and where in it words and tags are.
 
     ``columns``: the numbers of both; None: the first and the last, in CoNLL-U those of words and
     parts of speech. ``keys``: of JSON Lines, where a line of words and where their tags are.
-    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns.
+    ``label_ends``: of trees, as ``CorpusSettings`` has it.
+    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, and for
+    what the layout of the file has no place for.
     """
     if keys is not None:
+        _refuse(path, "lines of JSON", ("--columns", columns), ("--label-ends", label_ends))
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1], format="jsonl")
     corpus = CorpusSettings(source=path, format="tags")
     first = files_of(path)[0]
     lines = list(islice(read_lines(first), _LOOKED_AT))
+    layout = layout_of(lines, first)
+    if layout != "columns":
+        _refuse(path, _CALLED[layout], ("--columns", columns))
+    if layout == "trees":
+        return corpus if label_ends is None else with_label_ends(corpus, label_ends)
+    _refuse(path, _CALLED[layout], ("--label-ends", label_ends))
+    if layout == "underscore":
+        return corpus
     if columns is not None:
         word, tag = numbered(columns)
-    elif layout_of(lines, first) != "columns":
-        return corpus
     elif is_conllu(lines):
         word, tag = CONLLU_COLUMNS
     else:
         word, tag = 1, columns_of(lines)
     return corpus.model_copy(update={"source_column": word, "target_column": tag})
+
+
+def _refuse(path: str, holds: str, *options: tuple[str, str | None]) -> None:
+    """Errors: ``RecipeError`` for options that are given."""
+    for option, value in options:
+        if value is not None:
+            raise RecipeError(f"{option}: {path} holds {holds}, which have no use for it")
 
 
 def recipe_for_tags(

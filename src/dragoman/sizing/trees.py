@@ -57,11 +57,7 @@ def recipe_for_trees(
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for ``label_ends`` that are
     too long.
     """
-    try:
-        corpus = CorpusSettings(source=path, format="trees", label_ends=label_ends)
-    except ValidationError as error:
-        why = error.errors(include_input=False, include_url=False)[0]["msg"]
-        raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None
+    corpus = with_label_ends(CorpusSettings(source=path, format="trees"), label_ends)
     trees = sum(1 for _ in read_pairs(corpus))
     if not trees:
         raise DataError(f"{path} holds no tree")
@@ -93,6 +89,15 @@ def recipe_for_trees(
         "evaluation": {"dev_sentences": 200},
     }
     return Recipe.parse(values), row.epochs
+
+
+def with_label_ends(corpus: CorpusSettings, label_ends: str) -> CorpusSettings:
+    """A corpus of trees whose labels end there. Errors: ``RecipeError`` for too many characters."""
+    try:
+        return CorpusSettings.model_validate(corpus.model_dump() | {"label_ends": label_ends})
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None
 
 
 def label_ends_of(learned: Recipe | None) -> str:
