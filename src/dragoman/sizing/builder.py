@@ -84,7 +84,7 @@ class RecipeBuilder(ABC):
         if inputs.label_ends is not None:
             raise RecipeError(
                 "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
-                "parsing); a recipe says it itself (label_ends in data.train)"
+                "parsing, --task tagging); a recipe says it itself (label_ends in data.train)"
             )
 
     def check_columns(self, inputs: Inputs) -> None:

@@ -42,18 +42,17 @@ class HeadBuilder(RecipeBuilder):
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if len(inputs.names) == 2:
             return two_files(inputs)
-        return self.file_at(inputs.first, inputs.columns, inputs.keys)
+        return self.file_at(inputs.first, inputs)
 
     @abstractmethod
-    def file_at(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        """One file that has texts and labels, and where in it they are."""
+    def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+        """One file that has texts and labels, and where in it they are, by the options of
+        ``inputs``."""
 
     def like(self, name: str, train: CorpusSettings, inputs: Inputs) -> CorpusSettings:
         """A file of another kind than the training file's has its own columns or keys."""
         if train.target or is_tabbed(name) != is_tabbed(train.source):
-            return self.file_at(absolute(name), inputs.columns, inputs.keys)
+            return self.file_at(absolute(name), inputs)
         return train
 
     def languages(self, inputs: Inputs) -> dict[str, str]:

@@ -16,6 +16,7 @@ from dragoman.forms.labels import plain
 from dragoman.plural import plural
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.heads import HeadBuilder
+from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import Size
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
@@ -36,10 +37,8 @@ class ClassificationBuilder(HeadBuilder):
     noun = "labelled texts"
     table: ClassVar[Sequence[Size]] = LABEL_TABLE
 
-    def file_at(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        return labelled_corpus(path, columns, keys)
+    def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+        return labelled_corpus(path, inputs.columns, inputs.keys)
 
     def labels_of(self, pair: Pair) -> Iterable[str]:
         return (plain(pair.target),)

@@ -11,16 +11,25 @@ from typing import ClassVar
 
 from dragoman.data.columns import numbered
 from dragoman.data.corpora import CorpusSettings, Pair, files_of, read_lines
-from dragoman.data.tagged import CONLLU_COLUMNS, columns_of, is_conllu, layout_of
-from dragoman.errors import DataError
+from dragoman.data.tagged import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
+from dragoman.errors import DataError, RecipeError
 from dragoman.metrics.tagging import is_iob
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.heads import HeadBuilder
+from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import Size
+from dragoman.sizing.trees import with_label_ends
 from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
 
 _LOOKED_AT = 200
+
+_CALLED: dict[Layout, str] = {
+    "columns": "columns",
+    "underscore": "lines of word_TAG",
+    "trees": "bracketed trees",
+}
+"""What a file in each layout holds."""
 
 TAG_TABLE = (
     Size(1_000, 1_000, 128, 4, 2, 0.3, 1_024, 50, 2e-3, 60),
@@ -38,10 +47,13 @@ class TaggingBuilder(HeadBuilder):
     noun = "tagged sentences"
     table: ClassVar[Sequence[Size]] = TAG_TABLE
 
-    def file_at(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        return tagged_corpus(path, columns, keys)
+    def check_label_ends(self, inputs: Inputs) -> None:
+        """Tags may be those of trees: ``tagged_corpus`` sees what the file holds."""
+        if not inputs.are_files:
+            super().check_label_ends(inputs)
+
+    def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+        return tagged_corpus(path, inputs.columns, inputs.keys, inputs.label_ends)
 
     def labels_of(self, pair: Pair) -> Iterable[str]:
         return pair.target.split()
@@ -61,24 +73,45 @@ class TaggingBuilder(HeadBuilder):
         }
 
 
-def tagged_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
+def tagged_corpus(
+    path: str,
+    columns: str | None,
+    keys: tuple[str, str] | None,
+    label_ends: str | None = None,
+) -> CorpusSettings:
     """A file of tagged words, or a folder of such files, and where in it words and tags are.
 
     ``columns``: the numbers of both; None: the first and the last, in CoNLL-U those of words and
     parts of speech. ``keys``: of JSON Lines, where a line of words and where their tags are.
-    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns.
+    ``label_ends``: of trees, as ``CorpusSettings`` has it.
+    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, and for
+    what the layout of the file has no place for.
     """
     if keys is not None:
+        _refuse(path, "lines of JSON", ("--columns", columns), ("--label-ends", label_ends))
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1], format="jsonl")
     corpus = CorpusSettings(source=path, format="tags")
     first = files_of(path)[0]
     lines = list(islice(read_lines(first), _LOOKED_AT))
+    layout = layout_of(lines, first)
+    if layout != "columns":
+        _refuse(path, _CALLED[layout], ("--columns", columns))
+    if layout == "trees":
+        return corpus if label_ends is None else with_label_ends(corpus, label_ends)
+    _refuse(path, _CALLED[layout], ("--label-ends", label_ends))
+    if layout == "underscore":
+        return corpus
     if columns is not None:
         word, tag = numbered(columns)
-    elif layout_of(lines, first) != "columns":
-        return corpus
     elif is_conllu(lines):
         word, tag = CONLLU_COLUMNS
     else:
         word, tag = 1, columns_of(lines)
     return corpus.model_copy(update={"source_column": word, "target_column": tag})
+
+
+def _refuse(path: str, holds: str, *options: tuple[str, str | None]) -> None:
+    """Errors: ``RecipeError`` for options that are given."""
+    for option, value in options:
+        if value is not None:
+            raise RecipeError(f"{option}: {path} holds {holds}, which have no use for it")

@@ -65,11 +65,7 @@ class ParsingBuilder(RecipeBuilder):
             learned = inputs.start_from.recipe
         if ends is None:
             ends = label_ends_of(learned)
-        try:
-            return CorpusSettings(source=inputs.first, format="trees", label_ends=ends)
-        except ValidationError as error:
-            why = error.errors(include_input=False, include_url=False)[0]["msg"]
-            raise RecipeError(f"--label-ends {shortened(ends, 40)}: {why}") from None
+        return with_label_ends(CorpusSettings(source=inputs.first, format="trees"), ends)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         trees, sentences = 0, list[str]()
@@ -98,6 +94,15 @@ class ParsingBuilder(RecipeBuilder):
             "search": {"beam": 10, "length_penalty": 0.0},
             "evaluation": {"dev_sentences": 200},
         }
+
+
+def with_label_ends(corpus: CorpusSettings, label_ends: str) -> CorpusSettings:
+    """A corpus of trees whose labels end there. Errors: ``RecipeError`` for too many characters."""
+    try:
+        return CorpusSettings.model_validate(corpus.model_dump() | {"label_ends": label_ends})
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None
 
 
 def label_ends_of(learned: Recipe | None) -> str:

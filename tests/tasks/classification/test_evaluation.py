@@ -153,7 +153,7 @@ def test_the_verb_gives_a_line_for_a_line(topics: Run, dragoman: Dragoman, tmp_p
         (("evaluate", topics.folder, "--beam", "2"), "has no use for it"),
         (("evaluate", topics.folder, "--set", "window=2"), "nothing can be set"),
         (("shortlist", topics.folder), "writes no text"),
-        (("score", topics.folder, tmp_path), "dragoman classify --all says"),
+        (("score", topics.folder, tmp_path), "--all says"),
         (("look", topics.folder, "the dog", "--target", "x"), "it says something of what it reads"),
         (("look", topics.folder, "dog " * 1200), "tokens; look at a part of it"),
         (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "leave it out"),

@@ -20,7 +20,7 @@ from typing import Literal
 
 from dragoman.search.request import Request
 
-Work = Literal["search", "warnings", "look", "blanks", "reasons", "writing"]
+Work = Literal["search", "warnings", "look", "blanks", "reasons", "tags", "writing"]
 """What may cost too much, as a refusal's values name it."""
 
 ON_TORCH = 8

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from dragoman.data.columns import file_at
+from dragoman.data.columns import file_at, labelled_corpus
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.errors import DataError, DragomanError
@@ -224,7 +224,7 @@ def labelled_set(
             f"a {run.task.name} is measured on one file of labelled texts, or one of texts and one "
             f"of labels; what is {files[2]}?"
         )
-    placed = file_at(files, columns, keys, labelled=True)
+    placed = file_at(files, columns, keys, labelled_corpus)
     if files:
         read = read_like(run, files) if placed is None else read_pairs(placed)
         pairs, name = list(read), files[0].name

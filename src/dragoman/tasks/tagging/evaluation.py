@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from dragoman.data.columns import file_at
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import Tags
@@ -21,7 +22,7 @@ from dragoman.metrics.tagging import TagScores, is_iob
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.lineage import BASES, warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
@@ -52,6 +53,8 @@ class TaggingReport(LabelReport):
     """Words whose tag training had not."""
     shown: dict[str, Any]
     """Samples, for reports."""
+    words_of: str
+    """The run by whose training text words are known, where it is one that this was begun from."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -62,7 +65,8 @@ class TaggingReport(LabelReport):
         """Plain text."""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
-            f"{self.found.unknown[1]:,} of them not in the training text; {self.seconds:.1f} s"
+            f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
+            f"{self.seconds:.1f} s"
         )
         figures = self.usual.figures()
         guess = ", ".join(
@@ -80,6 +84,11 @@ class TaggingReport(LabelReport):
             parts.append(self._by_kind())
         parts += self.mistakes("Taken for another most often, the right tag first:")
         return "\n\n".join([*parts, *self._notes()])
+
+    def _whose_text(self) -> str:
+        if not self.words_of:
+            return ""
+        return f" of {self.words_of}, which this run was begun from and has its tags and words of"
 
     def _by_kind(self) -> str:
         assert self.found.spans is not None
@@ -119,7 +128,7 @@ class TaggingReport(LabelReport):
         }
 
     def outputs(self) -> Sequence[str]:
-        return [str(one) for one in self.tagged]
+        return [one.written() for one in self.tagged]
 
 
 def evaluate_run(
@@ -127,12 +136,15 @@ def evaluate_run(
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
     keep: bool = True,
 ) -> TaggingReport:
     """Measure a run on tagged sentences.
 
     ``files``: one like those that it has learned from, or one of sentences and one of tags; without
-    them it is the recipe's test set. ``changes``: there are none. With ``keep``, what was found on
+    them it is the recipe's test set. ``columns``, ``keys``: where one file has words and tags; as
+    in training if not given. ``changes``: there are none. With ``keep``, what was found on
     the recipe's own test set is written to the run's scores.json.
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
     for changes and further files.
@@ -143,7 +155,7 @@ def evaluate_run(
             f"{changes[0]}: {opened.folder} is a {opened.task.called} and is measured without a "
             "search; nothing can be set"
         )
-    measured = tagged_set(opened, files)
+    measured = tagged_set(opened, files, columns, keys)
     tagger = Tagger(opened)
     warn_of_learned(opened, measured.pairs)
     began = time.perf_counter()
@@ -165,8 +177,14 @@ class TaggedSet(NamedTuple):
     name: str
 
 
-def tagged_set(run: Run, files: Sequence[Path] = ()) -> TaggedSet:
-    """The sentences of a file (and a file of tags); without one, the test set of the run's recipe.
+def tagged_set(
+    run: Run,
+    files: Sequence[Path] = (),
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
+) -> TaggedSet:
+    """The sentences of a file (and a file of tags), which are where ``columns`` or ``keys`` say;
+    without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """
@@ -175,8 +193,10 @@ def tagged_set(run: Run, files: Sequence[Path] = ()) -> TaggedSet:
             f"a {run.task.called} is measured on one file of tagged words, or one of sentences and "
             f"one of tags; what is {files[2]}?"
         )
+    placed = file_at(files, columns, keys, tagged_corpus)
     if files:
-        pairs, name = list(read_like(run, files)), files[0].name
+        read = read_like(run, files) if placed is None else read_pairs(placed)
+        pairs, name = list(read), files[0].name
     else:
         pairs, name = own_test_set(run)
     pairs = [pair for pair in pairs if words_and_tags(pair, name)[0]]
@@ -194,6 +214,17 @@ def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
     learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
     like = learned[0] if learned else tagged_corpus(source, None, None)
     return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))
+
+
+def _words_of(run: Run) -> str:
+    """The name of the run that its tags and the words it knows come from; empty: its own text. One
+    that goes on from all of another (``--from``) keeps them."""
+    name = ""
+    for base in run.notes().get(BASES, []):
+        if base.get("part") is not None:
+            break
+        name = base["name"]
+    return name
 
 
 def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
@@ -236,6 +267,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
     return (
         names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
         pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
+        _words_of(run),
     )  # fmt: skip
 
 
