@@ -128,12 +128,12 @@ def train(args: TrainArguments) -> None:
 
     prepare_process()
     from dragoman.runs.run import Run, refuse_run
-    from dragoman.sizing.from_files import languages_read, name_of, recipe_of, taken
-    from dragoman.sizing.start_from import part_to_take
+    from dragoman.sizing.from_files import languages_read, name_of, recipe_of
+    from dragoman.sizing.start_from import part_named, part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
-    part = taken(args.init_part, args.from_ is not None)
+    part = part_named(args.init_part, args.from_ is not None)
     group, seed = None, args.seed
     if args.seeds is not None:
         if args.seed is not None:

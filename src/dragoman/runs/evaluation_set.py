@@ -58,7 +58,7 @@ class EvaluationSet:
         """
         for file in files:
             check_is_read(file, "translation")
-        placed = file_at(files, columns, keys, labelled=False)
+        placed = file_at(files, columns, keys)
         if len(files) == 1 and not is_one_file(str(files[0])):
             raise DragomanError(
                 "give both the source sentences and their references, or one file with both "

@@ -124,7 +124,7 @@ TAGGING = TaggingSpec(
         "precision": percent("precision"),
         "recall": percent("recall"),
     },
-    evaluation_options=("output",),
+    evaluation_options=("output", "columns", "keys"),
     begins=(0, 0),
     verbs=(("tag", "< lines.txt"),),
     hub_tag="token-classification",
