@@ -38,12 +38,12 @@ class EvaluateArguments:
     ensemble: list[Path] = option()
     """A run that translates together with RUN; may be given again."""
     columns: str | None = None
-    """Columns of source and reference, or of text and label, in a tab-separated file: 2,3; for
-    labelled texts also label,text or text,label. As in training if not given."""
+    """Columns of source and reference, of text and label, or of word and tag: 2,3; for labelled
+    texts also label,text or text,label. As in training if not given."""
     keys: tuple[str, str] | None = None
     """Of a .jsonl file, where the sides are: translation.en translation.de"""
     output: Path | None = None
-    """Also write the translations or parses to this file."""
+    """Also write the translations, parses or tags to this file."""
     json: AsJson = False
 
 
@@ -53,7 +53,7 @@ def evaluate(args: EvaluateArguments) -> None:
     masked model, loss and accuracy of masked tokens, and the pseudo-perplexity; of a run that
     labels, accuracy and F1 on a file of labelled texts, what it takes for what, and its surest
     mistakes; of a parser, labelled precision, recall and F1 on a file (or folder) of bracketed
-    trees, as EVALB counts.
+    trees, as EVALB counts; of a tagger, accuracy of known and unknown words, and F1 of spans.
 
     Without files, the test set of the recipe is used, and what is found is kept in the run's
     scores.json, which reports and folders of seeds read; with --beam, --set, --mbr, --precision,

@@ -53,7 +53,7 @@ def plan_of(one: Translated) -> Plan:
     places = _places(one)
     inside = _inside(one, places)
     pieces = one.passage.pieces
-    pairs: list[TokenPair] = [(pieces[s].values[:-1], one.found[s].tokens) for s in inside]
+    pairs: list[TokenPair] = [(pieces[s].tokens, one.found[s].tokens) for s in inside]
     return Plan(one, places, inside, pairs)
 
 
@@ -65,7 +65,7 @@ def placed(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Targe
     if not one.unit.ordered and one.unit.tags:
         sentences = []
         for s, (piece, place) in enumerate(zip(one.passage.pieces, plan.places, strict=True)):
-            pieces = source.shown(piece.values[:-1]) if s in of_sentence else []
+            pieces = source.shown(piece.tokens) if s in of_sentence else []
             words = words_in(target, one.found[s], texts[s]) if s in of_sentence else []
             sentences.append(Sentence(*place, texts[s], pieces, words, of_sentence.get(s)))
         gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
@@ -77,7 +77,7 @@ def placed(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Targe
         spoken[s] = project(
             [code.moved(-begin) for code in codes],
             piece.text,
-            source.shown(piece.values[:-1]),
+            source.shown(piece.tokens),
             words_in(target, one.found[s], texts[s]),
             of_sentence[s],
         )
