@@ -65,7 +65,7 @@ class Xliff(Document):
             if is_to_do and says_something(one.mixed.unit.text):
                 segments.append(one)
             elif one.target is not None:
-                pairs.append((one.mixed.unit.text, _mixed(xml, one.target).unit.text))
+                pairs.append((_text(xml, one.source), _text(xml, one.target)))
         return cls(name, xml, version.startswith("2"), segments, pairs)
 
     @property
@@ -180,6 +180,12 @@ def _segment(
 def _mixed(xml: Xml, number: int) -> MixedUnit:
     inside = range(number + 1, xml.tokens[number].partner)
     return mixed_unit(xml, inside, _role, _IDS, placeholders=True)
+
+
+def _text(xml: Xml, number: int) -> str:
+    """A text without its inline codes; placeholders are of it."""
+    inside = range(number + 1, xml.tokens[number].partner)
+    return mixed_unit(xml, inside, _role, _IDS).unit.text
 
 
 def _role(token: Token) -> Role:
