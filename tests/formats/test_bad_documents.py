@@ -218,7 +218,12 @@ LONG: dict[str, tuple[str, bytes]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", LONG)
+SOME = ("codes of a paragraph of Word", "placeholders", "messages", "brackets of Markdown")
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=() if one in SOME else pytest.mark.slow) for one in LONG]
+)
 def test_time_grows_with_the_file(what: str, tmp_path: Path) -> None:
     """In a process of its own, which the system ends after far more processor time than a linear
     way needs on any machine."""
