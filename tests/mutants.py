@@ -70,7 +70,7 @@ TESTS = {
     "tasks/shared/*.py": "tests/tasks/shared tests/tasks/test_verdict.py tests/tasks/parsing",
     "tasks/verdict.py": "tests/tasks/test_verdict.py",
     "tasks/inspection.py": "tests/sizing/test_from_files.py tests/tasks/tagging",
-    "tasks/*.py": "tests/runs tests/tasks/test_guided_runs.py",
+    "tasks/*.py": "tests/tasks/classification tests/runs/test_prepare.py",
     "engine/*.py": "tests/engine tests/tasks/translation",
     "sizing/*.py": (
         "tests/sizing/test_sizing.py tests/sizing/test_from_files.py "
@@ -224,6 +224,13 @@ class Watcher:
         self._to.write_text(json.dumps(self._found), encoding="utf-8")
 
 
+class WithoutDemo:
+    """A plugin of pytest: without the tests for which the demo trains some minutes."""
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if "demo" not in item.fixturenames]
+
+
 class Order:
     """A plugin of pytest: first the tests that run the line of a fault, the quick ones before."""
 
@@ -261,7 +268,7 @@ class Trial:
             import pytest
 
             options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-            os._exit(pytest.main([*options, *tests.split()], plugins=[plugin]))
+            os._exit(pytest.main([*options, *tests.split()], plugins=[plugin, WithoutDemo()]))
 
     def ended(self) -> bool | None:
         """Whether the tests have passed; None while they run."""
@@ -367,10 +374,7 @@ def main() -> None:
         warm()
         mutants = drawn(workers[0].tree, given.seed, given.count, given.only)
         waiting = [mutant for mutant in mutants if (mutant.path, mutant.number) not in known]
-        reached = {
-            tests: sound(workers[0].tree, tests)
-            for tests in sorted({mutant.tests for mutant in waiting})
-        }
+        reached: dict[str, Reached] = {}
         while waiting or any(worker.mutant for worker in workers):
             time.sleep(0.05)
             for worker in workers:
@@ -380,6 +384,8 @@ def main() -> None:
                         file.write(json.dumps(results[-1]) + "\n")
                 if worker.mutant is None and waiting:
                     mutant = waiting.pop(0)
+                    if mutant.tests not in reached:
+                        reached[mutant.tests] = sound(worker.tree, mutant.tests)
                     worker.begin(mutant, reached[mutant.tests])
     finally:
         for worker in workers:
