@@ -25,7 +25,7 @@ from dragoman.sizing.start_from import for_fine_tuning, for_part, gently
 
 EPOCHS_FROM = 4
 """Epochs of a run that begins with the weights of another one, which has read text already."""
-_LANGUAGE_OF = 100
+_SAMPLE_SIZE = 100
 """Texts by which the language is told."""
 
 
@@ -65,7 +65,7 @@ class HeadBuilder(RecipeBuilder):
         amount, texts, labels = 0, list[str](), set[str]()
         for pair in read_pairs(corpus):
             amount += 1
-            if amount <= _LANGUAGE_OF:
+            if amount <= _SAMPLE_SIZE:
                 texts.append(pair.source)
             if len(labels) <= MOST:
                 labels.update(self.labels_of(pair))

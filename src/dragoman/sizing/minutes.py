@@ -77,7 +77,7 @@ def for_minutes(
     return planned, validation
 
 
-def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
+def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     """What a run will cost, said before it starts."""
     updates = recipe.training.updates
     # A run that was given a time takes it; of any other, validations take about a tenth.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
     from dragoman.models.settings import ModelSettings
 
-_FEW = 3
+_MIN_EXAMPLES = 3
 """Examples of a label: fewer are more likely a slip than a label."""
 
 
@@ -91,13 +91,13 @@ class ClassificationSpec(Spec):
 
 def rare_labels(counts: Mapping[str, int]) -> str:
     """What to say of labels that have too few of the examples counted; empty if none has."""
-    rare = sorted(name for name, count in counts.items() if count < _FEW)
+    rare = sorted(name for name, count in counts.items() if count < _MIN_EXAMPLES)
     if not rare:
         return ""
     return (
-        f"{len(rare):,} of {len(counts):,} labels have fewer than {_FEW} training examples, such "
-        f"as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one the name of a "
-        "column? A file of examples has no header"
+        f"{len(rare):,} of {len(counts):,} labels have fewer than {_MIN_EXAMPLES} training "
+        f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. "
+        "Is one the name of a column? A file of examples has no header"
     )
 
 

@@ -30,7 +30,7 @@ UNSEEN = "Over the texts that none of them has learned from"
 _SIDE_BY_SIDE = 3
 _OTHER_REFERENCES = 0.1
 """Share of the sources that two test sets have in common with different references, at most."""
-_LONGEST_SHOWN = 240
+_MAX_SHOWN = 240
 """Characters of a text that is shown."""
 
 PREPARED = (
@@ -95,7 +95,7 @@ class SideBySide:
         lines = {"source": self.source, "reference": self.reference, **self.outputs}
         wide = max(map(len, lines))
         return "\n".join(
-            f"{name:<{wide}}  {shortened(visible(text), _LONGEST_SHOWN)}"
+            f"{name:<{wide}}  {shortened(visible(text), _MAX_SHOWN)}"
             for name, text in lines.items()
             if text or name != "source"
         )

@@ -23,13 +23,13 @@ from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 _ALIKE, _MORE_ALIKE = 0.4, 0.25
 """Outputs are alike if they share so many of their letter triples, and so many more than the
 references of the same sources do."""
-_FEWEST = 3
+_MIN_OUTPUTS = 3
 """Outputs that are compared."""
 _OFTEN = 20
 """Epochs after which a run may know its training text by heart."""
 _BY_HEART = 1.0
 """Nats by which its loss on dev is then above that of training."""
-_MOST_MINUTES = 1e6
+_MAX_MINUTES = 1e6
 """The most minutes that are shown: a damaged record may hold any number."""
 _SHOWN = 60
 
@@ -66,7 +66,7 @@ def _advice(run: Run, training: TrainingSummary) -> str:
     if training.tokens < wanted:
         more *= wanted / training.tokens - 1
     minutes, in_all = (
-        math.ceil(min(max(1.0, seconds / 60), _MOST_MINUTES))
+        math.ceil(min(max(1.0, seconds / 60), _MAX_MINUTES))
         for seconds in (more, training.seconds + more)
     )
     return (
@@ -81,7 +81,7 @@ def _same_words(run: Run, training: TrainingSummary) -> str | None:
         return None
     samples = [*training.samples, *run.scores().get("samples", [])]
     by_source = {one["source"]: one for one in samples if one["translation"].strip()}
-    if len(by_source) < _FEWEST:
+    if len(by_source) < _MIN_OUTPUTS:
         return None
     outputs, references = (
         _alike(one[side] for one in by_source.values()) for side in ("translation", "reference")

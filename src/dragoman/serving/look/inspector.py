@@ -45,13 +45,13 @@ from dragoman.serving.look.schema import (
 )
 from dragoman.serving.queue.fair_executor import FairExecutor, GivenUp
 
-MOST_OF_CLIENT = 8
+MAX_OF_CLIENT = 8
 """Requests of one client that may wait for one model to be looked into."""
-MOST_WAITING = 64
+MAX_WAITING = 64
 """The same of all clients."""
-MOST_KEPT = 256_000_000
+MAX_KEPT = 256_000_000
 """Bytes of looks that are kept; the latest is kept whatever its size."""
-MOST_MEASURED = 60_000
+MAX_MEASURED = 60_000
 """Heads times tokens that are gone through to see what each head is good for."""
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
@@ -88,7 +88,7 @@ class Inspector:
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
-        self._turns = FairExecutor("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
+        self._turns = FairExecutor("look", of_client=MAX_OF_CLIENT, of_all=MAX_WAITING)
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
     # ---- what is looked at
@@ -316,7 +316,7 @@ class Inspector:
 
         def find() -> bytes:
             tokens = self._seen(request, ids).best.tokens
-            if count * (len(ids) + len(tokens) + 1) > MOST_MEASURED:
+            if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
                 raise Refusal(
                     "too_long_for_heads",
                     f"{count} heads over {len(ids)} and {len(tokens)} tokens are too much to "
@@ -370,7 +370,7 @@ class Inspector:
         key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
         seen = self._kept.pop(key, None) or self._look(request, ids, most)
         self._kept[key] = seen
-        while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MOST_KEPT:
+        while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MAX_KEPT:
             self._kept.popitem(last=False)
         return seen
 

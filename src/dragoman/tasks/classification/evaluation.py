@@ -38,7 +38,7 @@ from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
-_MOST_SHOWN = 30
+_MAX_SHOWN = 30
 """Labels of a table of confusions in a terminal."""
 
 
@@ -120,7 +120,7 @@ class ClassificationReport(LabelReport):
             scores_of(CLASSIFICATION, self.scores),
             self.by_label(self.records()),
         ]
-        if len(self.labels) <= _MOST_SHOWN:
+        if len(self.labels) <= _MAX_SHOWN:
             parts.append(f"Label by row, chosen by column:\n{self._confusions()}")
         parts += self.mistakes("Taken for another most often:")
         return "\n\n".join([*parts, *self._notes()])
