@@ -279,3 +279,10 @@ def test_a_small_text_says_how_it_is_cut_and_holds_some_out(tmp_path: Path) -> N
     said.clear()
     recipe_of([str(path)], task="language-model", texts="text", say=said.append)
     assert "passages" not in " ".join(said)
+
+
+def test_of_many_texts_a_twentieth_is_held_out_for_each_part(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"line {n}\n" for n in range(1_000)), encoding="utf-8")
+    recipe, _ = recipe_of([str(path)], task="language-model", texts="text")
+    assert (recipe.data.split.dev, recipe.data.split.test) == (0.05, 0.05)

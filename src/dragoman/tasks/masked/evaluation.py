@@ -69,9 +69,6 @@ class MaskedValidation(Validation[MaskedBatch]):
         pieces.sort(key=lambda piece: len(piece[0]))
         return [pair for pair, _ in kept], list(_batches(pieces, form.eos))
 
-    def searched(self, examples: int) -> int:
-        return 0
-
     def __call__(self, update: int) -> Evaluation:
         found = MaskedSums.sum(
             MaskedSums.of(self.model, batch, self.device) for batch in self.batches
