@@ -16,7 +16,7 @@ from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.languages import languages_of
-from dragoman.studies.comparison import System, require_one_test_set
+from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 
 

@@ -11,14 +11,8 @@ from dragoman.data.pair import Pair
 from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
 from dragoman.metrics.tagging import is_iob, spans_of
 from dragoman.specs.tagging import TAGGING
-from dragoman.studies.comparison import (
-    ComparisonReport,
-    checked,
-    chosen_test,
-    require_one_language,
-    runs_at,
-    side_by_side,
-)
+from dragoman.studies.comparison import ComparisonReport, checked, side_by_side
+from dragoman.studies.systems import chosen_test, runs_at
 from dragoman.tasks.tagging.chance import chance_of_tags
 from dragoman.tasks.tagging.evaluation import tagged_set
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
@@ -43,7 +37,6 @@ def compare_taggers(
     used; ``RunError`` for a folder that holds no run that tags.
     """
     chosen, systems = chosen_test(test), runs_at(paths)
-    require_one_language(systems)
     files = [*([source] if source else []), *references]
     measured = tagged_set(systems[0].runs[0], files)
     texts = [pair.source for pair in measured.pairs]
