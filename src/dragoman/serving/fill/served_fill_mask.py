@@ -10,7 +10,7 @@ from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
 from dragoman.serving.http.refusals import Refusal, too_long
-from dragoman.serving.look.inspector import Asked, Cut
+from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import Endpoints
