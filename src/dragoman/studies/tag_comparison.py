@@ -44,10 +44,10 @@ def compare_taggers(
     tags = taggers[0][0].tags
     found = [[tagger(texts) for tagger in runs] for runs in taggers]
     words = [[_statistics(measured.pairs, run, _words) for run in runs] for runs in found]
-    statistics = {"accuracy": (words, _accuracies)}
+    statistics = {"accuracy": (words, _shares)}
     if is_iob(tags.counts):
         spans = [[_statistics(measured.pairs, run, _spans) for run in runs] for runs in found]
-        statistics[TAGGING.measure("f1").called] = (spans, _f1s)
+        statistics[TAGGING.measure("f1").called] = (spans, _shares)
 
     def over(places: Sequence[int]) -> Significance:
         some = list(places)
@@ -97,6 +97,3 @@ def _statistics(pairs: Sequence[Pair], found: Sequence[Tagged], count: object) -
 
 def _shares(sums: Statistics) -> Statistics:
     return 100 * sums[:, 0] / np.maximum(sums[:, 1], 1)
-
-
-_accuracies = _f1s = _shares
