@@ -14,7 +14,6 @@ from dragoman.data.columns import is_tabbed
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.pair import Pair
-from dragoman.errors import RecipeError
 from dragoman.forms.labels import MOST
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder
@@ -34,12 +33,7 @@ class HeadBuilder(RecipeBuilder):
 
     table: ClassVar[Sequence[Size]]
     """By the number of examples."""
-
-    def check(self, inputs: Inputs) -> None:
-        self.check_label_ends(inputs)
-        self.check_columns(inputs)
-        if inputs.texts is not None:
-            raise RecipeError("--texts is for texts that stand alone: --task language-model")
+    texts_alone: ClassVar[str] = "--task language-model"
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if len(inputs.names) == 2:
