@@ -55,6 +55,21 @@ TESTS = {
     ),
     "metrics/*.py": "tests/metrics",
     **{
+        f"tasks/translation/{name}.py": f"tests/tasks/translation/test_{tests}.py"
+        for name, tests in (
+            ("aligner", "aligner"),
+            ("given_pairs", "aligner"),
+            ("reranking", "reranking"),
+            ("minimum_risk", "minimum_risk"),
+            ("translator", "translator"),
+            ("planning", "translator"),
+            ("lines", "translator"),
+            ("result", "translator"),
+            ("evaluation", "translator"),
+            ("proofreading/*", "warnings"),
+        )
+    },
+    **{
         f"{room}/{name}{rest}": f"tests/tasks/{name} tests/test_recipe.py"
         for name in (
             "classification",
@@ -71,7 +86,7 @@ TESTS = {
     "tasks/verdict.py": "tests/tasks/test_verdict.py",
     "tasks/inspection.py": "tests/sizing/test_from_files.py tests/tasks/tagging",
     "tasks/*.py": "tests/tasks/classification tests/runs/test_prepare.py",
-    "engine/*.py": "tests/engine tests/tasks/translation",
+    "engine/*.py": "tests/engine tests/tasks/translation/test_translator.py",
     "sizing/*.py": (
         "tests/sizing/test_sizing.py tests/sizing/test_from_files.py "
         "tests/sizing/test_held_out.py tests/sizing/test_families.py"
