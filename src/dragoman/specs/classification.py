@@ -14,10 +14,10 @@ from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
-from dragoman.models.kinds import KINDS
 from dragoman.specs.demo import labels_of_demo
 from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
+from dragoman.specs.spec import Examples
+from dragoman.specs.with_head import WithHead
 from dragoman.task import Side
 
 if TYPE_CHECKING:
@@ -29,27 +29,20 @@ _MIN_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class ClassificationSpec(Spec):
+class ClassificationSpec(WithHead):
     """A text and its label."""
 
     target_file: ClassVar[str | None] = "labels.json"
-    has_head: ClassVar[bool] = True
     fixed_tokens: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
 
     def check_model(self, recipe: Sections) -> None:
-        stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
-        if recipe.model.kind not in stacks:
-            raise ValueError(
-                f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
-                f"{self.name} reads alone: choose one of {', '.join(stacks)}"
-            )
+        super().check_model(recipe)
         if recipe.text.sampling:
             raise ValueError(
                 f"text.sampling cuts a text anew each time, and a {self.name} learns from fixed "
                 "tokens: set text.sampling = 0"
             )
-        self.check_next_word(recipe.model)
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         assert self.target_file is not None
@@ -75,10 +68,6 @@ class ClassificationSpec(Spec):
                     "of your own: --init-part encoder or --init-part decoder, whichever its "
                     "model is"
                 )
-
-    def for_overlap(self, pair: Pair) -> Pair:
-        """The text alone: all labels overlap."""
-        return Pair(pair.line, "", pair.source, pair.whole)
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         return labels_of_demo(part)
