@@ -88,7 +88,8 @@ TESTS = {
     "tasks/*.py": "tests/tasks/classification tests/runs/test_prepare.py",
     "engine/*.py": "tests/engine tests/tasks/translation/test_translator.py",
     "sizing/*.py": (
-        "tests/sizing/test_from_files.py tests/sizing/test_held_out.py tests/sizing/test_sizing.py"
+        "tests/sizing/test_from_files.py tests/sizing/test_held_out.py "
+        "tests/sizing/test_sizing.py tests/docs/test_size_tables.py"
     ),
     "serving/queue/*.py": (
         "tests/serving/test_batches.py tests/serving/test_cost.py tests/serving/test_parts.py "
