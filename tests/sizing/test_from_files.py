@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from row_files import write_idx
 from untrained_run import untrained_run
 
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RunError
+from dragoman.forms.rows.settings import PictureSource
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
@@ -146,3 +149,16 @@ def test_a_run_is_called_by_its_file_or_by_the_languages_of_two(tmp_path: Path) 
     assert name_of([text], "language-model", "en") == "some"
     assert name_of([trees], None, "en") == "wsj"
     assert name_of(["demo"], None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("side", "patch"), [(28, 4), (14, 7), (10, 2), (25, 5), (9, 3), (11, 1), (20, 4), (6, 2)]
+)
+def test_pictures_are_cut_into_patches_that_fill_them(
+    side: int, patch: int, tmp_path: Path
+) -> None:
+    pictures = write_idx(tmp_path / "some-images-idx3-ubyte", np.zeros((4, side, side)))
+    labels = write_idx(tmp_path / "some-labels-idx1-ubyte", [0, 1, 0, 1])
+    recipe, _ = recipe_of([str(pictures), str(labels)], task="classification")
+    assert isinstance(recipe.source, PictureSource)
+    assert recipe.source.patch == patch
