@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,7 @@ def test_its_text_is_looked_into(spans: Run, served: Served) -> None:
 def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first turn brings is there when one batch alone was read."""
     monkeypatch.setattr(served_tagger, "TOGETHER", 40)
+    monkeypatch.setattr(served_tagger, "WORDS", 5)
     run = ServedTagger.open(spans, ServeSettings(), "spans")
     read: list[int] = []
     network = run.tagger.network
@@ -220,13 +222,15 @@ def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPa
         return original(source)
 
     monkeypatch.setattr(network, "encode", counted)
-    parts = run.tag([LONG, "dog", TEXT], 1)
+    texts = [LONG, "dog", TEXT]
+    parts = run.tag(texts, 1)
     first = next(parts)
-    assert len(read) == 1 and first[0] in (1, 2)
+    assert len(read) == 1 and first.text in (1, 2)
     found = [first, *parts]
-    assert len(read) > 3 and max(read) <= 40
-    told = run.answer(3, found)
-    assert [len(one.words) for one in told.texts] == [160, 1, 7]
+    assert len(read) > 3 and max(read) <= 40 and max(len(one.tags) for one in found) == 5
+    told = json.loads(b"".join(run.answer(3, reversed(found))))
+    assert [len(one["words"]) for one in told["texts"]] == [160, 1, 7]
+    assert [one["parts"] for one in told["texts"]] == [one.parts for one in Tagger(spans)(texts)]
     asyncio.run(run.close())
 
 
@@ -266,7 +270,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (Text, "encode_lists"), (BaseModel, "model_dump_json"), (ServedTagger, "_words"),
-        (ServedTagger, "answer"), (connection, "_parsed"),
+        (ServedTagger, "_spans"), (connection, "_parsed"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

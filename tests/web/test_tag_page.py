@@ -192,6 +192,8 @@ def test_examples_and_scores_are_of_the_run(opened: Open) -> None:
             if re.search("[A-Za-z]{3}", re.sub("SHA-256|nat", "", one))
         ]  # fmt: skip
         assert not left, left
+        expect(page.locator(".samples .who").first).to_contain_text(re.compile("모델"))
+        expect(page.get_by_text("참조 번역")).to_have_count(0)
 
 
 @in_every_look
