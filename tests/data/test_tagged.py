@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from command_line import Dragoman
 
-from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
+from dragoman.data.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError, RecipeError
 from dragoman.sizing.tags import tagged_corpus
 

@@ -36,7 +36,8 @@ def score(args: ScoreArguments) -> None:
     --words, the texts of a language model in colours, by the bits that each word costs.
     """
     from dragoman.cli.score_texts import score_texts
-    from dragoman.data.corpora import CorpusSettings, read_pairs
+    from dragoman.data.corpora import read_pairs
+    from dragoman.data.corpus_settings import CorpusSettings
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.forms.labels import plain
 

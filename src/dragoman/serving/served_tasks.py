@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dragoman.errors import RunError
 from dragoman.runs.run import Run
 from dragoman.serving.classify import served_classifier
 from dragoman.serving.fill import served_fill_mask
@@ -30,6 +31,11 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``."""
+    """Load a run for serving. Errors: ``RunError``, also for a run that reads files."""
+    if not run.recipe.source.is_text:
+        raise RunError(
+            f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
+            f"line: {run.use}"
+        )
     kinds = {kind.task: kind for kind, _ in TASKS}
     return kinds[run.task.name].open(run, settings, name)

@@ -35,7 +35,7 @@ EXPLAINING = 12
 
 COSTLY = 4096
 """Token steps from which on one search is costly: it keeps its rows for hundreds of steps, and each
-step of its whole batch takes longer (``queue/queue.py``)."""
+step of its whole batch takes longer (``queue/worker.py``)."""
 
 
 def search_cost(requests: Iterable[Request], weight: int) -> int:

@@ -9,15 +9,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dragoman.data.columns import file_at
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import Tags
-from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, is_iob
 from dragoman.pictures.plain_table import plain_table
@@ -28,57 +29,28 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
 from dragoman.specs.tagging import TAGGING, words_and_tags
-from dragoman.tasks.classification.confusions import MOST_DRAWN
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.label_report import SHARE, LabelReport, Mistake, surest
 from dragoman.tasks.tagging.chance import usual_scores
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 
-_SHARE = percent("", share=True)
-_WORST = 10
-_MOST_CONFUSED = 10
 _AROUND = 4
 """Words that are shown before and behind a mistake."""
 
 
 @dataclass(frozen=True)
-class TagMistake:
-    """A word for which another tag than its own was chosen."""
+class TaggingReport(LabelReport):
+    """How a run tags some sentences. Its labels are all tags, those behind them that the sentences
+    have and training had not; of a mistake the word is shown in brackets, between others."""
 
-    line: int
-    text: str
-    """The word in brackets, between some of those around it."""
-    true: str
-    chosen: str
-    probability: float
-    """The probability of the tag that was chosen."""
-    of_true: float
-    """The probability of its own tag; 0 of one that training had not."""
-
-    def in_words(self) -> str:
-        """One line."""
-        return (
-            f"line {self.line}: {self.true}, taken for {self.chosen} "
-            f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): "
-            f"{self.text}"
-        )
-
-
-@dataclass(frozen=True)
-class TaggingReport(EvaluationReport):
-    """How a run tags some sentences."""
+    one_label: ClassVar[str] = "tag"
+    labelled: ClassVar[str] = "words"
+    quoted_length: ClassVar[int] = 1000
 
     pairs: Sequence[Pair]
     tagged: Sequence[Tagged]
-    names: tuple[str, ...]
-    """All tags, those behind them that the sentences have and training had not."""
-    confusion: Confusion
     found: TagScores
     usual: TagScores
     """Of the most frequent tag of each word."""
-    nll: float
-    """-log P of the right tags, in nats."""
-    worst: tuple[TagMistake, ...]
-    """The mistakes of which the model was surest."""
     new: int
     """Words whose tag training had not."""
     shown: dict[str, Any]
@@ -108,16 +80,11 @@ class TaggingReport(EvaluationReport):
             f"{self.head}\n{read}",
             scores_of(TAGGING, self.scores),
             f"Always the most frequent tag of each word: {guess}",
-            self._by_tag(),
+            self.by_label([one for one in self.records() if one["texts"] or one["precision"]]),
         ]
         if self.found.spans is not None:
             parts.append(self._by_kind())
-        if often := self.confusion.mistaken()[:_MOST_CONFUSED]:
-            told = [f"  {self.names[t]} for {self.names[c]}: {n:,}" for t, c, n in often]
-            parts.append("\n".join(["Taken for another most often, the right tag first:", *told]))
-        if self.worst:
-            told = [f"  {mistake.in_words()}" for mistake in self.worst]
-            parts.append("\n".join(["Surest mistakes:", *told]))
+        parts += self.mistakes("Taken for another most often, the right tag first:")
         return "\n\n".join([*parts, *self._notes()])
 
     def _whose_text(self) -> str:
@@ -125,18 +92,10 @@ class TaggingReport(EvaluationReport):
             return ""
         return f" of {self.words_of}, which this run was begun from and has its tags and words of"
 
-    def _by_tag(self) -> str:
-        rows: list[list[str | int | float]] = [
-            [one["label"], *(_SHARE.number(one[s]) for s in ("precision", "recall", "f1")),
-             one["texts"]]
-            for one in self._tags() if one["texts"] or one["precision"]
-        ]  # fmt: skip
-        return plain_table(("tag", "precision, %", "recall, %", "F1, %", "words"), rows)
-
     def _by_kind(self) -> str:
         assert self.found.spans is not None
         rows: list[list[str | int | float]] = [
-            [kind, *map(_SHARE.number, (one.precision, one.recall, one.f1)), one.there]
+            [kind, *map(SHARE.number, (one.precision, one.recall, one.f1)), one.there]
             for kind, one in self.found.spans.by_kind()
         ]
         return plain_table(("span", "precision, %", "recall, %", "F1, %", "spans"), rows)
@@ -154,23 +113,9 @@ class TaggingReport(EvaluationReport):
                 "counted as mistakes, and left out of the loss."
             )
 
-    def _tags(self) -> list[dict[str, Any]]:
-        """A record for each tag, as reports read it back."""
-        confusion = self.confusion
-        return [
-            {
-                "label": name,
-                "texts": int(confusion.support[k]),
-                "precision": float(confusion.precision[k]),
-                "recall": float(confusion.recall[k]),
-                "f1": float(confusion.f1[k]),
-            }
-            for k, name in enumerate(self.names)
-        ]
-
     def details(self) -> dict[str, Any]:
         signature = (
-            f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.names)}"
+            f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.labels)}"
             + ("|spans:conlleval" if self.found.spans is not None else "")
         )
         spans = self.found.spans
@@ -178,11 +123,9 @@ class TaggingReport(EvaluationReport):
             "sentences": len(self.pairs),
             "scores": signed(self.scores, signature),
             "usual": self.usual.figures(),
-            "labels": self._tags(),
+            "labels": self.records(),
             "spans": {} if spans is None else {kind: vars(one) for kind, one in spans.by_kind()},
-            # Of more tags nothing draws it, and the file would be larger than is read again.
-            "confusion": self.confusion.counts.tolist() if len(self.names) <= MOST_DRAWN else [],
-            "worst": [vars(mistake) for mistake in self.worst],
+            **self.mistake_details(),
             **self.shown,
         }
 
@@ -297,7 +240,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
     chosen = [number for one in tagged for number in one.values]
     known = [[tags.knows(word) for word in one.words] for one in tagged]
     scores = TagScores.of(true, [one.tags for one in tagged], known, iob)
-    nll, of_new, mistakes = 0.0, 0, list[TagMistake]()
+    nll, of_new, mistakes = 0.0, 0, list[Mistake]()
     for pair, one, line in zip(pairs, tagged, true, strict=True):
         numbers = np.array([value[tag] for tag in line])
         taken, has_one = np.array(one.values), numbers < tags.size
@@ -308,7 +251,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
         nll -= float(own_scores[has_one].sum())
         for place in np.flatnonzero(taken != numbers).tolist():
             mistakes.append(
-                TagMistake(
+                Mistake(
                     pair.line,
                     _around(one.words, place),
                     line[place],
@@ -317,7 +260,6 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
                     float(np.exp(own_scores[place])),
                 )
             )
-    mistakes.sort(key=lambda mistake: (-mistake.probability, mistake.line))
     shown = samples(
         run,
         [pair._replace(target=underscored(pair.source.split(), pair.target.split()))
@@ -325,8 +267,9 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
         [str(one) for one in tagged],
     )  # fmt: skip
     return (
-        pairs, tagged, names, Confusion.of(own, chosen, len(names)), scores,
-        usual_scores(tags, pairs), nll, tuple(mistakes[:_WORST]), of_new, shown, _words_of(run),
+        names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
+        pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
+        _words_of(run),
     )  # fmt: skip
 
 
