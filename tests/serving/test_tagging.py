@@ -176,7 +176,7 @@ def test_a_server_that_does_not_tag_says_so_and_one_that_does_alone_is_whole(
             assert answer.status_code == 400 and "--task tagging" in answer.json()["error"]
         async with served() as client:
             (told,) = (await client.get("/v1/info")).json()["runs"]
-            assert (told["task"], told["look"]) == ("tagging", True)
+            assert (told["task"], told["look"], told["figures"]) == ("tagging", True, False)
             examples = told["knows"]["examples"]
             assert examples and not any("_" in example for example in examples)
             scores = (await client.get("/v1/runs/spans")).json()["scores"]
