@@ -20,6 +20,7 @@ from dragoman.forms.text import Text
 from dragoman.metrics.tagging import spans_of
 from dragoman.runs.run import Run
 from dragoman.serving.http import connection
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.tag import served_tagger
 from dragoman.serving.tag.served_tagger import ServedTagger
@@ -144,6 +145,24 @@ def test_what_is_odd_is_answered(served: Served) -> None:
             assert (await post(client, "/v1/tag", text=[]))["texts"] == []
             assert (await post(client, "/v1/tag", text=[""] * 256))["texts"][255]["words"] == []
             assert (await client.get("/health")).json() == {"status": "ok"}
+
+    asyncio.run(check())
+
+
+def test_twenty_thousand_words_are_refused_or_tagged_as_the_limits_say(spans: Run) -> None:
+    text = "dog " * 20_000
+    assert refused(spans, "spans", "/v1/tag", {"text": text}, 400, "20,000 at once")
+
+    async def check() -> None:
+        limits = LimitSettings(characters=100_000)
+        async with serves(spans, "spans", limits=limits)() as client:
+            (told,) = (await post(client, "/v1/tag", text=text))["texts"]
+            assert len(told["words"]) == 20_000 and told["parts"] > 800
+            costly = LimitSettings(characters=100_000, token_steps=40_000)
+        async with serves(spans, "spans", limits=costly)() as client:
+            answer = (await client.post("/v1/tag", json={"text": text})).json()
+            assert (answer["code"], answer["values"]["work"]) == ("too_costly", "tags")
+            assert answer["values"]["cost"] > 4 * 20_000
 
     asyncio.run(check())
 
