@@ -29,7 +29,7 @@ from dragoman.settings import Settings
 KEY = "key:"
 """What the names of clients with a key begin with; those of others are addresses."""
 
-MOST_KEY_BYTES = 10_000_000
+MAX_KEY_BYTES = 10_000_000
 """Of a file of API keys."""
 
 BACKLOG = 2048
@@ -91,7 +91,7 @@ class LimitSettings(Settings):
     """Bytes of answers that one address may leave unread, and a quarter of what all may."""
 
 
-MOST_MARKS = 100
+MAX_MARKS = 100
 """Combining marks in a row. Unicode's normalisation sorts them in quadratic time, and 30 are enough
 for any writing (Unicode Standard Annex 15, section 13)."""
 
@@ -127,7 +127,7 @@ class ApiKeys:
         if path is None:
             return cls({})
         try:
-            lines = read_bytes(path, MOST_KEY_BYTES).decode("utf-8").splitlines()
+            lines = read_bytes(path, MAX_KEY_BYTES).decode("utf-8").splitlines()
         except UnicodeDecodeError as error:
             raise DataError(f"cannot read the API keys in {path}: {error}") from error
         except RunError as error:
@@ -269,13 +269,13 @@ class Limiter:
     def check_marks(self, texts: Sequence[str]) -> None:
         """Raises Refusal 400 for too many combining marks in a row."""
         marks = max(map(_marks, texts), default=0)
-        if marks > MOST_MARKS:
+        if marks > MAX_MARKS:
             raise Refusal(
                 "too_many_marks",
                 f"The request has {marks:,} combining marks in a row; this server takes "
-                f"{MOST_MARKS}. No writing needs so many: leave them out.",
+                f"{MAX_MARKS}. No writing needs so many: leave them out.",
                 marks=marks,
-                most=MOST_MARKS,
+                most=MAX_MARKS,
             )
 
     def _take(self, client: Client, count: int) -> None:
