@@ -23,22 +23,25 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
         return [Path(given[0])] if (to is not None or asked) and not is_run else []
     paths = [Path(one) for one in given]
     are_files = bool(paths) and all(path.is_file() for path in paths)
-    return paths if are_files and (asked or any(map(is_document, paths))) else []
+    # Without a place to write to, lines of a table or of Markdown are read as lines.
+    told = any(is_document(path, or_lines=to is None) for path in paths)
+    return paths if are_files and (asked or told) else []
 
 
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
     """Each document and where its translation goes. Errors: ``DragomanError`` without a place for
     each."""
     from dragoman.cli.console import command
-    from dragoman.documents.files import check_is_another, check_some, files_in
+    from dragoman.documents.files import called_so, check_is_another, check_some, files_in
     from dragoman.errors import DragomanError
 
     first = sources[0]
     if to is None:
         name = f"translated{first.suffix}" if first.is_file() else "translated"
+        what = f"a document ({called_so(first)})" if first.is_file() else "a folder"
         raise DragomanError(
-            f"{first} is a {'document' if first.is_file() else 'folder'}: say where its "
-            f"translation goes: {command('translate', 'RUN', first, '--to', name)}"
+            f"{first} is {what}: say where its translation goes: "
+            f"{command('translate', 'RUN', first, '--to', name)}"
             + (". To read it line by line: --plain" if first.is_file() else "")
         )
     if first.is_dir():

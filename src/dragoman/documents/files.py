@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dragoman.atomic import check_is_file, replacing_file
 from dragoman.errors import DataError, DragomanError, FileError
-from dragoman.formats.catalogue import looks_like_a_document, read_document
+from dragoman.formats.catalogue import called, looks_like_a_document, read_document
 from dragoman.formats.units.document import BadDocument, Document
 
 MOST_BYTES = 1 << 30
@@ -36,14 +36,23 @@ def write_document(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
-def is_document(path: Path) -> bool:
+def is_document(path: Path, *, or_lines: bool = False) -> bool:
     """Whether a file is of a format of documents, by its beginning and its name; plain text is
-    not."""
+    not. ``or_lines``: tables and Markdown neither."""
     try:
-        with path.open("rb") as file:
-            return path.is_file() and looks_like_a_document(file.read(_LOOKED_AT), path.name)
+        return path.is_file() and looks_like_a_document(_start(path), path.name, or_lines=or_lines)
     except OSError:
         return False
+
+
+def called_so(path: Path) -> str:
+    """What people call a file of its format."""
+    return called(_start(path), path.name)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LOOKED_AT)
 
 
 def check_is_another(source: Path, to: Path) -> None:

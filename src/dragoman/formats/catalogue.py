@@ -87,6 +87,7 @@ _REFUSED = (
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _LOOKED_AT = 4096
+_AS_LINES = {"csv", "markdown"}
 _PAGE = re.compile(
     r"\s*(?:(?:<\?.*?\?>|<!--.*?-->)\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
 )
@@ -122,10 +123,18 @@ def _told(data: bytes, name: str) -> str | None:
     return _archived(data, name) if data.startswith(b"PK\x03\x04") else _told_by(data)
 
 
-def looks_like_a_document(start: bytes, name: str) -> bool:
-    """Whether a file is read as a document, and not line by line; ``start``: its beginning."""
+def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:
+    """Whether a file is read as a document, and not line by line; ``start``: its beginning.
+    ``or_lines``: tables and Markdown, which nothing but their names tells, are lines."""
     begins = (*(mark for mark, _ in _REFUSED), _OLE, b"PK\x03\x04")
-    return start.startswith(begins) or (_told_by(start) or _named(name) or "txt") != "txt"
+    lines = {None, "txt", *(_AS_LINES if or_lines else ())}
+    return start.startswith(begins) or (_told_by(start) or _named(name)) not in lines
+
+
+def called(start: bytes, name: str) -> str:
+    """What people call a file, by its beginning."""
+    kind = _told_by(start) or _named(name)
+    return FORMATS[kind].name if kind else "a document"
 
 
 def read_document(data: bytes, name: str) -> Document:
