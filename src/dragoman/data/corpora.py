@@ -63,9 +63,9 @@ class CorpusSettings(Settings):
     """One corpus: where its two sides are and how much it counts."""
 
     source: str
-    """File of source sentences, or the one file that holds all there is. May be gzip."""
+    """File of source sentences, or the one file that holds everything. May be gzip."""
     target: str | None = None
-    """File of target sentences; left out when ``source`` holds all there is."""
+    """File of target sentences; left out if ``source`` holds everything."""
     format: Format = "auto"
     """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
     have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank

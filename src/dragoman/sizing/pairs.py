@@ -31,7 +31,7 @@ TABLE = (
     Size(10_000_000, 32_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
     Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
-"""Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
+"""Chosen by experience with corpora of these sizes; docs/training.md shows it to users."""
 
 
 _BYTES_A_TOKEN = 3.3
