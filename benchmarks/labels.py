@@ -35,10 +35,9 @@ from typing import Any
 from provenance import Watch
 from results import Results
 
-from dragoman.data.corpora import CorpusSettings
 from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES, Run
-from dragoman.sizing.labels import recipe_for_labels
+from dragoman.sizing.from_files import recipe_of
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.seeds import parse_seeds, seed_folder
 
@@ -90,11 +89,10 @@ def train(
         words = ["resume", str(to)]
     else:
         name = "train.tsv" if count == "all" else f"train-{count}.tsv"
-        train, dev, test = (
-            CorpusSettings(source=str(data / part), format="tsv", source_column=1, target_column=2)
-            for part in (name, "dev.tsv", "test.tsv")
-        )
-        recipe, _ = recipe_for_labels(train, dev, test, "en")
+        recipe, _ = recipe_of(
+            [str(data / name)], task="classification", columns="text,label", languages="en",
+            dev=[str(data / "dev.tsv")], test=[str(data / "test.tsv")], learns=False,
+        )  # fmt: skip
         recipe_file = to.parent / f"{to.name}.toml"
         to.parent.mkdir(parents=True, exist_ok=True)
         recipe.save(recipe_file)

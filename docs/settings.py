@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from dragoman.forms.rows.settings import SOURCES, SourceSettings
 from dragoman.help_texts import help_texts
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
@@ -35,15 +36,16 @@ def settings_page() -> str:
 def _section(settings: type[BaseModel], path: str) -> list[str]:
     about = " ".join((settings.__doc__ or "").split())
     title = path.removesuffix(".") or "the recipe itself"
-    if issubclass(settings, ModelSettings):
+    if issubclass(settings, ModelSettings | SourceSettings):
         title += f" of kind {settings.model_fields['kind'].default}"
     lines = [f"\n## {title}\n\n{about}\n"]
     inner: list[tuple[type[BaseModel], str]] = []
     rows: list[str] = []
     helps = help_texts(settings)
     for name, field in settings.model_fields.items():
-        if isinstance(field.default, ModelSettings):
-            inner += [(kind, f"{path}{name}.") for kind in KINDS.values()]
+        kinds = _kinds(field.default)
+        if kinds:
+            inner += [(kind, f"{path}{name}.") for kind in kinds]
             continue
         found = settings_in(field.annotation)
         if found is None or not _is_section(field):
@@ -55,6 +57,13 @@ def _section(settings: type[BaseModel], path: str) -> list[str]:
     for found, below in inner:
         lines += _section(found, below)
     return lines
+
+
+def _kinds(default: Any) -> list[type[BaseModel]]:
+    """All classes that may stand where the default is one of several kinds."""
+    if isinstance(default, ModelSettings):
+        return [*KINDS.values()]
+    return [*SOURCES.values()] if isinstance(default, SourceSettings) else []
 
 
 def _row(path: str, field: FieldInfo, help_text: str) -> str:

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -54,6 +54,33 @@ TESTS = {
         "tests/runs/test_untrusted_runs.py"
     ),
     "metrics/*.py": "tests/metrics",
+    **{
+        f"{room}/{name}{rest}": f"tests/tasks/{name} tests/test_recipe.py"
+        for name in (
+            "classification",
+            "language_model",
+            "masked",
+            "parsing",
+            "tagging",
+            "translation",
+        )
+        for room, rest in (("specs", ".py"), ("tasks", "/*.py"))
+    },
+    "specs/*.py": "tests/test_recipe.py tests/tasks/language_model",
+    "tasks/shared/*.py": "tests/tasks/shared tests/tasks/test_verdict.py tests/tasks/parsing",
+    "tasks/verdict.py": "tests/tasks/test_verdict.py",
+    "tasks/inspection.py": "tests/sizing/test_from_files.py tests/tasks/tagging",
+    "tasks/*.py": "tests/runs tests/tasks/test_guided_runs.py",
+    "engine/*.py": "tests/engine tests/tasks/translation",
+    "sizing/*.py": (
+        "tests/sizing/test_sizing.py tests/sizing/test_from_files.py "
+        "tests/sizing/test_held_out.py tests/sizing/test_families.py"
+    ),
+    "serving/queue/*.py": (
+        "tests/serving/test_batches.py tests/serving/test_cost.py tests/serving/test_parts.py "
+        "tests/serving/test_turns.py"
+    ),
+    "cli/options.py": "tests/cli/test_options.py tests/cli/test_given.py",
 }
 """What is mutated, and the tests that it belongs to; of several that fit, the first."""
 
@@ -134,7 +161,7 @@ def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutat
     return Mutation(getattr(shown, "lineno", 0), words, apply)
 
 
-def drawn(tree: Path, seed: int, count: int, only: str = "") -> list[Mutant]:
+def drawn(tree: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Mutant]:
     owners: dict[Path, str] = {}
     for pattern, tests in TESTS.items():
         for path in sorted((tree / SOURCE).glob(pattern)):
@@ -142,8 +169,8 @@ def drawn(tree: Path, seed: int, count: int, only: str = "") -> list[Mutant]:
     every = [
         Mutant(str(path.relative_to(tree)), number, tests)
         for path, tests in owners.items()
-        if only in str(path.relative_to(tree))
-        and path.name != "settings.py"  # numbers there are defaults and bounds
+        if path.name != "settings.py"  # numbers there are defaults and bounds
+        if not only or any(part in str(path.relative_to(tree)) for part in only)
         for number, _ in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
     ]
     return random.Random(seed).sample(every, min(count, len(every)))
@@ -312,7 +339,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="of files whose path holds this")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="of files whose path holds one of these"
+    )
     parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time")
     parser.add_argument("--to", type=Path, default=Path("mutants.jsonl"))
     given = parser.parse_args()

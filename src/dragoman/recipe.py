@@ -21,6 +21,7 @@ from dragoman.atomic import write_text
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
+from dragoman.forms.rows.settings import AnySource, RowsSource, TextSource
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
@@ -54,6 +55,7 @@ class Recipe(Settings):
     """The seed from which every random draw of the run follows."""
     languages: LanguageSettings = LanguageSettings()
     data: DataSettings = DataSettings()
+    source: AnySource = TextSource()
     text: TextSettings = TextSettings()
     trees: TreeSettings = TreeSettings()
     model: AnyModel = TransformerSettings()
@@ -108,8 +110,17 @@ class Recipe(Settings):
 
     @property
     def spec(self) -> Spec:
-        """What the task says of itself."""
-        return TASKS[self.task]
+        """What the task says of itself, with what is read."""
+        return TASKS[self.task].of(self.source)
+
+    @property
+    def bounded_plan(self) -> PlanSettings:
+        """The section ``plan``, for what the model has positions for on either side."""
+        longest, source = self.model.longest, self.source
+        if longest is None:
+            return self.plan
+        shortens = source.shortens if isinstance(source, RowsSource) else 1
+        return self.plan.within(longest * shortens, longest)
 
     @classmethod
     def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Recipe:
@@ -164,6 +175,8 @@ class Recipe(Settings):
     def to_toml(self, base: Path) -> str:
         """The whole recipe as TOML, defaults included; paths are relative to ``base``."""
         others = {name for name in OPTIONAL if name not in self.spec.sections}
+        if self.source.is_text:
+            others.add("source")
         values = self.model_dump(mode="json", exclude_none=True, exclude=others)
         return tomli_w.dumps(map_paths(values, lambda p: os.path.relpath(p, base)))
 

@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from dragoman.data.corpora import CORPUS_FILES
+from dragoman.data.corpus_settings import CORPUS_FILES
 from dragoman.errors import RecipeError, RunError
 from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes

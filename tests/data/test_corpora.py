@@ -14,14 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dragoman.data.corpora import (
-    CorpusSettings,
-    Pair,
-    corpus_fingerprint,
-    read_lines,
-    read_pairs,
-)
+from dragoman.data.corpora import corpus_fingerprint, read_lines, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.lines import decode_lines
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman.data.corpora import CorpusSettings, corpus_fingerprint, read_pairs
+from dragoman.data.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.documents import By, read_texts
 from dragoman.errors import DataError
 

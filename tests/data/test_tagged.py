@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
 from command_line import Dragoman
 
-from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
-from dragoman.errors import DataError
+from dragoman.data.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
+from dragoman.errors import DataError, RecipeError
 from dragoman.sizing.tags import tagged_corpus
 
 WORDS, TAGS = "The cat_s does n't sleep .", "DT NNS VBZ RB VB ."
@@ -79,6 +82,60 @@ def test_the_columns_of_another_file_are_not_those_of_conllu(tmp_path: Path) -> 
     other = write(tmp_path / "my.conllu", CONLLU)
     found = list(read_pairs(corpus.model_copy(update={"source": str(other)})))
     assert found == list(read_pairs(tagged_corpus(str(other), None, None)))
+
+
+def test_words_with_spaces_in_conllu_are_several(tmp_path: Path) -> None:
+    """As a user types them: words are what stands between spaces. A span goes on in them."""
+    line = "1\t10 000\t10000\t{}\t_\t_\t0\troot\t_\t_\n2\tkg\tkg\tNOUN\t_\t_\t1\tx\t_\t_\n"
+    found = pairs_of(tmp_path / "my.conllu", line.format("NUM"))
+    assert found == [Pair(1, "10 000 kg", "NUM NUM NOUN")]
+    for tag, then in (("B-QUANT", "I-QUANT"), ("I-QUANT", "I-QUANT"), ("O", "O")):
+        (pair,) = pairs_of(tmp_path / "my.conllu", line.format(tag))
+        assert pair.target == f"{tag} {then} NOUN"
+    for wrong, said in (
+        (line.format("NUM X"), "the tag holds a space"),
+        (line.format(" "), "the tag is empty"),
+        (line.format("X").replace("10 000", "\u3000", 1), "the word is empty"),
+    ):
+        with pytest.raises(DataError, match=f"line 1: {said}"):
+            pairs_of(tmp_path / "my.conllu", wrong)
+
+
+def test_tags_of_trees_end_where_it_is_said(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "my.mrg", "(S (np.ms-SBJ (nn.f.s=2 Sol)) (v.x brilla))\n"))
+
+    def tags(label_ends: str | None) -> str:
+        (pair,) = read_pairs(tagged_corpus(path, None, None, label_ends))
+        return pair.target
+
+    assert tags(None) == "nn.f.s v.x" and tags("-=.") == "nn v" and tags("") == "nn.f.s=2 v.x"
+    with pytest.raises(RecipeError, match=r"--label-ends .*at most 20 characters"):
+        tags("x" * 21)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (UNDERSCORE, ("--label-ends", "."), "--label-ends: .* holds lines of word_TAG, which have"),
+        (COLUMNS, ("--label-ends", "."), "--label-ends: .* holds columns, which have no use"),
+        (UNDERSCORE, ("--columns", "1,2"), "--columns: .* holds lines of word_TAG, which"),
+        (TREE, ("--columns", "1,2"), "--columns: .* holds bracketed trees, which have no use"),
+    ],
+)
+def test_what_a_layout_has_no_place_for_is_refused(
+    text: str, options: tuple[str, str], said: str, tmp_path: Path, dragoman: Dragoman
+) -> None:
+    write(tmp_path / "my.tsv", text)
+    found = dragoman("data", "show", tmp_path / "my.tsv", "--task", "tagging", *options)
+    assert found.code == 1 and re.search(said, found.err) and found.err.count("\n") == 1, found.err
+
+
+def test_the_verb_takes_the_ends_of_tags(tmp_path: Path, dragoman: Dragoman) -> None:
+    write(tmp_path / "my.mrg", "(S (np (nn.f Sol)) (v.x brilla))\n(S (np (nn.m mar)) (v.y ve))\n")
+    found = dragoman(
+        "data", "show", tmp_path / "my.mrg", "--task", "tagging", "--label-ends", "-=."
+    )
+    assert found.code == 0 and "tags: 2 different" in found.out, found.err
 
 
 def test_columns_with_underscores_in_their_tags_are_columns(tmp_path: Path) -> None:

@@ -125,13 +125,16 @@ def test_every_variable_of_the_page_is_looked_up() -> None:
 
 
 VIEWS = {"translate": "Translate", "write": "Write", "classify": "Classify", "fill": "Fill in",
-         "parse": "Parse", "look": "Look", "figures": "Figures", "run": "Run"}  # fmt: skip
+         "parse": "Parse", "tag": "Tag", "look": "Look", "figures": "Figures",
+         "run": "Run"}  # fmt: skip
 
 
 def test_every_view_has_its_part_of_the_pages_help() -> None:
     address = (ROOT / "web/src/lib/address.ts").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"^export const views = \[(.*?)\]", address, re.MULTILINE)
-    assert set(re.findall(r'"(\w+)"', listed)) == set(VIEWS)
+    (of_task,) = re.findall(r"^export const taskOf = \{(.*?)\}", address, re.MULTILINE | re.DOTALL)
+    (of_any,) = re.findall(r"^const OF_ANY = \[(.*?)\]", address, re.MULTILINE)
+    found = re.findall(r"(\w+):", of_task) + re.findall(r'"(\w+)"', of_any)
+    assert set(found) == set(VIEWS)
     for name in VIEWS.values():
         assert f"\n## {name}\n" in page("page"), name
 
@@ -157,7 +160,7 @@ def test_settings_that_guides_name_exist() -> None:
     sections = {name.split(".")[0] for name in known if "." in name}
     for name, content in written_by_people().items():
         for named in re.findall(r"(?:`|--set )([a-z_]+(?:\.[a-z_]+)+)\b", content):
-            is_file = named.endswith((".toml", ".safetensors", ".json"))
+            is_file = named.endswith((".toml", ".safetensors", ".json", ".model"))
             if named.split(".")[0] in sections and not is_file:
                 is_section = any(one.startswith(f"{named}.") for one in known)
                 assert named in known or is_section, f"{name}: {named}"

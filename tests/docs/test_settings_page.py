@@ -132,7 +132,9 @@ def test_the_recipes_of_the_documentation_are_some() -> None:
         Recipe.parse(tomllib.loads(one))
         for page in sorted((ROOT / "docs").glob("*.md"))
         for one in re.findall(
-            r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+            r"^```toml\n(name = .*?)^```",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
         )
     ]
     of_task = {recipe.task: recipe for recipe in examples}

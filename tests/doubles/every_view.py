@@ -14,6 +14,7 @@ PLACES = {
     "classify": f"#classify?run=labeller&text={quote(SENTENCE)}",
     "fill": "#fill?run=filler&text=The%20___%20sees%20the%20___.",
     "parse": "#parse?run=parser&text=the%20dog%20sees%20the%20cat%20.",
+    "tag": "#tag?run=tagger&text=dog%20cat%20bread%20horse%20soup%20apple",
     "look": f"#look?run=translator&text={quote(SENTENCE)}",
     "look at trees": "#look?run=parser&text=the%20dog%20sees%20.",
     "look at a reading": "#look?run=filler&text=The%20___%20sees.",
@@ -24,7 +25,7 @@ PLACES = {
 }
 _ANSWERED = "[data-status=done], [data-status=read]"
 READY = {
-    **dict.fromkeys(("translate", "write", "classify", "fill", "parse"), _ANSWERED),
+    **dict.fromkeys(("translate", "write", "classify", "fill", "parse", "tag"), _ANSWERED),
     "look": ".passage", "run": "figure svg", "figures": ".panels", "costs": ".panels",
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ _STACK = (
 )  # fmt: skip
 _BOTH = (*_STACK, "model.encoder_layers=1", "model.decoder_layers=1")
 _ONE = (*_STACK, "model.layers=1", "plan.context=24")
+_FEW_WORDS = ("text.kind=word", "text.byte_fallback=false", "text.sampling=0")
 _WORDS = {"animals": ("dog", "cat", "horse"), "food": ("bread", "soup", "apple")}
 
 
@@ -28,12 +29,19 @@ def tiny_recipe_of(task: str, folder: Path, *changes: str) -> Recipe:
     """For a text that is written to ``folder``."""
     sizes = _BOTH if task in ("translation", "parsing") else _ONE
     if task in ("classification", "parsing", "tagging"):  # whose words are few
-        sizes = (*sizes, "text.kind=word", "text.byte_fallback=false", "text.sampling=0")
+        sizes = (*sizes, *_FEW_WORDS)
     if task == "parsing":
         sizes = (*sizes, "trees.chain=1")
     given = [str(path) for path in _write_text(task, folder)]
     base = "wsj-sample" if task == "parsing" else None
     return recipe_of(given, task=task, base=base, changes=[*sizes, *changes])[0]
+
+
+def tiny_tagger_of(tagged: Path, *changes: str) -> Recipe:
+    """The same for a file of tagged words."""
+    return recipe_of(
+        [str(tagged)], task="tagging", changes=[*_ONE, *_FEW_WORDS, *changes]
+    )[0]  # fmt: skip
 
 
 def tagged_line(draw: random.Random) -> str:

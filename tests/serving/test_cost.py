@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from serving_echo import EchoModel, client_of, echo_run, until
+from tiny_tasks import tiny_recipe_of
+from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.runs.run import Run
@@ -47,7 +49,9 @@ def test_a_search_costs_its_rows_times_its_greatest_length() -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     recipes = {"translate": "demo", "parse": "demo-trees", "fill": "demo-masked",
                "classify": "demo-labels", "write": "demo-letters"}  # fmt: skip
-    return {
+    folder = tmp_path_factory.mktemp("tag")
+    tagger = trained_run(tiny_recipe_of("tagging", folder), folder / "run")
+    return {"tag": tagger} | {
         name: Run.open(untrained_run(tmp_path_factory.mktemp(name), *SMALL, recipe_name=recipe))
         for name, recipe in recipes.items()
     }
@@ -65,6 +69,7 @@ EVERY: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("parse", "/v1/parse", {"text": [f"{WORDS} " * 8] * 4, "beam": 16}, {"text": WORDS, "beam": 1}),
     ("fill", "/v1/fill", {"text": "___ the " * 9, "pieces": 8}, {"pieces": 1}),
     ("classify", "/v1/classify", {"text": [WORDS] * 99, "why": True}, {"why": False}),
+    ("tag", "/v1/tag", {"text": [WORDS] * 250}, {"text": WORDS}),
     ("write", "/v1/write", {"text": "Der", "longest": 1000}, {"longest": 9}),
 ]  # fmt: skip
 

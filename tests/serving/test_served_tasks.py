@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from serving_echo import TEXT, client_of, detector, echo_run, post
 
-from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.text_form import TextForm
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import TASKS, open_run
+from dragoman.serving.served_tasks import TASKS
 from dragoman.specs.catalogue import TASKS as EVERY_TASK
-
-NOT_SERVED = {"tagging"}
-"""Tasks that have no endpoint yet."""
-
-
-def test_a_run_that_is_not_served_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    run = Run(tmp_path, Recipe.load("demo-labels").model_copy(update={"task": "tagging"}))
-    with pytest.raises(RunError, match=r"which the server does not serve yet.*dragoman tag"):
-        open_run(run, ServeSettings(), "tags")
 
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:
-    assert {kind.task for kind, _ in TASKS} == set(EVERY_TASK) - NOT_SERVED
-    assert len(TASKS) == len(EVERY_TASK) - len(NOT_SERVED)
+    assert {kind.task for kind, _ in TASKS} == set(EVERY_TASK)
+    assert len(TASKS) == len(EVERY_TASK)
     described = create_app([echo_run()], ServeSettings(), detector()).openapi()
     for kind, _ in TASKS:
         assert "post" in described["paths"][kind.path], kind.task

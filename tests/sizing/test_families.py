@@ -15,7 +15,7 @@ from dragoman.forms.sides import Forms
 from dragoman.sizing import budget
 from dragoman.sizing.families import FAMILIES, settings_of
 from dragoman.sizing.from_files import recipe_of
-from dragoman.sizing.pairs import TABLE
+from dragoman.sizing.pairs import SMALLEST, TABLE
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 
@@ -99,10 +99,18 @@ def test_minutes_are_measured_with_the_family(
     monkeypatch.setattr(budget, "tokens_per_second", speed)
     pairs = files["translation"]
     recipe, _ = recipe_of(pairs, minutes=1, model="lstm", say=lambda _: None)
-    assert (recipe.model.kind, recipe.model.model_dim) == ("recurrent", budget.SMALLEST.model_dim)
+    assert (recipe.model.kind, recipe.model.model_dim) == ("recurrent", SMALLEST.model_dim)
     assert set(asked) == {"lstm"}
     monkeypatch.undo()
-    assert budget.tokens_per_second("conv", budget.SMALLEST) > 0
+    assert budget.tokens_per_second("conv", SMALLEST) > 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_family_that_there_is_not_is_refused_by_every_task(
+    task: str, files: dict[str, list[str]]
+) -> None:
+    with pytest.raises(RecipeError, match=r"^--model perceptron: .*lstm"):
+        recipe_of(files[task], task=task, model="perceptron")
 
 
 def test_another_kind_of_model_is_asked_for_by_one_word(

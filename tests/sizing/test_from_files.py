@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from untrained_run import untrained_run
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set

@@ -12,7 +12,8 @@ from command_line import Dragoman
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
@@ -22,7 +23,7 @@ from dragoman.sizing import budget
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.languages import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
-from dragoman.sizing.pairs import TABLE, row_for
+from dragoman.sizing.pairs import SMALLEST, TABLE, row_for, rows_for
 from dragoman.sizing.size import Size
 from dragoman.sizing.texts import TEXT_TABLE
 from dragoman.training.speed.throughput import Throughput
@@ -211,12 +212,12 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
                 return speed / size.model_dim
 
             monkeypatch.setattr(budget, "tokens_per_second", measured)
-            size = budget.size_in(3, said.append, "transformer", pairs, 5.0)
+            size = budget.size_in(3, said.append, "transformer", rows_for(pairs), 5.0, 5.0 * pairs)
             widths.append(size.model_dim)
             updates = 0.9 * 180 * measured("transformer", size) / size.tokens_per_update
             assert updates >= 0.99 * budget.UPDATES_WANTED or size.tokens_per_update == 512
         assert widths == sorted(widths)
-        assert widths[0] == budget.SMALLEST.model_dim
+        assert widths[0] == SMALLEST.model_dim
         assert size == row  # with time enough
         assert len(said) >= 3 and "width 64" in said[0]
 

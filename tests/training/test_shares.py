@@ -14,7 +14,7 @@ from tiny_recipe import TINY
 from torch import Tensor
 from training_toy import as_rank, free_port, next_token_in_pieces, start
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks

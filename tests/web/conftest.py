@@ -17,6 +17,8 @@ from types import ModuleType
 import pytest
 from opening import AXE, Open, opening, serving
 from playwright.sync_api import Browser, sync_playwright
+from tiny_tasks import tiny_recipe_of
+from trained_run import trained_run
 from untrained_run import untrained_run
 
 ROOT = Path(__file__).parents[2]
@@ -113,13 +115,16 @@ _TINY = ("model.model_dim=32", "model.ffn_dim=1024", "model.attention.num_heads=
 
 @pytest.fixture(scope="session")
 def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The run folders of ``KINDS``."""
+    """The run folders of ``KINDS``, and one that tags spans, trained for four updates."""
     folders = {name: tmp_path_factory.mktemp("kinds") / name for name in KINDS}
     for name, folder in folders.items():
         folder.mkdir()
         recipe, *changes = KINDS[name]
         longest = () if recipe in ("demo-labels", "demo-masked") else ("search.max_length=30",)
         untrained_run(folder, *_TINY, *changes, *longest, recipe_name=recipe)
+    text = tmp_path_factory.mktemp("tagged")
+    folders["tagger"] = text / "tagger"
+    trained_run(tiny_recipe_of("tagging", text), folders["tagger"])
     return folders
 
 

@@ -32,6 +32,7 @@ SHOWN = {
     "translate": "p.text",
     "classify": "p.text",
     "fill": ".blanks .name",
+    "tag": ".words .word",
     "look": ".text.target .w",
     "look at trees": ".text.target .w",
 }

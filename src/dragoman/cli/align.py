@@ -79,7 +79,7 @@ def align(args: AlignArguments) -> None:
     log_to_stderr(args.quiet)
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(args.run)
-    if len(opened.task.texts) < 2:
+    if len(opened.recipe.spec.texts) < 2:
         raise DragomanError(f"{args.run} is a {opened.task.called}: there is nothing to align")
     if (args.gold_dev is not None or args.oracle) and (
         args.head is not None or args.statistical or args.gold is None
@@ -144,7 +144,8 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     beginning is said at once."""
     from itertools import chain, islice
 
-    from dragoman.data.corpora import CorpusSettings, read_lines, read_pairs
+    from dragoman.data.corpora import read_lines, read_pairs
+    from dragoman.data.corpus_settings import CorpusSettings
     from dragoman.data.lines import decode_lines
     from dragoman.errors import DragomanError
 

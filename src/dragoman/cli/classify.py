@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from dragoman.cli.given import AsText, Plain, files_among, lines_given
+from dragoman.cli.given import AsText, Plain, files_among, lines_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.plural import plural
 
@@ -17,7 +17,8 @@ class ClassifyArguments:
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
-    """Texts, or files with one text per line; standard input if not given."""
+    """Texts, or files with one text per line; standard input if not given. For a run that was
+    trained on recordings or pictures: these files themselves, or folders of them."""
     to: Path | None = None
     """Write to this file: whole, or not at all."""
     text: AsText = False
@@ -44,14 +45,26 @@ def classify(args: ClassifyArguments) -> None:
       dragoman classify runs/topics "Shares fell again." --all
 
       dragoman classify runs/topics "Shares fell again." --explain
+
+      dragoman classify runs/digits one.wav two.wav recordings/
     """
     from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
     log_to_stderr()
     opened = Run.open(args.run)
     texts = args.given
-    files = [] if args.text else files_among(texts, "classify", "--to", "--text")
+    of_files = not opened.recipe.source.is_text
+    if of_files:
+        texts = named_files(texts)
+        if args.explain:
+            raise DragomanError(
+                f"--explain tells what words have to do with a label, and {opened.folder} reads "
+                f"{opened.task.noun}. Where it looks: dragoman look {opened.folder} FILE"
+            )
+    as_given = args.text or of_files
+    files = [] if as_given else files_among(texts, "classify", "--to", "--text")
     from dragoman.engine.streaming import windows
     from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
     from dragoman.tasks.classification.reasons import WARNING, reasons, table
@@ -62,21 +75,23 @@ def classify(args: ClassifyArguments) -> None:
 
     labeller = Labeller(opened)
     cut = 0
-    lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
+    lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain or of_files)
     with output_to(args.to) as out:
         for window in windows(lines):
             found = labeller(window)
             cut += sum(one.cut for one in found)
             for one in found:
-                out.write(f"{written(one)}\n")
+                out.write(f"{one.text}\t{written(one)}\n" if of_files else f"{written(one)}\n")
                 if args.explain and one.text.strip():
                     out.write(f"{table(reasons(labeller, one.text))}\n\n")
             out.flush()
     if args.explain:
         typer.echo(WARNING, err=True)
     if cut:
+        noun = opened.task.noun.removesuffix("s")
+        unit = "frames" if of_files else "tokens"
         typer.echo(
-            f"{plural(cut, 'line is', 'lines are')} longer than the "
-            f"{labeller.longest:,} tokens that the model reads: what is behind was not looked at.",
+            f"{plural(cut, f'{noun} is', f'{noun}s are')} longer than the {labeller.longest:,} "
+            f"{unit} that the model reads: what is behind was not looked at.",
             err=True,
         )

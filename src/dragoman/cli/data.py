@@ -50,7 +50,8 @@ def show(args: ShowArguments) -> None:
 
     recipe, _ = recipe_of(
         args.inputs, task=args.task, texts=args.texts, keys=args.keys, columns=args.columns,
-        label_ends=args.label_ends, languages=args.languages, changes=args.set_, learns=False,
+        groups=args.groups, label_ends=args.label_ends, languages=args.languages,
+        changes=args.set_, learns=False,
     )  # fmt: skip
     found = inspect_data(recipe)
     if args.json:

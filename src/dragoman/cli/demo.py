@@ -133,10 +133,10 @@ def show_translations(run: Run, console: Console) -> str:
 def show_labels(run: Run, console: Console) -> str:
     """Which German pronoun an English "it" becomes, and what is taken for what."""
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.classification.confusions import drawn
     from dragoman.tasks.classification.evaluation import evaluate_run
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
+    from dragoman.tasks.shared.confusions import drawn
 
     found = evaluate_run(run)
     scores = found.scores

@@ -39,13 +39,13 @@ class EvaluateArguments:
     ensemble: list[Path] = option()
     """A run that translates together with RUN. May be repeated."""
     columns: str | None = None
-    """For a tab-separated file: the columns of source and reference, or of text and label, such as
-    2,3; for labelled texts also label,text or text,label. Default: as in training."""
+    """The columns of source and reference, of text and label, or of word and tag, such as 2,3; for
+    labelled texts also label,text or text,label. Default: as in training."""
     keys: tuple[str, str] | None = None
     """For a .jsonl file: the keys of source and reference, such as translation.en
     translation.de"""
     output: Path | None = None
-    """Also write the translations or parses to this file."""
+    """Also write the translations, parses or tags to this file."""
     json: AsJson = False
 
 

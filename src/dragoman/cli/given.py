@@ -63,6 +63,23 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     return [Path(one) for one in files]
 
 
+def named_files(given: Sequence[str]) -> list[str]:
+    """The recordings or pictures that were given: files, places in IDX files, and those of folders,
+    in the order of their names."""
+    from dragoman.data.file_examples import recordings_in
+    from dragoman.forms.rows.idx import is_idx, read_idx
+
+    found: list[str] = []
+    for one in given:
+        if is_idx(one):
+            found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
+        elif os.path.isdir(one):
+            found += map(str, recordings_in(Path(one)))
+        else:
+            found.append(one)
+    return found
+
+
 def looks_like_a_file(text: str) -> bool:
     """Whether it could be the name of one: a single word with a slash or a short ending."""
     ending = os.path.splitext(text)[1]

@@ -36,6 +36,6 @@ def _is_option(word: str) -> bool:
 
 def _holds_all(path: str) -> bool:
     from dragoman.data.corpora import is_one_file
-    from dragoman.sizing.from_files import is_treebank
+    from dragoman.sizing.inputs import is_treebank
 
     return is_one_file(path) or is_treebank(path)

@@ -36,7 +36,8 @@ def score(args: ScoreArguments) -> None:
     language model's texts are printed in colours, by the bits that each word costs.
     """
     from dragoman.cli.score_texts import score_texts
-    from dragoman.data.corpora import CorpusSettings, read_pairs
+    from dragoman.data.corpora import read_pairs
+    from dragoman.data.corpus_settings import CorpusSettings
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
@@ -44,8 +45,8 @@ def score(args: ScoreArguments) -> None:
     opened = Run.open(args.run)
     if opened.task.has_head:
         raise DragomanError(
-            f"{args.run} is a {opened.task.name}: how probable a label is, dragoman "
-            f"{opened.task.verbs[0][0]} --all says"
+            f"{args.run} scores no text: how probable each of its answers is, dragoman "
+            f"{opened.task.verbs[0][0]} {args.run} --all says"
         )
     if len(opened.task.sides) == 1:
         if args.target is not None:

@@ -27,15 +27,15 @@ class TagArguments:
     """Write to this file: whole, or not at all."""
     text: AsText = False
     plain: Plain = False
-    format: Literal["underscore", "tsv", "json"] = "underscore"
+    format: Literal["underscore", "tsv", "json"] | None = None
     """The output: underscore, word_TAG word_TAG, a line for each sentence; tsv, a word, a tab and
     its tag on each line, with blank lines between sentences; json, a line with words, tags and
-    probabilities for each sentence."""
+    probabilities for each sentence. Default: underscore; tsv with --all, and for tags that hold an
+    underscore."""
     json: bool = False
     """Short for --format json."""
     all_: bool = False
-    """Write all tags of each word with their probabilities, the most probable first; only with
-    --format tsv or json."""
+    """Write all tags of each word with their probabilities, the most probable first."""
 
 
 def tag(args: TagArguments) -> None:
@@ -66,9 +66,18 @@ def tag(args: TagArguments) -> None:
     texts = args.given
     files = [] if args.text else files_among(texts, "tag", "--to", "--text")
     from dragoman.engine.streaming import windows
-    from dragoman.tasks.tagging.tagger import Tagger
+    from dragoman.tasks.tagging.tagger import Tagger, read_back
 
     tagger = Tagger(opened)
+    names = tagger.tags.labels.names
+    is_plain = read_back(names)
+    if form == "underscore" and not is_plain:
+        such = next(name for name in names if "_" in name)
+        raise DragomanError(
+            f"--format underscore: {args.run} has tags that hold an underscore themselves, such as "
+            f"{such[:60]!r}, so that word_TAG could not be read again. Use --format tsv, or --json"
+        )
+    form = form or ("underscore" if is_plain and not args.all_ else "tsv")
     cut = 0
     lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
     with output_to(args.to) as out:
@@ -96,7 +105,7 @@ def _written(found: Tagged, form: str, every: bool) -> str:
         }  # fmt: skip
         return json.dumps(plain | ({"all": list(map(dict, ranked))} if every else {}),
                           ensure_ascii=False)  # fmt: skip
-    columns = (
-        ["\t".join(f"{tag}\t{p:.4f}" for tag, p in one) for one in ranked] if every else found.tags
-    )
+    if not every:
+        return found.columns()
+    columns = ["\t".join(f"{tag}\t{p:.4f}" for tag, p in one) for one in ranked]
     return "".join(f"{word}\t{one}\n" for word, one in zip(found.words, columns, strict=True))

@@ -39,6 +39,9 @@ class FilesArguments:
     columns: str | None = None
     """For a tab-separated file: the columns of source and target, or of text and label, such as
     2,3; for labelled texts also label,text or text,label. Detected if not given."""
+    groups: str | None = option(metavar="PATTERN")
+    """For recordings: how a file name tells the speaker, as a regular expression with one group,
+    such as _([a-z]+)_ for 7_jackson_32.wav. All of a speaker stay on one side of the split."""
     label_ends: str | None = option(metavar="CHARACTERS")
     """For trees: the characters at which a label ends. With -= (the default) NP-SBJ-1 is learned
     as NP; with -=. grup.nom.ms is learned as grup; with "" labels stay whole. Fewer labels need
@@ -126,12 +129,12 @@ def train(args: TrainArguments) -> None:
 
     prepare_process()
     from dragoman.runs.run import Run, refuse_run
-    from dragoman.sizing.from_files import languages_read, name_of, recipe_of, taken
-    from dragoman.sizing.start_from import part_to_take
+    from dragoman.sizing.from_files import languages_read, name_of, recipe_of
+    from dragoman.sizing.start_from import part_named, part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
-    part = taken(args.init_part, args.from_ is not None)
+    part = part_named(args.init_part, args.from_ is not None)
     group, seed = None, args.seed
     if args.seeds is not None:
         if args.seed is not None:
@@ -154,7 +157,7 @@ def train(args: TrainArguments) -> None:
     chosen, default_epochs = recipe_of(
         args.inputs, task=args.task, texts=args.texts, base=args.recipe, dev=args.dev,
         test=args.test, languages=args.languages, keys=args.keys, columns=args.columns,
-        label_ends=args.label_ends, start_from=base, take=part, changes=changes,
+        groups=args.groups, label_ends=args.label_ends, start_from=base, take=part, changes=changes,
         minutes=args.minutes, model=args.model, say=say,
     )  # fmt: skip
     if base is not None:
@@ -163,7 +166,9 @@ def train(args: TrainArguments) -> None:
     if args.minutes is None and not any("training.updates" in change for change in changes):
         epochs = epochs or default_epochs
     sides = chosen.spec.texts
-    if len(sides) == 1:
+    if not sides:
+        pass
+    elif len(sides) == 1:
         if getattr(chosen.languages, sides[0]) == "und":
             say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")
     elif "und" in (getattr(chosen.languages, side) for side in sides):

@@ -1,9 +1,9 @@
-"""Token sequences -> the packed tensors of one micro-batch.
+"""Token sequences, or rows -> the packed tensors of one micro-batch.
 
-This is where the special symbols enter: stores hold bare tokens; a source sentence ends with EOS,
-``target_in`` begins with BOS and ``target_out`` ends with EOS, so that row p of the decoder's
-hidden states predicts ``target_out[p]``. Where a task reads nothing, each source is EOS alone, as
-``forms/nothing.py`` has it.
+This is where the special symbols enter: stores hold bare tokens; a source sentence ends with EOS
+(one of rows with nothing), ``target_in`` begins with BOS and ``target_out`` ends with EOS, so that
+row p of the decoder's hidden states predicts ``target_out[p]``. Where a task reads nothing, each
+source is EOS alone, as ``forms/nothing.py`` has it.
 
 Shapes: B sentences, P packed rows of a side (the sum of its lengths; see ``nn/layout.py``).
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from dragoman.nn.layout import Layout, Sequences
 
 Tokens = npt.NDArray[np.int32]
 """The tokens of one sentence, without special symbols."""
+Values = npt.NDArray[Any]
+"""(length,) tokens of a source, or (length, F) rows."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Batch:
     """One micro-batch: what an objective takes (``training/objectives.py``)."""
 
     source: Sequences
-    """(P_source,) int64 ids, each sentence with EOS at its end."""
+    """(P_source,) int64 ids, each sentence with EOS at its end; or (P_source, F) rows."""
     target_in: Sequences
     """(P_target,) int64 ids, each sentence with BOS at its beginning."""
     target_out: Tensor
@@ -85,16 +88,16 @@ class Batch:
 
 
 def make_batch(
-    sources: Sequence[Tokens] | None,
+    sources: Sequence[Values] | None,
     targets: Sequence[Tokens],
     bos: int,
     eos: int,
     ids: Sequence[int] | None = None,
 ) -> Batch:
-    """Join B pairs of bare token sequences into one packed batch.
+    """Join B pairs of bare sequences into one packed batch.
 
-    ``sources`` None: nothing is read. ``ids`` names the examples, and dropout knows their rows by
-    it; left out, they are numbered from 0.
+    ``sources`` None: nothing is read; (length, F): rows, which nothing ends. ``ids`` names the
+    examples, and dropout knows their rows by it; left out, they are numbered from 0.
     """
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
@@ -107,7 +110,7 @@ def window_batch(
     windows: Sequence[tuple[Tokens, Tokens]],
     eos: int,
     ids: Sequence[int] | None = None,
-    sources: Sequence[Tokens] | None = None,
+    sources: Sequence[Values] | None = None,
 ) -> Batch:
     """Join B windows, each what is read and what is predicted, into one packed batch: as
     ``make_batch``, for outputs that need not be whole."""
@@ -124,12 +127,15 @@ def window_batch(
 
 
 def make_sources(
-    sources: Sequence[Tokens], eos: int, first_names: Tensor | None = None
+    sources: Sequence[Values], eos: int, first_names: Tensor | None = None
 ) -> Sequences:
-    """Join B bare source sentences, EOS appended to each: what ``model.encode`` takes.
+    """Join B bare sources, EOS appended to each that is tokens: what ``model.encode`` takes.
 
     ``first_names``: see ``Layout``.
     """
+    if sources and sources[0].ndim > 1:
+        lengths = [len(source) for source in sources]
+        return Sequences(join_rows(sources), Layout(lengths, first_names=first_names))
     end = np.array([eos], np.int32)
     values = join([part for source in sources for part in (source, end)])
     lengths = [len(source) + 1 for source in sources]
@@ -152,6 +158,11 @@ def join(parts: Sequence[Tokens]) -> Tensor:
     if not parts:
         return torch.empty(0, dtype=torch.int64)
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
+
+
+def join_rows(parts: Sequence[Values]) -> Tensor:
+    """One after another: (P, F), of the type in which they are kept."""
+    return torch.from_numpy(np.concatenate(parts))
 
 
 def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:

@@ -4,17 +4,20 @@ and labels it is found out, since labels repeat and texts rarely do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.forms.labels import plain
 
 _LOOKED_AT = 20_000
 """Examples by which columns are told apart."""
 COLUMNS = "label,text", "text,label"
+CorpusOf = Callable[[str, str | None, tuple[str, str] | None], CorpusSettings]
+"""A file, its columns and its keys as they were given -> what is read."""
 
 
 def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
@@ -76,12 +79,24 @@ def _columns_found(path: str) -> str:
     return COLUMNS[0] if first < second else COLUMNS[1]
 
 
+def paired_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
+    """A file of sources and their targets, which are where ``columns`` or ``keys`` say."""
+    if keys is not None:
+        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
+    assert columns is not None
+    source, target = numbered(columns)
+    return CorpusSettings(source=path, source_column=source, target_column=target)
+
+
 def file_at(
-    files: Sequence[Path], columns: str | None, keys: tuple[str, str] | None, *, labelled: bool
+    files: Sequence[Path],
+    columns: str | None,
+    keys: tuple[str, str] | None,
+    corpus_of: CorpusOf = paired_corpus,
 ) -> CorpusSettings | None:
     """The file, read by its columns or its keys; None where neither is named.
 
-    ``labelled``: whether its sides are texts and labels, whose columns have names too.
+    ``corpus_of``: makes a corpus of a file whose sides are others than sources and targets.
     Errors: ``DragomanError`` where they do not go with what is measured on, ``RecipeError`` for
     columns that are none.
     """
@@ -93,11 +108,4 @@ def file_at(
         raise DragomanError("--columns is for a .tsv file, --keys for a .jsonl file: give one")
     if len(files) != 1 or is_tabbed(str(files[0])) != (keys is None):
         raise DragomanError(f"{option} goes with one {ending} file that holds both sides")
-    path = str(files[0])
-    if labelled:
-        return labelled_corpus(path, columns, keys)
-    if keys is not None:
-        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
-    assert columns is not None
-    source, target = numbered(columns)
-    return CorpusSettings(source=path, source_column=source, target_column=target)
+    return corpus_of(str(files[0]), columns, keys)

@@ -1,8 +1,8 @@
-"""Files of text -> examples, as they stand: sentences and their translations, or texts alone.
+"""Files -> examples, as they stand: sentences and their translations, or texts alone.
 
 Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
-texts alone, in a file or a folder of files (``documents.py``), or trees (``trees.py``); plain or
-gzip. A line ends at
+texts alone, in a file or a folder of files (``documents.py``), trees (``trees.py``), or files that
+are examples themselves (``file_examples.py``); plain or gzip. A line ends at
 ``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
 the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
 names and drops them.
@@ -21,112 +21,31 @@ from contextlib import closing, contextmanager
 from io import BufferedReader
 from itertools import chain, starmap
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Self, cast
+from typing import BinaryIO, cast
 
-from pydantic import Field, model_validator
-
+from dragoman.data.corpus_settings import BY, SECTION, CorpusSettings, Format
 from dragoman.data.documents import By, Section, read_texts
+from dragoman.data.file_examples import grouped, listed, read_folders, read_idx_pairs, recordings_in
 from dragoman.data.file_kinds import check_is_text
 from dragoman.data.lines import LOOKED_AT, Check, decode_lines
+from dragoman.data.pair import Pair
 from dragoman.data.tagged import read_tagged
 from dragoman.data.trees import read_examples
 from dragoman.errors import DataError
+from dragoman.forms.rows.content import content_of
+from dragoman.forms.rows.idx import is_idx
 from dragoman.plural import plural
 from dragoman.reading import readable
-from dragoman.settings import Settings
 from dragoman.shortened import shortened
 from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"
 
-_SECTION = 20_000
 _NAMED_BY = 1 << 16
 
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 """How an array of records begins."""
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
-
-CORPUS_FILES = ("source", "target", "links")
-"""The settings of a corpus that name a file."""
-
-Format = Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees", "tags"]
-"""How the files of a corpus are laid out."""
-
-TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
-"""The only task that learns from a format, where there is but one."""
-
-BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
-"""What ends a text that stands alone, by the format of its corpus."""
-
-
-class CorpusSettings(Settings):
-    """One corpus: where its two sides are and how much it counts."""
-
-    source: str
-    """File of source sentences, or the one file that holds everything. May be gzip."""
-    target: str | None = None
-    """File of target sentences; left out if ``source`` holds everything."""
-    format: Format = "auto"
-    """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
-    have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
-    lines between texts; file, each file is one text. trees: bracketed trees, in a file or a folder
-    of files (task parsing). tags: words and their tags, as columns, ``word_TAG`` or trees (task
-    tagging)."""
-    section: int = Field(_SECTION, ge=100, le=100_000_000)
-    """Characters of a text that stands alone; a longer one is read as several, cut at the end of a
-    line or a word."""
-    links: str | None = None
-    """File with the word alignment of each pair, in Pharaoh format (``0-0 1-2``), a line for a
-    line: what guided alignment teaches (training.guided). Words are what stands between spaces."""
-    weight: float = Field(1.0, gt=0, le=10_000)
-    """How often each pair is seen in an epoch; 0.5: every second epoch."""
-    label_ends: str = Field(LABEL_ENDS, max_length=20)
-    """Trees: characters at which a label ends; what follows is a function or an index (``NP-SBJ-1``
-    is learned as NP). With ``-=.`` ``grup.nom.ms`` is learned as grup; an empty value keeps labels
-    whole.
-    """
-    source_key: str = "source"
-    """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``."""
-    target_key: str = "target"
-    """JSON Lines: where the target sentence is."""
-    source_column: int = Field(1, ge=1, le=1_000)
-    """Tab-separated: which column the source sentence is in, from 1."""
-    target_column: int = Field(2, ge=1, le=1_000)
-    """Tab-separated: which column the target sentence, or the label, is in."""
-
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        if (self.target is not None) and self.format not in ("auto", "lines"):
-            raise ValueError(f"format {self.format} is one file: leave target out")
-        if self.target is None and self.format == "lines":
-            raise ValueError("format lines needs two files: name target too")
-        if self.source_column == self.target_column:
-            raise ValueError("source_column and target_column are the same column")
-        return self
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether its texts stand alone: examples of one side."""
-        return self.format in BY
-
-    @property
-    def name(self) -> str:
-        """What to call this corpus in messages and records: its file or files, without folders."""
-        names = [Path(path).name for path in (self.source, self.target) if path is not None]
-        return " + ".join(names)
-
-
-class Pair(NamedTuple):
-    """A sentence and its translation or its tree; of a text that stands alone the source is
-    empty."""
-
-    line: int
-    """Line in the file, from 1."""
-    source: str
-    target: str
-    whole: str = ""
-    """Of a section of a text that stands alone: what names the text, the same for all of its
-    sections and for copies of it."""
 
 
 def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
@@ -135,12 +54,25 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     Raises DataError for a file that is missing, empty, damaged or not text, for two files with
     different numbers of lines (both numbers named), and for a line without two sides.
     """
+    pairs = _read_pairs(corpus)
+    if corpus.holds == "files":
+        pairs = listed(pairs, Path(corpus.source))
+    return grouped(pairs, corpus.group_pattern, corpus.name) if corpus.names_files else pairs
+
+
+def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     match _format(corpus):
         case "lines":
             assert corpus.target is not None
             return _read_parallel(Path(corpus.source), Path(corpus.target))
         case "tsv":
-            return _read_tsv(Path(corpus.source), corpus.source_column, corpus.target_column)
+            columns = corpus.source_column, corpus.target_column
+            return _read_tsv(Path(corpus.source), *columns, corpus.group_column)
+        case "folders":
+            return read_folders(Path(corpus.source))
+        case "idx":
+            assert corpus.target is not None
+            return read_idx_pairs(Path(corpus.source), Path(corpus.target))
         case "text" | "documents" | "file" as how:
             return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case "trees":
@@ -150,7 +82,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             files = _lines_of_files(corpus.source)
             return starmap(Pair, read_tagged(files, columns, corpus.label_ends))
         case _:
-            return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
+            keys = corpus.source_key, corpus.target_key
+            return _read_jsonl(Path(corpus.source), *keys, corpus.group_key)
 
 
 def is_one_file(path: str) -> bool:
@@ -171,6 +104,12 @@ def read_lines(
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
     """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
     digest = hashlib.sha256()
+    if corpus.format == "folders":  # in which names are labels
+        for path in recordings_in(Path(corpus.source)):
+            digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
+    if corpus.holds == "files":
+        for pair in listed(_read_pairs(corpus), Path(corpus.source)):
+            digest.update(content_of(pair.source).encode())
     for path in chain.from_iterable(files_of(name) for name in (corpus.source, corpus.target)):
         with _opened(path, packed=True) as file:
             content = hashlib.sha256()
@@ -181,12 +120,14 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         for line in read_lines(corpus.links):
             digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
     how: list[str | int] = [_format(corpus), corpus.source_key, corpus.target_key]
-    if corpus.is_alone and corpus.section != _SECTION:
+    if corpus.is_alone and corpus.section != SECTION:
         how.append(corpus.section)
     if (corpus.source_column, corpus.target_column) != (1, 2):
         how += [corpus.source_column, corpus.target_column]
     if corpus.label_ends != LABEL_ENDS:
         how.append(corpus.label_ends)
+    if corpus.groups_by is not None:
+        how.append(corpus.groups_by)
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
 
@@ -217,7 +158,7 @@ def _format(
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
-        return "lines"
+        return "idx" if is_idx(corpus.source) else "lines"
     match Path(corpus.source.removesuffix(".gz")).suffix.lower():
         case ".tsv" | ".tab":
             return "tsv"
@@ -297,22 +238,26 @@ def _different_counts(source: Path, sources: int, target: Path, targets: int) ->
     )
 
 
-def _read_tsv(path: Path, source: int, target: int) -> Iterator[Pair]:
-    """``source`` and ``target``: columns, from 1."""
+def _read_tsv(path: Path, source: int, target: int, group: int | None) -> Iterator[Pair]:
+    """``source``, ``target`` and ``group``: columns, from 1."""
+    last = max(source, target, group or 0)
     with _opened(path) as file:
         for line, text in enumerate(decode_lines(file, str(path)), start=1):
             columns = text.split("\t")
             if len(columns) < 2:
                 raise DataError(f"{path}, line {line}: no tab between two columns: {_shown(text)}")
-            if len(columns) < max(source, target):
+            if len(columns) < last:
                 raise DataError(
-                    f"{path}, line {line}: column {max(source, target)} is wanted, and there are "
+                    f"{path}, line {line}: column {last} is wanted, and there are "
                     f"{len(columns)}: {_shown(text)}"
                 )
-            yield Pair(line, columns[source - 1], columns[target - 1])
+            told = "" if group is None else columns[group - 1].strip()
+            yield Pair(line, columns[source - 1], columns[target - 1], group=told)
 
 
-def _read_jsonl(path: Path, source_key: str, target_key: str) -> Iterator[Pair]:
+def _read_jsonl(
+    path: Path, source_key: str, target_key: str, group_key: str | None
+) -> Iterator[Pair]:
     with _opened(path) as file:
         for line, text in enumerate(decode_lines(file, str(path)), start=1):
             try:
@@ -325,7 +270,8 @@ def _read_jsonl(path: Path, source_key: str, target_key: str) -> Iterator[Pair]:
             if isinstance(record, list):
                 _refuse_array(path, line, text)
             sides = [_at(record, key, path, line) for key in (source_key, target_key)]
-            yield Pair(line, sides[0], sides[1])
+            told = "" if group_key is None else _at(record, group_key, path, line).strip()
+            yield Pair(line, sides[0], sides[1], group=told)
 
 
 def _refuse_array(path: Path, line: int, text: str) -> None:

@@ -1,6 +1,7 @@
 """Texts and their labels -> the packed tensors of one micro-batch.
 
-A text is read whole, up to a number of tokens; what is behind is not read. One that a model reads
+A text is read whole, up to a number of tokens; what is behind is not read. So are rows, which no
+symbol stands beside. One that a model reads
 ends with EOS, as every source does; before one that a model of the left alone goes over stands BOS,
 as before every text that it has learned to write.
 
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.data.batches import Tokens, first_names_of, join, rows_of
+from dragoman.data.batches import Values, first_names_of, join, join_rows, rows_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.plural import plural
 
@@ -25,8 +26,8 @@ from dragoman.plural import plural
 class Reading:
     """How a text is laid before a model."""
 
-    symbol: int
-    """BOS or EOS."""
+    symbol: int | None
+    """BOS or EOS; None: there is none."""
     before: bool
     """Whether it stands before the text, and not behind it."""
     longest: int
@@ -34,12 +35,19 @@ class Reading:
 
     def length(self, tokens: int) -> int:
         """How many of a text's tokens are read, the symbol not counted."""
-        return min(tokens, self.longest - 1)
+        return min(tokens, self.longest - self.symbols)
 
-    def texts(self, texts: Sequence[Tokens], names: Tensor | None = None) -> Sequences:
+    @property
+    def symbols(self) -> int:
+        """How many symbols stand beside a text: 1 or 0."""
+        return int(self.symbol is not None)
+
+    def texts(self, texts: Sequence[Values], names: Tensor | None = None) -> Sequences:
         """Join B texts, each cut to what is read of it. ``names``: see ``Layout``."""
+        cut = [text[: self.longest - self.symbols] for text in texts]
+        if self.symbol is None:
+            return Sequences(join_rows(cut), Layout([len(one) for one in cut], first_names=names))
         symbol = np.array([self.symbol], np.int32)
-        cut = [text[: self.longest - 1] for text in texts]
         parts = [
             part for text in cut for part in ((symbol, text) if self.before else (text, symbol))
         ]
@@ -91,7 +99,7 @@ class LabelledBatch:
 
 
 def labelled_batch(
-    texts: Sequence[Tokens],
+    texts: Sequence[Values],
     labels: Sequence[int],
     reading: Reading,
     ids: Sequence[int] | None = None,

@@ -67,12 +67,13 @@ class PlanSettings(Settings):
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Examples that are shuffled together; bounds the memory of the plan."""
 
-    def within(self, longest: int | None) -> PlanSettings:
-        """The same, for a model that reads and writes so many tokens at most; None: any number."""
-        if longest is None:
-            return self
-        limits = {"max_source": self.max_source, "max_target": self.max_target}
-        return self.model_copy(update={side: min(n, longest) for side, n in limits.items()})
+    def within(self, source: int, target: int) -> PlanSettings:
+        """The same, for a model that reads and writes so many tokens or rows at most."""
+        limits = {
+            "max_source": min(self.max_source, source),
+            "max_target": min(self.max_target, target),
+        }
+        return self.model_copy(update=limits)
 
 
 class Lengths(Protocol):

@@ -2,7 +2,7 @@
 
 The side of a pair is decided by a hash of its source (of a text that stands alone: by its own), so
 it depends on nothing else: all copies of a sentence stand on one side, and adding pairs to a corpus
-moves none of those it had.
+moves none of those it had. Where pairs have groups, such as speakers, it is a hash of the group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.plural import plural
 from dragoman.settings import Settings
 
@@ -58,11 +58,12 @@ class SplitSettings(Settings):
             share = 0.0
         return cls(dev=share if dev else 0.0, test=share if test else 0.0)
 
-    def for_whole(self, characters: Mapping[str, int]) -> Self:
+    def for_whole(self, characters: Mapping[str, int], most: float = _MOST_HELD) -> Self:
         """The same shares of some texts, held out as whole ones. As it is where they are so few or
-        so long that this would take more than three times as much.
+        so long that this would take more than ``most`` times as much.
 
-        ``characters``: how long each text is, by what names it (``Pair.whole``).
+        ``characters``: how long each text is, by what names it (``Pair.whole``); of groups how many
+        examples each has.
         """
         places = sorted((_place(name), size) for name, size in characters.items())
         total = sum(characters.values())
@@ -71,7 +72,7 @@ class SplitSettings(Settings):
             wanted, held, end = getattr(self, side) * total, 0, begin
             while held < wanted and at < len(places):
                 held, at = held + places[at][1], at + 1
-            if held > _MOST_HELD * wanted or at == len(places):
+            if held > most * wanted or at == len(places):
                 return self
             if wanted:
                 end = (places[at - 1][0] + places[at][0]) / 2
@@ -105,7 +106,7 @@ def side_of(source: str, settings: SplitSettings) -> Side:
 def side_of_pair(pair: Pair, settings: SplitSettings) -> Side:
     """Where a pair belongs."""
     whole = pair.whole if settings.whole_texts else ""
-    return side_of(whole or pair.source or pair.target, settings)
+    return side_of(pair.group or whole or pair.source or pair.target, settings)
 
 
 def _place(source: str) -> float:

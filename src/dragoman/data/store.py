@@ -1,4 +1,4 @@
-"""Tokens on disk: tokenised once, memory-mapped ever after.
+"""Tokens, or rows of numbers, on disk: made once, memory-mapped ever after.
 
 A store is a folder of shards, each with some hundred thousand examples, that is read through
 memory maps: whatever the size of the corpus, only the pages in use are in memory. It is named by
@@ -7,7 +7,7 @@ nothing changed. ``store_writer.py`` makes it.
 
     KEY/store.json            what is inside
     KEY/SIDE.lengths          int32, one per example, over all shards
-    KEY/00000.SIDE.{tokens,offsets}
+    KEY/00000.SIDE.{tokens,offsets}      the numbers of a row stand beside each other
     KEY/00000.SIDE.{text,text-offsets}   UTF-8, for re-encoding and for looking at
 
 for each SIDE that the examples of the task have, ``source`` and ``target`` or one of them.
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,10 @@ from dragoman.reading import read_json
 Tokens = npt.NDArray[np.int32]
 
 FORMAT = 1
-"""Of the files of a store."""
+"""Of the files of a store whose sides are tokens."""
+FORMAT_OF_ROWS = 2
+"""Of one that has rows: earlier versions of this program cannot read it."""
+_FORMATS = (None, FORMAT, FORMAT_OF_ROWS)
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,10 @@ class Store:
         self._sizes = sizes or {}
         try:
             found = read_json(self.folder / "store.json")
-            if isinstance(found, dict) and found.get("format") not in (None, FORMAT):
+            if isinstance(found, dict) and found.get("format") not in _FORMATS:
                 raise DataError(
-                    f"{self.folder} has format {found['format']!r:.20}, not {FORMAT}: delete it"
+                    f"{self.folder} has format {found['format']!r:.20}, and this program reads up "
+                    f"to {FORMAT_OF_ROWS}: delete it"
                 )
             about = _About.model_validate(found)
         except (RunError, ValidationError) as error:
@@ -74,9 +78,11 @@ class Store:
         """What the maker wished to keep beside it, such as the cleaning report."""
         self._length = about.examples
         self._shard_examples = about.shard_examples
-        self._widths = {side: np.dtype(width) for side, width in about.tokens.items()}
+        self._types = {side: np.dtype(name) for side, name in about.tokens.items()}
+        self._row_widths = about.rows
         self.lengths: dict[str, npt.NDArray[np.int32]] = {}
-        """(len(self),) tokens of each example, by side, no special symbols counted; memory-mapped.
+        """(len(self),) tokens or rows of each example, by side, no special symbols counted;
+        memory-mapped.
         Its keys are the sides that there are."""
         for side in about.tokens:
             lengths = self.lengths[side] = self._map(f"{side}.lengths", np.int32)
@@ -90,10 +96,18 @@ class Store:
 
     def tokens(self, side: str, example: int, part: slice = slice(None)) -> Tokens:
         """(length,) int32 tokens of one side, or a part of them, without special symbols."""
+        return self._values(side, example)[part].astype(np.int32)
+
+    def values(self, side: str, example: int) -> npt.NDArray[Any]:
+        """What a form made of one side: ``tokens``, or rows (length, F) of the form's own type."""
+        if side in self._row_widths:
+            return self._values(side, example)
+        return self.tokens(side, example)
+
+    def _values(self, side: str, example: int) -> npt.NDArray[Any]:
         shard, place = divmod(self._checked(example), self._shard_examples)
         arrays = self._shard(shard)[side]
-        every = arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
-        return every[part].astype(np.int32)
+        return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
 
     def text(self, side: str, example: int) -> str:
         """One side as it was read; invalid bytes as lone surrogates."""
@@ -113,12 +127,12 @@ class Store:
     def _open_shard(self, shard: int) -> dict[str, _Side]:
         sides: dict[str, _Side] = {
             side: _Side(
-                tokens=self._map(f"{shard:05}.{side}.tokens", width),
+                tokens=self._map(f"{shard:05}.{side}.tokens", kind, self._row_widths.get(side)),
                 offsets=self._map(f"{shard:05}.{side}.offsets", np.int64),
                 text=self._map(f"{shard:05}.{side}.text", np.uint8),
                 text_offsets=self._map(f"{shard:05}.{side}.text-offsets", np.int64),
             )
-            for side, width in self._widths.items()
+            for side, kind in self._types.items()
         }
         first = shard * self._shard_examples
         examples = slice(first, first + self._shard_examples)
@@ -130,18 +144,21 @@ class Store:
                 and _lead_through(side.text_offsets, len(side.text))
                 and len(side.text_offsets) == len(counts) + 1
                 and np.array_equal(np.diff(side.offsets), counts)
-                and (len(side.tokens) == 0 or 0 <= side.tokens.min() <= side.tokens.max() < size)
+                and (name in self._row_widths or _within(side.tokens, size))
             ):
                 raise self._damaged(f"{shard:05}.{name}.*")
         return sides
 
-    def _map(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def _map(
+        self, name: str, dtype: npt.DTypeLike, row_width: int | None = None
+    ) -> npt.NDArray[Any]:
         path = self.folder / name
+        shape = (-1,) if row_width is None else (-1, row_width)
         try:
             if path.stat().st_size == 0:  # nothing to map: all sentences empty
-                return np.empty(0, dtype)
+                return np.empty(0, dtype).reshape(0, *shape[1:])
             # A plain array over the map: the memmap class itself makes each access slower.
-            return np.asarray(np.memmap(path, dtype, mode="r"))
+            return np.asarray(np.memmap(path, dtype, mode="r")).reshape(shape)
         except (OSError, ValueError) as error:
             raise self._damaged(name) from error
 
@@ -159,6 +176,11 @@ def _lead_through(offsets: npt.NDArray[np.int64], length: int) -> bool:
     return not (offsets[1:] < offsets[:-1]).any()
 
 
+def _within(tokens: npt.NDArray[Any], size: int) -> bool:
+    """Whether all of them are tokens of a vocabulary of that size."""
+    return len(tokens) == 0 or bool(0 <= tokens.min() <= tokens.max() < size)
+
+
 class _Corpus(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
     first: int = Field(ge=0)
@@ -174,7 +196,12 @@ class _About(BaseModel):
     format: int
     examples: int = Field(ge=1, lt=2**40)
     shard_examples: int = Field(ge=1, lt=2**40)
-    tokens: dict[Literal["source", "target"], Literal["uint16", "int32"]] = Field(min_length=1)
+    tokens: dict[Literal["source", "target"], Literal["uint16", "int32", "float16", "uint8"]] = (
+        Field(min_length=1)
+    )
+    """The type of the numbers of each side."""
+    rows: dict[Literal["source", "target"], Annotated[int, Field(ge=1, le=1 << 24)]] = {}
+    """How many numbers a row has, of the sides that are rows."""
     corpora: list[_Corpus]
     notes: dict[str, Any]
 
@@ -183,6 +210,8 @@ class _About(BaseModel):
         ends = [0, *(end for c in self.corpora for end in (c.first, c.last)), self.examples]
         if sorted(ends) != ends:
             raise ValueError("corpora that are none")
+        if not self.rows.keys() <= self.tokens.keys():
+            raise ValueError("rows of a side that there is not")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Tokenising corpora into a store (``store.py`` says what its files are). It appears by one rename,
+"""Encoding corpora into a store (``store.py`` says what its files are). It appears by one rename,
 so it is whole or absent."""
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from dragoman.data.corpora import Pair
-from dragoman.data.store import FORMAT, CorpusRange, Store, Tokens
+from dragoman.data.pair import Pair
+from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, CorpusRange, Store
 from dragoman.errors import DataError, FileError
+from dragoman.forms.form import Form
 
 _SHARD_EXAMPLES = 1 << 18
 _ENCODED_TOGETHER = 1 << 12
@@ -27,14 +29,14 @@ _CHARACTERS_TOGETHER = 1 << 20
 
 
 class Tokeniser(Protocol):
-    """What a store needs of a form: text in, tokens out."""
+    """What a store needs of a form: raw examples in, values out."""
 
     @property
     def size(self) -> int:
-        """The number of different tokens."""
+        """The number of different tokens, where values are tokens."""
 
-    def encode(self, texts: Sequence[str]) -> list[Tokens]:
-        """Tokens of each text, without special symbols."""
+    def encode(self, raws: Sequence[str]) -> list[npt.NDArray[Any]]:
+        """Tokens (length,) or rows (length, F) of each example, without special symbols."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def build_store(
     *,
     notes: Callable[[], dict[str, Any]] = dict,
 ) -> Store:
-    """Tokenise corpora into ``folder/key``, or open what is there already.
+    """Encode corpora into ``folder/key``, or open what is there already.
 
     ``tokenisers``: of each side that the store will have. The corpora are read only if they must
     be. ``notes`` is called after that, and what it returns is kept with the store. A second process
@@ -105,10 +107,9 @@ def _write(
     folder: Path,
     notes: Callable[[], dict[str, Any]],
 ) -> None:
-    widths = {
-        side: "uint16" if tokeniser.size <= 1 << 16 else "int32"
-        for side, tokeniser in tokenisers.items()
-    }
+    types = {side: _type_of(tokeniser) for side, tokeniser in tokenisers.items()}
+    forms = [(side, one) for side, one in tokenisers.items() if isinstance(one, Form)]
+    rows = {side: form.width for side, form in forms if form.width is not None}
     ranges: list[CorpusRange] = []
     total = shard = 0
 
@@ -129,7 +130,7 @@ def _write(
         }
         for first in pairs:
             of_shard = islice(chain([first], pairs), _SHARD_EXAMPLES)
-            _write_shard(of_shard, tokenisers, widths, folder, shard, lengths)
+            _write_shard(of_shard, tokenisers, types, folder, shard, lengths)
             shard += 1
         if not total:
             raise DataError(
@@ -138,10 +139,11 @@ def _write(
         for file in lengths.values():
             _settle(file)
     about = {
-        "format": FORMAT,
+        "format": FORMAT_OF_ROWS if rows else FORMAT,
         "examples": total,
         "shard_examples": _SHARD_EXAMPLES,
-        "tokens": widths,
+        "tokens": types,
+        **({"rows": rows} if rows else {}),
         "corpora": [
             {"first": c.first, "last": c.last, "weight": c.weight, "name": c.name} for c in ranges
         ],
@@ -155,7 +157,7 @@ def _write(
 def _write_shard(
     pairs: Iterator[Pair],
     tokenisers: Mapping[str, Tokeniser],
-    widths: Mapping[str, str],
+    types: Mapping[str, str],
     folder: Path,
     shard: int,
     lengths: Mapping[str, BinaryIO],
@@ -171,14 +173,16 @@ def _write_shard(
         for side in tokenisers:
             for kind in ("offsets", "text-offsets"):
                 files[side, kind].write(np.zeros(1, np.int64).tobytes())
-        while some := _some(pairs):
+        forms = [one for one in tokenisers.values() if isinstance(one, Form)]
+        together = min((form.encoded_together for form in forms), default=_ENCODED_TOGETHER)
+        while some := _some(pairs, together):
             for side, tokeniser in tokenisers.items():
                 texts = [getattr(pair, side) for pair in some]
                 encoded = tokeniser.encode(texts)
                 written = [text.encode("utf-8", "surrogatepass") for text in texts]
                 counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
                 lengths[side].write(counts.astype(np.int32).tobytes())
-                files[side, "tokens"].write(np.concatenate(encoded).astype(widths[side]).tobytes())
+                files[side, "tokens"].write(np.concatenate(encoded).astype(types[side]).tobytes())
                 files[side, "text"].write(b"".join(written))
                 sizes = np.fromiter(map(len, written), np.int64, len(written))
                 for kind, added in (("offsets", counts), ("text-offsets", sizes)):
@@ -189,14 +193,21 @@ def _write_shard(
             _settle(file)
 
 
-def _some(pairs: Iterator[Pair]) -> list[Pair]:
+def _type_of(tokeniser: Tokeniser) -> str:
+    """numpy's name of the type in which its values are kept."""
+    if isinstance(tokeniser, Form) and tokeniser.width is not None:
+        return tokeniser.row_type
+    return "uint16" if tokeniser.size <= 1 << 16 else "int32"
+
+
+def _some(pairs: Iterator[Pair], together: int) -> list[Pair]:
     """The next examples that are encoded together; the last of them may be long."""
     some: list[Pair] = []
     characters = 0
     for pair in pairs:
         some.append(pair)
         characters += len(pair.source) + len(pair.target)
-        if len(some) >= _ENCODED_TOGETHER or characters >= _CHARACTERS_TOGETHER:
+        if len(some) >= together or characters >= _CHARACTERS_TOGETHER:
             break
     return some
 

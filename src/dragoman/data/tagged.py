@@ -1,7 +1,8 @@
 """Files of tagged words -> examples: the words of a sentence on one line, and a tag for each.
 
 Three layouts are told apart by what a file holds. Columns, as the shared tasks of CoNLL have them:
-a word a line, blank lines between sentences (of CoNLL-U also its comments and ranges).
+a word a line, blank lines between sentences (of CoNLL-U also its comments and ranges; a word of
+which that has spaces in it is read as several).
 ``word_TAG``: a sentence a line, each word with its tag behind its last underscore. Bracketed trees:
 the tags of their words.
 """
@@ -141,14 +142,21 @@ def _columns(
                 f"{'is one' if width == 1 else f'are {width}'}: {shortened(line, 60)!r}. "
                 "--columns names the columns of word and tag, such as 1,2"
             )
-        for what, value, into in zip(
-            ("word", "tag"), (parts[one - 1] for one in columns), (words, tags), strict=True
-        ):
-            if len(value.split()) != 1:
-                why = "holds a space" if value.strip() else "is empty"
+        begun = begun if words else number
+        word, tag = (parts[one - 1].split() for one in columns)
+        for what, value in (("word", word), ("tag", tag)):
+            if len(value) != 1 and not (universal and value is word and value):
+                why = "holds a space" if value else "is empty"
                 raise DataError(f"{path}, line {number}: the {what} {why}: {shortened(line, 60)!r}")
-            into.append(value.strip())
-        begun = begun if len(words) > 1 else number
+        words += word
+        tags += _tags_of(len(word), tag[0])
+
+
+def _tags_of(words: int, tag: str) -> list[str]:
+    """Of each part of a word that CoNLL-U writes with spaces, such as "10 000": a word is what
+    stands between spaces, and all of a span but its first word goes on with it."""
+    goes_on = f"I-{tag[2:]}" if tag.startswith("B-") else tag
+    return [tag, *[goes_on] * (words - 1)]
 
 
 def _split(line: str) -> list[str]:

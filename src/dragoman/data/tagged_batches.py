@@ -24,7 +24,9 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.plural import plural
 
 _KEPT = 200_000
-"""Words whose tokens are remembered."""
+"""Words whose tokens are remembered,"""
+_LONGEST_KEPT = 60
+"""and the most letters of one: longer ones are addresses and accidents."""
 _WAYS = 16
 """Cuts of a word that are drawn."""
 Pieces = Sequence[Sequence[int]]
@@ -44,15 +46,18 @@ class WordCutter:
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
         """The tokens of each word; of one of which nothing can be written the unknown token."""
-        new = list({word for words in sentences for word in words} - self._kept.keys())
-        if len(self._kept) + len(new) > _KEPT:
-            self._kept.clear()
-            new = list({word for words in sentences for word in words})
+        words = {word for sentence in sentences for word in sentence}
+        kept = self._kept
+        found = {word: kept[word] for word in words if word in kept}
+        new = list(words - found.keys())
         cut = self._form.tokens([self._before + word for word in new])
-        self._kept.update(
-            {word: one or [self._unknown] for word, one in zip(new, cut, strict=True)}
-        )
-        return [[self._kept[word] for word in words] for words in sentences]
+        found |= {word: one or [self._unknown] for word, one in zip(new, cut, strict=True)}
+        short = {word: found[word] for word in new if len(word) <= _LONGEST_KEPT}
+        if len(kept) + len(short) > _KEPT:
+            kept = {}  # another thread may read what there was
+        kept.update(short)
+        self._kept = kept
+        return [[found[word] for word in sentence] for sentence in sentences]
 
     def sampled(self, words: Sequence[str], draw: int) -> Pieces:
         """Of one sentence, each word cut in one of ``_WAYS`` ways, which were drawn at random as

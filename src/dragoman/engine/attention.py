@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from dragoman.engine.alignment_head import AligningHead, Alignment, TokenPair
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Values
 from dragoman.models.interface import Network, writing
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
@@ -58,22 +58,22 @@ class AttentionReader:
         return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
 
     def record(
-        self, values: Sequence[int], tokens: Sequence[int], through: Probe | None = None
+        self, values: Sequence[int] | Values, tokens: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
         """Every attention weight of one output. Parts that the model has not are of 0 layers; one
         that writes nothing has no ``tokens`` either.
 
-        ``values``: of the source form, the end symbol included. ``through``: a recording probe that
-        reaches in, with heads switched off or words hidden.
+        ``values``: of the source form, the end symbol included, or rows. ``through``: a recording
+        probe that reaches in, with heads switched off or words hidden.
         """
         given = [self._target.bos, *tokens] if self._writes else []
         with torch.inference_mode(), through or Probe() as probe:
-            memory = self._network.encode(Sequences.of([torch.tensor(values)]))
+            memory = self._network.encode(Sequences.of([torch.as_tensor(np.asarray(values))]))
             if self._writes:
                 writing(self._network).decode(Sequences.of([torch.tensor(given)]), memory)
-        s, t = len(values), len(given)
+        s, t = self._network.memory_length(len(values)), len(given)
         return AttentionRecord(
-            source=self._source.shown(values),
+            source=self._source.row_labels(values, s),
             target=self._target.shown([*tokens, self._target.eos]) if self._writes else [],
             encoder=self.maps(probe, "encoder", s, t).numpy(),
             decoder=self.maps(probe, "decoder", s, t).numpy(),

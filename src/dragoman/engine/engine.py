@@ -24,7 +24,7 @@ import numpy.typing as npt
 from dragoman.engine.machine import cores
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError, SearchError
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm, as_text
 from dragoman.inference.fastest import Path, as_it_is, fastest, together, without_torch
@@ -111,7 +111,9 @@ class Engine:
             # Held: by the time that the network is asked for, a training may have put other weights
             # into the run.
             held, sizes = run.held_weights(), (run.source.size, run.target.size)
-            path = without_torch(run.recipe.model, sizes, held, *chosen, packed_folder())
+            path = None
+            if run.source.width is None:  # rows are read by torch
+                path = without_torch(run.recipe.model, sizes, held, *chosen, packed_folder())
             if path is not None:
                 return cls(
                     None, *forms, path=path, settings=settings, guided=guided,
@@ -273,7 +275,7 @@ class Engine:
     # ---- scoring, by the network itself
 
     def score(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+        self, sources: Sequence[Sequence[int] | Values], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """Outputs that are given (force decoding): values of the source, tokens of the target."""
         import torch
@@ -282,7 +284,7 @@ class Engine:
 
         return force_decode(
             self._ensemble or _writing(self._network),
-            [torch.tensor(values) for values in sources],
+            [torch.as_tensor(np.asarray(values)) for values in sources],
             targets,
             bos=self.target.bos,
             eos=self.target.eos,
@@ -321,12 +323,13 @@ class Engine:
         from dragoman.nn.layout import Sequences
 
         source = Sequences.of([torch.tensor(list(one)) for one in values]).to(self._device)
-        begins = source.layout.offsets.tolist()
-        rows = [
-            begin + place for begin, some in zip(begins, places, strict=False) for place in some
-        ]
         with torch.inference_mode():
-            hidden = self.network.encode(source).rows[rows]
+            memory = self.network.encode(source)
+            begins = memory.layout.offsets.tolist()
+            rows = [
+                begin + place for begin, some in zip(begins, places, strict=False) for place in some
+            ]
+            hidden = memory.rows[rows]
             found = torch.log_softmax(self.network.project(hidden).float(), dim=-1).cpu()
         return [part.numpy() for part in found.split([len(some) for some in places])]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dragoman.engine.engine import Engine
 from dragoman.errors import RunError
+from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 
@@ -84,6 +85,12 @@ class Predictor(ABC):
         """Tokens of a source with the end symbol; the end symbol alone where nothing is read."""
         return self.engine.source.values([text])[0]
 
+    def source_values(self, source: str) -> Sequence[int] | Values:
+        """What the model reads of a source: ``source_ids``, or the rows of a file."""
+        if self.engine.source.width is None:
+            return self.source_ids(source)
+        return self.engine.source.read([source])[0]
+
     def given_ids(self, text: str) -> list[int]:
         """Tokens of a text that is to be shown: as it is read or, where nothing is, written."""
         return self.source_ids(text) if self.reads else self.engine.target.tokens([text])[0]
@@ -92,7 +99,7 @@ class Predictor(ABC):
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """Force decoding of outputs that are given as tokens, without end symbols."""
-        return self.engine.score([self.source_ids(source) for source in sources], targets)
+        return self.engine.score([self.source_values(source) for source in sources], targets)
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
@@ -101,4 +108,4 @@ class Predictor(ABC):
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
         """
-        return self.engine.attention.record(self.source_ids(source), target_ids, through)
+        return self.engine.attention.record(self.source_values(source), target_ids, through)

@@ -1,8 +1,9 @@
 """The contract of a form: a kind of sequence, between what people have and what a model reads.
 
-Raw examples (lines of text) become *values* (tokens) and symbols of a model's output become raw
-again. A form knows its special symbols, how a long input is cut, how long an output may become for
-an input of its kind, and how one of its values is shown to a person.
+Raw examples (lines of text, names of files) become *values* (tokens, or rows of numbers) and
+symbols of a model's output become raw again. A form knows its special symbols, how a long input is
+cut, how long an output may become for an input of its kind, and how its values are shown to a
+person.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,9 @@ import numpy.typing as npt
 from dragoman.forms.passage import Passage
 from dragoman.forms.rules import Rules
 from dragoman.forms.text import Text
+
+Values = npt.NDArray[Any]
+"""(length,) int32 tokens, or (length, F) rows of the form's own type."""
 
 
 class Form(ABC):
@@ -30,6 +35,15 @@ class Form(ABC):
     """BCP 47 code of its language, where it has one."""
     spaced = True
     """Whether spaces stand between the words that people read of it."""
+    row_type = ""
+    """numpy's name of the type in which rows are kept."""
+    encoded_together = 4096
+    """Examples that are encoded at once while a store is made: bounds its memory."""
+
+    @property
+    def width(self) -> int | None:
+        """F, the numbers of a row, of a source that is rows; None: values are tokens."""
+        return None
 
     @property
     @abstractmethod
@@ -47,6 +61,11 @@ class Form(ABC):
         """The token with which a source and an output end."""
 
     @property
+    def end(self) -> int | None:
+        """The token behind a source; None: nothing stands there."""
+        return self.eos
+
+    @property
     @abstractmethod
     def forbidden(self) -> tuple[int, ...]:
         """Tokens that no output may hold."""
@@ -55,9 +74,14 @@ class Form(ABC):
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """The tokens of each raw example, without special symbols."""
 
-    def encode(self, raws: Sequence[str]) -> list[npt.NDArray[np.int32]]:
-        """``tokens`` as arrays, (length,) int32 each: what a store keeps."""
+    def encode(self, raws: Sequence[str]) -> list[Values]:
+        """The values of each raw example without special symbols: what a store keeps. Errors:
+        ``DataError`` for a file that cannot be used, where raws name files."""
         return [np.array(tokens, np.int32) for tokens in self.tokens(raws)]
+
+    def read(self, raws: Sequence[str]) -> list[Values]:
+        """What a model reads of each raw example: ``encode`` with the end symbol behind."""
+        return [np.array(values, np.int64) for values in self.values(raws)]
 
     @property
     @abstractmethod
@@ -75,6 +99,11 @@ class Form(ABC):
     @abstractmethod
     def shown(self, tokens: Iterable[int]) -> list[str]:
         """Each token as it is shown to a person."""
+
+    def row_labels(self, values: Sequence[int] | Values, count: int) -> list[str]:
+        """How a source that was read is shown to a person, for each of the ``count`` rows that the
+        model made of its ``values``."""
+        return self.shown(values)
 
     def raw_for(self, source: str, tokens: Sequence[int]) -> str:
         """What people read of an output beside the raw source that it is for."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,14 @@ class Piece:
     """As it stands in the text."""
     behind: str
     """What follows it there and is kept: spaces, newlines, the marker of a list's next item."""
-    values: tuple[int, ...]
-    """Its tokens, the end symbol included."""
+    values: tuple[int, ...] | npt.NDArray[Any]
+    """Its tokens, the end symbol included; or its rows, (T, F)."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Its tokens, without the end symbol."""
+        assert isinstance(self.values, tuple), "rows are no tokens"
+        return self.values[:-1]
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     subject = Subject.open(run, options.sentence, looking=True)
     predictor = subject.predictor
     _refuse_without_meaning(run, predictor, options)
-    ids = predictor.given_ids(options.sentence)
+    of_rows = predictor.engine.source.width is not None
+    ids = [] if of_rows else predictor.given_ids(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
@@ -167,7 +168,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     heatmap = _chosen(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
-    lines = _unknown_lines(predictor, ids)
+    lines = [] if of_rows else _unknown_lines(predictor, ids)
     importance = None
     if options.importance:
         if not subject.pairs:
@@ -251,6 +252,12 @@ def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOption
         why = (
             "writes the tree of what it reads, and no text. --hide, --head-off, --kind, --layer, "
             "--head and --importance go with it"
+        )
+    elif predictor.engine.source.width is not None:
+        names = ["target", "prefix", "gold", "importance"]
+        why = (
+            f"reads {predictor.run.task.noun}. --hide, --head-off, --kind, --layer and --head go "
+            "with it"
         )
     else:
         return

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
+from dragoman.forms.form import Values
 from dragoman.forms.rules import Rules
 from dragoman.insight.parts import begin_part
 from dragoman.models.interface import Network, Part, writing
@@ -119,7 +120,7 @@ class InspectionSession:
         return self._said(wanted, fits)
 
     def believed(
-        self, text: str, ids: Sequence[int], tokens: Sequence[int], under: Intervention
+        self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
     ) -> float:
         """log P of an output in nats, its end symbol included; or of what is said of a text."""
         begin_part()
@@ -248,14 +249,14 @@ class InspectionSession:
 
 def teacher_forced(
     model: Network,
-    sources: Sequence[Sequence[int]],
+    sources: Sequence[Sequence[int] | Values],
     targets: Sequence[Sequence[int]],
     probe: Probe | None = None,
 ) -> Tensor:
     """The decoder's hidden rows (P, D) of outputs that are given, each with its start symbol;
     ``probe`` is open meanwhile."""
     with torch.inference_mode(), probe or nullcontext():
-        memory = model.encode(Sequences.of([torch.tensor(one) for one in sources]))
+        memory = model.encode(Sequences.of([torch.as_tensor(np.asarray(one)) for one in sources]))
         return writing(model).decode(Sequences.of([torch.tensor(one) for one in targets]), memory)
 
 

@@ -33,6 +33,12 @@ _CANDIDATES = 16
 
 def _predictor(run: Run, looking: bool) -> Predictor:
     """On the plain path. Errors: ``RunError`` for a run that figures are not of."""
+    of_rows = not run.recipe.source.is_text
+    if of_rows and not looking:
+        raise RunError(
+            f"{run.folder} reads {run.task.noun}; figures look into runs that read and write text. "
+            f"Where it looks: dragoman look {run.folder} FILE"
+        )
     if "target" not in run.task.texts and not looking:
         raise RunError(
             f"{run.folder} is a {run.task.called}; figures look into runs that write text or "

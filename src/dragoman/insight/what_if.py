@@ -83,7 +83,7 @@ def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
     ``DragomanError`` for a word or a head that is not there.
     """
     assert predictor.engine.settings.precision == "fp32", "only the plain model can be looked into"
-    session, ids = InspectionSession(predictor.engine, predictor), predictor.source_ids(source)
+    session, ids = InspectionSession(predictor.engine, predictor), predictor.source_values(source)
     under = change.on(predictor, source)
     before = predictor.shown(source)
     with under.probe():
@@ -95,8 +95,12 @@ def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
 
 
 def source_words(predictor: Predictor, source: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The words of a source sentence, its end symbol included, and the word of each token."""
-    return words(predictor.engine.source.shown(predictor.source_ids(source)))
+    """The words of a source sentence, its end symbol included, and the word of each token; of a
+    file the places of the rows that the model makes of it, each as a word."""
+    values = predictor.source_values(source)
+    return words(
+        predictor.engine.source.row_labels(values, predictor.plain.memory_length(len(values)))
+    )
 
 
 def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.carried_state import Carried, CarriedState
+from dragoman.models.front_ends import SourceInput, front_end
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.models.source import Looking, Source, look, seen_by_probe
@@ -89,15 +90,22 @@ class Convolutional(Advancing):
     """Blocks that read, blocks that write, an attention in each of these."""
 
     settings: ConvolutionalSettings
+    source_embedding: Embedding
+    """Of tokens; there is none where rows are read."""
 
     def __init__(
-        self, settings: ConvolutionalSettings, source_vocabulary: int, target_vocabulary: int
+        self,
+        settings: ConvolutionalSettings,
+        source_vocabulary: SourceInput,
+        target_vocabulary: int,
     ) -> None:
         super().__init__()
         self.settings = settings
         width, channels, rate = settings.model_dim, settings.channels, settings.dropout
         tie = settings.tie
-        self.source_embedding = Embedding(source_vocabulary, width)
+        self.front_end = front_end(source_vocabulary, width)
+        if isinstance(source_vocabulary, int):
+            self.source_embedding = Embedding(source_vocabulary, width)
         self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
         self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
         places = PositionSettings(kind="learned", maximum=settings.positions)
@@ -118,8 +126,8 @@ class Convolutional(Advancing):
         self.decoder_out = normed(channels, width)
         self.dropout = Dropout(rate)
         self.looking = Looking()
-        for table in (self.source_embedding, self.target_embedding):
-            if table is not None:
+        for table in self.children():
+            if isinstance(table, Embedding):
                 nn.init.normal_(table.weight, std=EMBEDDING_STD)
         for positions in (self.source_positions, self.target_positions):
             assert positions.table is not None
@@ -142,8 +150,14 @@ class Convolutional(Advancing):
 
     def encode(self, source: Sequences) -> Memory:
         """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
-        layout, probe = source.layout, probes.probe()
-        embedded = self._embed(source.values, layout.positions, "source", layout.names)
+        probe = probes.probe()
+        if self.front_end is None:
+            layout = source.layout
+            embedded = self._embed(source.values, layout.positions, "source", layout.names)
+        else:
+            read = self.front_end(source)
+            layout, rows = read.layout, read.values * EMBEDDING_STD  # as spread as embeddings
+            embedded = self._placed(rows, layout.positions, "source", layout.names)
         windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
@@ -160,7 +174,7 @@ class Convolutional(Advancing):
         names = layout.names
         embedded = self._embed(target_in.values, layout.positions, "target", names)
         windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
-        of_source = _AllAtOnce(layout, memory, self.source_embedding.packed is not None)
+        of_source = _AllAtOnce(layout, memory, self._target_embedding.packed is not None)
         x = self.decoder_in(embedded)
         for layer in self.decoder:
             x = layer(unfold(self.dropout(x, names), windows), x, embedded, of_source)
@@ -195,12 +209,19 @@ class Convolutional(Advancing):
         self, tokens: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
     ) -> Tensor:
         """(P,), (P,) -> (P, D); ``names`` (P,) of the rows, for dropout."""
-        embedding, probe = self._words(side), probes.probe()
+        embedding = self._words(side)
         if embedding.packed is not None:
             dtype = embedding.packed.dtype
             x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
         else:
             x = embedding(tokens).to(embedding.dtype)
+        return self._placed(x, positions, side, names)
+
+    def _placed(
+        self, x: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
+    ) -> Tensor:
+        """Rows (P, D) with their positions (P,); ``names`` (P,) of the rows, for dropout."""
+        probe = probes.probe()
         if probe is None or not probe.positions_off or side == "target":
             x = x + self._places(side)(positions, None, x.dtype)
         return self.dropout.forward(x, names)

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from dragoman.models.encoding import embed_source, parts_of, read
+from dragoman.models.front_ends import SourceInput, front_end
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout
@@ -37,19 +38,24 @@ class Encoder(Network):
     """
 
     settings: EncoderSettings
+    source_embedding: Embedding
+    """Of tokens; there is none where rows are read."""
 
     def __init__(
-        self, settings: EncoderSettings, source_vocabulary: int, target_vocabulary: int
+        self, settings: EncoderSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
         """``target_vocabulary``: V, the tokens or labels that a row can be given; with ``tie`` the
-        tokens that are read."""
+        tokens that are read. One that reads rows has no matrix to tie, and without another output
+        layer none at all: a head stands over it."""
         super().__init__()
         self.settings = settings
         width = settings.model_dim
-        if settings.tie:
-            assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
         layer = parts_of(settings)
-        self.source_embedding = Embedding(source_vocabulary, width)
+        self.front_end = front_end(source_vocabulary, width)
+        if isinstance(source_vocabulary, int):
+            if settings.tie:
+                assert source_vocabulary == target_vocabulary, "one matrix needs one vocabulary"
+            self.source_embedding = Embedding(source_vocabulary, width)
         self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
         self.source_positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
@@ -72,12 +78,9 @@ class Encoder(Network):
 
     def encode(self, source: Sequences) -> Memory:
         settings = self.settings
-        x = embed_source(
-            source, self.source_embedding, self.source_positions, self.dropout, settings.model_dim
-        )
-        return read(
-            source, x, self.encoder, self.encoder_norm, attend_unknown=settings.attend_unknown
-        )
+        before = self.front_end or self.source_embedding
+        x = embed_source(source, before, self.source_positions, self.dropout, settings.model_dim)
+        return read(x, self.encoder, self.encoder_norm, attend_unknown=settings.attend_unknown)
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         """As ``Network.embedded``. An encoder has one side, so ``side`` does not matter."""

@@ -1,4 +1,5 @@
-"""How encoder layers read a batch of sources (paper §3.1): the same alone or below a decoder.
+"""How encoder layers read a batch of sources (paper §3.1), of tokens or of rows: the same alone or
+below a decoder.
 
 Shapes: P packed rows, D width.
 """
@@ -6,17 +7,19 @@ Shapes: P packed rows, D width.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from dragoman.models.front_ends import FrontEnd
 from dragoman.models.interface import Memory
 from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
 from dragoman.nn import masks, probes
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed
+from dragoman.nn.embedding import embed, placed
 from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, LayerParts
-from dragoman.nn.layout import Sequences
+from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
@@ -38,21 +41,42 @@ def around_of(settings: TransformerSettings | StackSettings) -> Around:
     return Around(norm=settings.norm, residual=settings.residual, dropout=settings.dropout)
 
 
+class Embedded(NamedTuple):
+    """What the first layer reads of a batch of sources."""
+
+    rows: Tensor
+    """(P, D)."""
+    layout: Layout
+    """Where each stands; of rows that were shortened on the way it is not that of the source."""
+    tokens: Tensor | None
+    """(P,) the ids that were read, where ids were."""
+
+
 def embed_source(
-    source: Sequences, embedding: Embedding, encoding: Positions, dropout: Dropout, width: int
-) -> Tensor:
-    """What the first layer reads: (P, D). ``width`` is D; an open probe may switch positions
+    source: Sequences,
+    before: Embedding | FrontEnd,
+    encoding: Positions,
+    dropout: Dropout,
+    width: int,
+) -> Embedded:
+    """``before``: what makes rows of the source. ``width`` is D; an open probe may switch positions
     off."""
+    if isinstance(before, FrontEnd):
+        source = before(source)
     layout, lengths, combine = source.layout, None, encoding.settings.combine
     if encoding.settings.kind == "normalised":
         lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
     probe = probes.probe()
     if probe is not None and probe.positions_off:
         encoding = Positions(PositionSettings(kind="none"), encoding.width)
-    return embed(
+    if isinstance(before, FrontEnd):
+        places = layout.positions, encoding, dropout
+        rows = placed(source.values, *places, combine=combine, lengths=lengths, names=layout.names)
+        return Embedded(rows, layout, None)
+    rows = embed(
         source.values,
         layout.positions,
-        embedding,
+        before,
         encoding,
         dropout,
         width=width,
@@ -60,11 +84,11 @@ def embed_source(
         lengths=lengths,
         names=layout.names,
     )
+    return Embedded(rows, layout, source.values)
 
 
 def read(
-    source: Sequences,
-    embedded: Tensor,
+    embedded: Embedded,
     layers: Iterable[EncoderLayer],
     norm: LayerNorm | None,
     *,
@@ -72,15 +96,14 @@ def read(
 ) -> Memory:
     """Layer by layer: embedded (P, D) -> the memory of the sources. ``norm`` stands at the end of a
     pre-norm stack; an open probe may hide words."""
-    layout = source.layout
-    key_mask = attended(source.values, attend_unknown)
+    x, layout, tokens = embedded
+    key_mask = None if tokens is None else attended(tokens, attend_unknown)
     probe = probes.probe()
     if probe is not None:
         key_mask = masks.both(key_mask, probe.source_key_mask(layout.positions))
-    x = embedded
     for layer in layers:
         x = layer(x, layout, key_mask)
-    return Memory(x if norm is None else norm(x), layout, key_mask, source.values)
+    return Memory(x if norm is None else norm(x), layout, key_mask, tokens)
 
 
 def attended(tokens: Tensor, attend_unknown: bool) -> Tensor | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,9 @@ from dragoman.models.settings import ModelSettings
 from dragoman.native.abi import Step
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
+
+if TYPE_CHECKING:
+    from dragoman.models.front_ends import FrontEnd
 
 Adjust = Callable[[Tensor], Tensor]
 """Constraints of a search: log-probabilities (N, V) in and out; -inf forbids a token.
@@ -152,7 +155,8 @@ class Encodes(ABC):
 
     @abstractmethod
     def encode(self, source: Sequences) -> Memory:
-        """Read a batch of sources, once. ``source.values`` are (P,) ids, end symbol included."""
+        """Read a batch of sources, once. ``source.values`` are (P,) ids, end symbol included, or
+        (P, F) rows, whichever the model was made for."""
 
 
 class Projects(ABC):
@@ -211,10 +215,21 @@ class Network(nn.Module, Encodes, Projects):
     """A model as a recipe describes it: a torch module that reads, and can be trained.
 
     ``kinds.py`` names them all. Made from its settings, the number of different tokens that it
-    reads, and the number of its outputs: of those that it writes, or of what it can say of a row.
+    reads (or what its rows are), and the number of its outputs: of those that it writes, or of what
+    it can say of a row.
     """
 
     settings: ModelSettings
+    front_end: FrontEnd | None
+    """What makes rows of the model's width of a source that is rows; None: it reads tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.front_end = None
+
+    def memory_length(self, length: int) -> int:
+        """How many rows the layers make of a source of so many tokens or rows."""
+        return length if self.front_end is None else self.front_end.length(length)
 
     @property
     @abstractmethod

@@ -50,9 +50,24 @@ def embed(
             names=names if rate else None,
         )
     x = embedding(tokens) * scale
-    place = encoding(positions, lengths, x.dtype)
-    x = x + place if added else torch.cat([x, place], dim=-1)
+    x = _with_place(x, encoding(positions, lengths, x.dtype), added)
     return _seen(dropout.forward(x.to(embedding.dtype), names))
+
+
+def placed(
+    rows: Tensor,
+    positions: Tensor,
+    encoding: Positions,
+    dropout: Dropout,
+    *,
+    combine: Literal["add", "concatenate"] = "add",
+    lengths: Tensor | None = None,
+    names: Tensor | None = None,
+) -> Tensor:
+    """As ``embed``, of rows (P, D) that a front end has made: each plus (or beside) its position,
+    then dropout."""
+    place = encoding(positions, lengths, rows.dtype)
+    return _seen(dropout.forward(_with_place(rows, place, combine == "add"), names))
 
 
 def embed_alone(
@@ -76,6 +91,10 @@ def embed_alone(
         seed=new_seed() if rate else 0,
         names=names if rate else None,
     )
+
+
+def _with_place(x: Tensor, place: Tensor, added: bool) -> Tensor:
+    return x + place if added else torch.cat([x, place], dim=-1)
 
 
 def _seen(rows: Tensor) -> Tensor:

@@ -8,7 +8,9 @@ from itertools import chain, islice
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.cleaning import Cleaner
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
 from dragoman.data.split import SplitSettings, split_pairs
 from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
@@ -84,7 +86,7 @@ def training_pairs(
     for corpus in data.train:
         sampler = BlockSampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
-        if doubts is not None and recipe.spec.translates:
+        if doubts is not None and len(recipe.spec.texts) > 1:
             doubts += _doubts(recipe, corpus, sampler)
 
 
@@ -113,7 +115,7 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     Errors: ``DataError`` for files that cannot be used.
     """
     data = recipe.data
-    if not recipe.spec.translates:  # all of them are about how two sides fit
+    if len(recipe.spec.texts) < 2:  # all of them are about how two sides fit
         return []
     corpora: dict[str, Sequence[CorpusSettings | None]] = {
         "train": data.train, "dev": [data.dev], "test": [data.test]

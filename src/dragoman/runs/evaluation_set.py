@@ -11,8 +11,10 @@ from pathlib import Path
 from dragoman.atomic import write_text
 from dragoman.data.checks.corpus_checks import find_doubts
 from dragoman.data.columns import file_at
-from dragoman.data.corpora import CorpusSettings, Pair, is_one_file, read_lines, read_pairs
+from dragoman.data.corpora import is_one_file, read_lines, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.file_kinds import check_is_read
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
@@ -56,7 +58,7 @@ class EvaluationSet:
         """
         for file in files:
             check_is_read(file, "translation")
-        placed = file_at(files, columns, keys, labelled=False)
+        placed = file_at(files, columns, keys)
         if len(files) == 1 and not is_one_file(str(files[0])):
             raise DragomanError(
                 "give both the source sentences and their references, or one file with both "
@@ -126,9 +128,9 @@ def own_test_set(run: Run) -> tuple[list[Pair], str]:
 
 
 def keep_test_set(recipe: Recipe, folder: Path) -> None:
-    """Write a copy of the test set into the folder of a run, unless it is part of this program, or
-    so large that nobody would want it twice."""
-    if recipe.data.embedded is not None:
+    """Write a copy of the test set into the folder of a run, unless it is part of this program, of
+    files, or so large that nobody would want it twice."""
+    if recipe.data.embedded is not None or not recipe.source.is_text:
         return
     lines, size = [], 0
     for pair in plain_pairs(recipe, "test"):

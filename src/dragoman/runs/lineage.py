@@ -24,9 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.atomic import replacing_file
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.split import find_overlaps, hash_of
 from dragoman.errors import DragomanError, RunError
+from dragoman.forms.rows.content import content_of
 from dragoman.plural import plural
 from dragoman.reading import read_bytes
 from dragoman.recipe import Recipe
@@ -124,10 +125,11 @@ class _Watch:
     """Hashes of the texts that go by, and of the lines in them."""
 
     def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
         self._found = {side: array("Q") for side in recipe.spec.texts}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        for pair in pairs:
+        for pair in _texts_of(self._recipe, pairs):
             for side, found in self._found.items():
                 text = getattr(pair, side)
                 found.append(hash_of(text))
@@ -149,7 +151,7 @@ def record_learned(
     much of dev and test stands in either -> notes for the run. Reads the training text once."""
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
-    held = {side: plain_pairs(recipe, side) for side in ("dev", "test")}
+    held = {side: list(_texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
     warnings = []
     if recipe.data.embedded is None:
         seen = find_overlaps(*_comparable(recipe, train, held))
@@ -170,6 +172,15 @@ def record_learned(
     for warning in warnings:
         say(f"warning: {warning}")
     return notes | ({"overlap": "; ".join(warnings)} if warnings else {})
+
+
+def _texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """The pairs; where sources are files, with what each holds in place of its name."""
+    if recipe.source.is_text:
+        yield from pairs
+        return
+    for pair in pairs:
+        yield pair._replace(source=content_of(pair.source))
 
 
 def _comparable(
@@ -246,6 +257,7 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     """Log how many of the texts that ``run`` is measured on it has learned from, or those that it
     was begun from."""
     of = plural(len(pairs), "test text")
+    pairs = list(_texts_of(run.recipe, pairs))
     before = learned_before(run.folder, run.notes().get(BASES, []))
     kept = (run.folder / _FOLDER).is_dir()  # else all text would be read: compare does that
     for learned in chain([learned_itself(run)] if kept else [], before):

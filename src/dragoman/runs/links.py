@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.alignment.hmm import StatisticalAligner, TokenPair
-from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_lines, read_pairs
+from dragoman.data.corpora import corpus_fingerprint, read_lines, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
 from dragoman.data.store import Store
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of

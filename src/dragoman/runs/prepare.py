@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.data.corpora import Pair, corpus_fingerprint
+from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.length_ratio import LengthRatio
+from dragoman.data.pair import Pair
 from dragoman.data.store import Store
 from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
-from dragoman.errors import FileError, RunError
+from dragoman.errors import DataError, FileError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
@@ -85,16 +86,19 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
-    if task.translates and not recipe.data.moses:  # which hides where sentences begin
+    two_texts = len(recipe.spec.texts) > 1
+    if two_texts and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
-    if task.translates and (
-        found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
-    ):
+    if two_texts and (found := LengthRatio.of(store.lengths["source"], store.lengths["target"])):
         notes[LENGTHS] = found.to_dict()
         if forms.source.spaced and not recipe.data.moses:
             notes[LONGEST_WORDS] = _longest_words(store)
-    _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
-    read = plural(len(store), task.noun.removesuffix("s"))
+    _say_dropped(store.notes.get("cleaning", {}), recipe.spec.noun, say)
+    if (groups := _groups(recipe)) is not None:
+        notes["groups"] = groups
+        told = plural(groups["count"], "group")
+        say(f"{told} by {groups['by']}: each stands on one side of the split")
+    read = plural(len(store), recipe.spec.noun.removesuffix("s"))
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
     if recipe.training.guided.weight:
@@ -108,6 +112,30 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
                 lambda: corpora_of(recipe, "train"), run_folder / "training", say,
             )  # fmt: skip
     return Prepared(forms, store, dev, test, links, notes)
+
+
+def _groups(recipe: Recipe) -> dict[str, Any] | None:
+    """Which setting tells the groups of the training examples, and how many there are; None where
+    nothing does. Errors: ``DataError`` for a group that stands in training and in dev or test, with
+    both places."""
+    by = [corpus.groups_by for corpus in recipe.data.train if corpus.groups_by is not None]
+    if not by:
+        return None
+    found: dict[str, str] = {}
+    for corpus in recipe.data.train:
+        if corpus.groups_by is not None:
+            for pair in read_pairs(corpus):
+                found.setdefault(pair.group, f"{corpus.name}, line {pair.line}")
+    for side, named in (("dev", recipe.data.dev), ("test", recipe.data.test)):
+        if named is None or named.groups_by is None:
+            continue
+        for pair in read_pairs(named):
+            if pair.group in found:
+                raise DataError(
+                    f"{named.name}, line {pair.line}: the group {pair.group!r} is in {side} and in "
+                    f"training ({found[pair.group]}). Move all of it to one side"
+                )
+    return {"by": ", ".join(dict.fromkeys(by)), "count": len(found)}
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:

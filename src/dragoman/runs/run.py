@@ -32,12 +32,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.corpora import CORPUS_FILES
+from dragoman.data.corpus_settings import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
+from dragoman.forms.rows.frames_form import FramesForm
+from dragoman.forms.rows.pictures_form import PicturesForm
+from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
@@ -47,6 +50,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.files import Notes, ScoresFile, read_file, read_metrics
 from dragoman.runs.user_cache import packed_folder
 from dragoman.specs.spec import Spec
+from dragoman.task import Side
 from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
@@ -101,7 +105,7 @@ class Run:
     def languages(self) -> tuple[str, ...]:
         """The language code of each side that is a text, source before target, as the recipe
         names them."""
-        return tuple(getattr(self.recipe.languages, side) for side in self.task.texts)
+        return tuple(getattr(self.recipe.languages, side) for side in self.recipe.spec.texts)
 
     @property
     def task(self) -> Spec:
@@ -124,8 +128,13 @@ class Run:
         """The vocabulary of the source. Errors: as ``source``, or that nothing is read."""
         vocabulary = self.source.vocabulary
         if vocabulary is None:
-            raise RunError(f"{self.folder} is a {self.task.called}: it reads no text")
+            raise RunError(f"{self.folder} reads no text: it is a {self.task.called}{self._of}")
         return vocabulary
+
+    @property
+    def _of(self) -> str:
+        source = self.recipe.source
+        return f" of {source.raws}" if isinstance(source, RowsSource) else ""
 
     @property
     def target_text(self) -> Text:
@@ -288,7 +297,7 @@ def load_shortlist(run: Run) -> Shortlist:
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:
     """The file of the vocabulary of ``side``, "source" or "target"."""
-    shared = recipe.text.shared and recipe.spec.translates
+    shared = recipe.text.shared and len(recipe.spec.texts) > 1
     return "shared.model" if shared else f"{side}.model"
 
 
@@ -303,16 +312,19 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         moses = MosesText(language) if recipe.data.moses and not prepared else None
         return TextForm(vocabulary, language, moses)
 
-    spec = recipe.spec
     by_name: dict[str, Text] = {}
-    for side in spec.texts:
+    for side in recipe.spec.texts:
         name = vocabulary_name(recipe, side)
         if name not in by_name:
             by_name[name] = Text.load(folder / name)
-    texts = {
+    given: dict[Side, Form] = {
         side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
-        for side in spec.texts
+        for side in recipe.spec.texts
     }
+    if isinstance(recipe.source, FramesSource):
+        given["source"] = FramesForm(recipe.source)
+    elif isinstance(recipe.source, PictureSource):
+        given["source"] = PicturesForm(recipe.source)
     # What is written at once is what the model reads at once, and no book.
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
-    return spec.forms(texts, folder, longest)
+    return recipe.spec.forms(given, folder, longest)

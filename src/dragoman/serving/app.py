@@ -47,8 +47,8 @@ logger = logging.getLogger("dragoman")
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
     "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
-    "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse. "
-    "Every "
+    "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse, "
+    "to tag words. Every "
     'error is `{"error": "…", "code": "…", "values": {…}}` and says what to do.'
 )
 

@@ -44,6 +44,8 @@ class RunInfo(Message):
     )
     look: bool
     """Whether it can be looked into (/v1/look)."""
+    figures: bool
+    """Whether figures that look into a run can be made of it (/v1/figures)."""
     source: str
     target: str
     source_name: str
@@ -81,6 +83,7 @@ def endpoints(service: Service) -> APIRouter:
                     name=run.name,
                     task=run.task,
                     look=run.can_be_looked_into,
+                    figures=run.has_figures,
                     source=run.source,
                     target=run.target,
                     source_name=name_of(run.source),

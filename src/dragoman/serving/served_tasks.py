@@ -13,6 +13,7 @@ from dragoman.serving.parse import served_parser
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
+from dragoman.serving.tag import served_tagger
 from dragoman.serving.translate import endpoint as translating
 from dragoman.serving.translate import served_translator
 from dragoman.serving.write import endpoint as writing
@@ -24,16 +25,17 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_fill_mask.ServedFillMask, served_fill_mask.endpoints),
     (served_classifier.ServedClassifier, served_classifier.endpoints),
     (served_parser.ServedParser, served_parser.endpoints),
+    (served_tagger.ServedTagger, served_tagger.endpoints),
 )
 """What holds a run of a task, and its endpoints."""
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``, also for a run of a task that is not served."""
-    for kind, _ in TASKS:
-        if kind.task == run.task.name:
-            return kind.open(run, settings, name)
-    raise RunError(
-        f"{run.folder} is a {run.task.called}, which the server does not serve yet; from the "
-        f"command line: {run.use}"
-    )
+    """Load a run for serving. Errors: ``RunError``, also for a run that reads files."""
+    if not run.recipe.source.is_text:
+        raise RunError(
+            f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
+            f"line: {run.use}"
+        )
+    kinds = {kind.task: kind for kind, _ in TASKS}
+    return kinds[run.task.name].open(run, settings, name)

@@ -1,7 +1,7 @@
 """Which size of model a given time can teach, on this machine.
 
-With all the time that it wants, a corpus gets the row of ``sizing.TABLE`` for its pairs, a text
-that stands alone that of ``text_sizing.TEXT_TABLE`` for its characters. Where the time is short, a
+With all the time that it wants, a corpus gets the row of ``pairs.TABLE`` for its pairs, a text
+that stands alone that of ``texts.TEXT_TABLE`` for its characters. Where the time is short, a
 smaller model learns more: it is faster, and needs fewer examples before it translates anything. So
 sizes are tried from that row down, each timed for a second or two on made-up sentences, until one
 sees enough in the time. A small model is also changed oftener, by smaller updates: it needs many of
@@ -24,17 +24,14 @@ from dragoman.plural import plural
 from dragoman.runs.prepare import Say
 from dragoman.sizing.families import settings_of
 from dragoman.sizing.minutes import least_tokens
-from dragoman.sizing.pairs import TABLE, row_for
 from dragoman.sizing.size import Size
-from dragoman.specs.catalogue import TASKS
+from dragoman.specs.language_model import LANGUAGE_MODEL
+from dragoman.specs.translation import TRANSLATION
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
-
-SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
-"""The size for times so short that even the first row of the table would learn nothing."""
 
 UPDATES_WANTED = 2_000
 """Where tokens are few, updates are made smaller until there are so many of them."""
@@ -50,30 +47,30 @@ _SENTENCES = 64
 _LENGTH = 16
 
 
-def size_in(minutes: float, say: Say, family: str, pairs: int, length: float) -> Size:
-    """The size for so many minutes and pairs, whose targets have ``length`` tokens, of a family of
-    models (``families.py``). ``say`` is told which, where the table has another one for the pairs.
+def size_in(
+    minutes: float, say: Say, family: str, rows: Sequence[Size], length: float, epoch: float
+) -> Size:
+    """The size for so many minutes of a translator, of a family of models (``families.py``) and of
+    ``rows``, the largest first: what its pairs get with all the time that they want. ``say`` is
+    told which, where it is another one. Targets have ``length`` tokens, and all ``epoch``.
 
     Its updates are smaller than in the table where there would be too few of them.
     """
-    row = row_for(pairs)
-    sizes = (*reversed(_up_to(row)), SMALLEST)
-    least = partial(least_tokens, TASKS["translation"], length=length, epoch=pairs * length)
-    size, speed, tokens = _taught_in(minutes, sizes, partial(tokens_per_second, family), least)
+    least = partial(least_tokens, TRANSLATION, length=length, epoch=epoch)
+    size, speed, tokens = _taught_in(minutes, rows, partial(tokens_per_second, family), least)
     fitted = smaller_updates(size, tokens)
-    if fitted != row:
-        say(_chosen(minutes, speed, fitted, row, "{0}+{0} layers"))
+    if fitted != rows[0]:
+        say(_chosen(minutes, speed, fitted, rows[0], "{0}+{0} layers"))
     return fitted
 
 
 def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) -> Size:
-    """The size for so many minutes of a text that stands alone, of ``rows``, the largest first:
-    what it gets with all the time that it wants. ``say``: as in ``size_in``.
+    """The size for so many minutes of a text that stands alone: as ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``texts.py``).
     """
-    least = partial(least_tokens, TASKS["language-model"])
+    least = partial(least_tokens, LANGUAGE_MODEL)
     size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), least)
     fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
     if fitted != rows[0]:
@@ -93,12 +90,12 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 
 def tokens_per_second(family: str, size: Size) -> float:
     """Target tokens a second, while this machine trains a translator of this size."""
-    return _measured(size, settings_of(family, TASKS["translation"], size), reads=True)
+    return _measured(size, settings_of(family, TRANSLATION, size), reads=True)
 
 
 def text_tokens_per_second(family: str, size: Size) -> float:
     """Tokens a second, while this machine trains a language model of this size."""
-    return _measured(size, settings_of(family, TASKS["language-model"], size), reads=False)
+    return _measured(size, settings_of(family, LANGUAGE_MODEL, size), reads=False)
 
 
 def _taught_in(
@@ -150,8 +147,3 @@ def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
         ranks=Ranks(device=own_device()),
     )
     return measured.tokens_per_second
-
-
-def _up_to(row: Size) -> list[Size]:
-    """The rows of the table whose models are no larger than that of ``row``."""
-    return list(TABLE[: TABLE.index(row) + 1])

@@ -5,8 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import RecipeError
+
+
+def held_files(
+    option: str, files: Sequence[str] | None, train: CorpusSettings
+) -> CorpusSettings | None:
+    """The corpus of ``option``, of recordings or pictures that lie as those of ``train`` do.
+
+    Errors: ``RecipeError`` for another number of files, ``DataError`` for files that cannot be
+    read.
+    """
+    named = [str(Path(name).absolute()) for name in files or () if name]
+    if not named:
+        return None
+    wanted = 1 if train.target is None else 2
+    if len(named) != wanted:
+        what = "one folder" if wanted == 1 else "two files, of pictures and of their labels"
+        raise RecipeError(f"{option} {' '.join(files or ())}: give {what}, as for training")
+    target = named[1] if wanted == 2 else None
+    corpus = train.model_copy(update={"source": named[0], "target": target})
+    next(read_pairs(corpus))
+    return corpus
 
 
 def held_corpus(

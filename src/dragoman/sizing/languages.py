@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES
 from dragoman.specs.sections import LanguageSettings
 
@@ -18,10 +19,29 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
 
 
-def known_of(languages: tuple[str, str], otherwise: LanguageSettings) -> tuple[str, str]:
+def languages_said(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
+    """Of both sides, by ``--languages`` or else by the names of their files.
+
+    Errors: ``RecipeError`` for anything but two codes.
+    """
+    if not codes:
+        return languages_of(paths)
+    source, dash, target = codes.partition("-")
+    if not dash or not source or not target:
+        raise RecipeError(f"--languages {codes}: write it as en-de")
+    return source, target
+
+
+def language_said(code: str | None, path: str) -> str:
+    """Of texts that stand alone. Errors: ``RecipeError`` for two codes."""
+    if code is not None and "-" in code:
+        raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
+    return code or languages_of([path, path])[0]
+
+
+def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
     """The languages that are said; of each that is not, the one of ``otherwise``."""
-    source, target = languages
-    return (
-        otherwise.source if source == "und" else source,
-        otherwise.target if target == "und" else target,
-    )
+    return {
+        side: getattr(otherwise, side) if code == "und" else code
+        for side, code in languages.items()
+    }

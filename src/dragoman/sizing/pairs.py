@@ -7,22 +7,23 @@ from then on the run is as reproducible as any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
-from dragoman.errors import DataError
+from dragoman.data.columns import numbered
+from dragoman.data.corpora import is_one_file, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
-from dragoman.sizing.families import DEFAULT, shape_of, training_of
-from dragoman.sizing.languages import known_of
-from dragoman.sizing.size import Size, data_of, like, row_of
-from dragoman.specs.catalogue import TASKS
-
-if TYPE_CHECKING:
-    pass
-
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
+from dragoman.sizing.families import DEFAULT
+from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.languages import known_of, languages_said
+from dragoman.sizing.size import Size, row_of
+from dragoman.specs.spec import Spec
+from dragoman.specs.translation import TRANSLATION
 
 TABLE = (
     Size(5_000, 2_000, 128, 4, 2, 0.3, 2_048, 400, 3e-3, 100),
@@ -33,10 +34,78 @@ TABLE = (
 )
 """Chosen by experience with corpora of these sizes; docs/training.md shows it to users."""
 
+SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
+"""The size for times so short that even the first row of the table would learn nothing."""
 
 _BYTES_A_TOKEN = 3.3
 """Of UTF-8, in a vocabulary of some thousand tokens: about as many in any script."""
 _LOOKED_AT = 100_000
+
+
+class TranslationBuilder(RecipeBuilder):
+    """Sentences and their translations, in two files or in one that holds both sides."""
+
+    task: ClassVar[Spec] = TRANSLATION
+    schedule: ClassVar[str] = "inverse_square_root"
+
+    def takes(self, inputs: Inputs) -> bool:
+        return len(inputs.names) > 1 or is_one_file(inputs.names[0])
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if len(inputs.names) == 2:
+            return two_files(inputs)
+        corpus = CorpusSettings(source=inputs.first)
+        if inputs.columns is not None:
+            source, target = numbered(inputs.columns)
+            return corpus.model_copy(update={"source_column": source, "target_column": target})
+        if inputs.keys is not None:
+            source_key, target_key = inputs.keys
+            return corpus.model_copy(update={"source_key": source_key, "target_key": target_key})
+        return corpus
+
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
+        """Behind the first pairs every source counts as different."""
+        pairs = read_pairs(corpus)
+        different: set[int] = set()
+        looked_at = written = 0
+        for pair in islice(pairs, _LOOKED_AT):
+            different.add(hash(pair.source or pair.target))
+            looked_at += 1
+            written += len(pair.target.encode("utf-8", "surrogateescape"))
+        if not looked_at:
+            raise DataError("the corpora hold no pair")
+        more = sum(1 for _ in pairs)
+        length = written / looked_at / _BYTES_A_TOKEN
+        return CorpusSummary(looked_at + more, len(different) + more, length=length)
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        if inputs.minutes is None:
+            return row_for(seen.amount)
+        from dragoman.sizing.budget import size_in
+
+        rows, tokens = rows_for(seen.amount), seen.amount * seen.length
+        family = inputs.model or DEFAULT
+        return size_in(inputs.minutes, inputs.say, family, rows, seen.length, tokens)
+
+    def languages(self, inputs: Inputs) -> dict[str, str]:
+        source, target = languages_said(inputs.languages, inputs.names)
+        return {"source": source, "target": target}
+
+    def known(
+        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
+    ) -> Mapping[str, str]:
+        if base is None:
+            return languages
+        return known_of(languages, base.languages)
+
+    def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
+        """By its languages, or by the first file where they are not known."""
+        if "und" in languages.values():
+            return super().name(corpus, languages)
+        return "-".join(languages.values())
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        return {"text": {"character_coverage": 0.9999}, "training": {"average_last": 5}}
 
 
 def row_for(pairs: int) -> Size:
@@ -44,65 +113,14 @@ def row_for(pairs: int) -> Size:
     return row_of(TABLE, pairs)
 
 
-def recipe_for(
-    train: Sequence[CorpusSettings],
-    dev: CorpusSettings | None,
-    test: CorpusSettings | None,
-    languages: tuple[str, str],
-    base: str | None = None,
-    size_for: Callable[[int, float], Size] | None = None,
-    family: str = DEFAULT,
-) -> tuple[Recipe, int]:
-    """A recipe for these files, by their number of pairs (``TABLE``) or by the recipe ``base``, and
-    how many pairs there are. It is named by its languages, or by the first file where they are not
-    known. ``size_for``: a size for so many pairs, whose targets have so many tokens about.
-    ``family``: of the model (``families.py``).
-
-    Of ``base`` everything is taken but its text (train, dev, test and what is held out of them),
-    and its languages where ``languages`` do not say them.
-    Errors: ``DataError`` for files that cannot be used.
-    """
-    pairs, sources, length = _look(train)
-    model = None if base is None else Recipe.load(base)
-    if model is not None:
-        languages = known_of(languages, model.languages)
-    name = "-".join(languages)
-    if "und" in languages:
-        name = Path(train[0].source).name.split(".")[0]
-    source, target = languages
-    about = {
-        "name": name,
-        "languages": {"source": source, "target": target},
-        "data": data_of(train, sources, dev, test),
-    }
-    if model is not None:
-        return like(model, about), pairs
-    size = row_for(pairs) if size_for is None else size_for(pairs, length)
-    values = {
-        **about,
-        "text": {"vocabulary": size.vocabulary, "character_coverage": 0.9999},
-        "model": shape_of(family, TASKS["translation"])(size),
-        "plan": size.plan,
-        "training": {**training_of(family, size, "inverse_square_root"), "average_last": 5},
-    }
-    return Recipe.parse(values), pairs
+def rows_for(pairs: int) -> Sequence[Size]:
+    """That row and all smaller sizes, the largest first."""
+    return (*reversed(TABLE[: TABLE.index(row_for(pairs)) + 1]), SMALLEST)
 
 
-def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, float]:
-    """Pairs, different sources, and about how many tokens a target has. Behind the first pairs
-    every source counts as different."""
-    total = sources = looked_at = written = 0
-    for corpus in corpora:
-        pairs = read_pairs(corpus)
-        different: set[int] = set()
-        for pair in islice(pairs, _LOOKED_AT):
-            total += 1
-            different.add(hash(pair.source or pair.target))
-            looked_at += 1
-            written += len(pair.target.encode("utf-8", "surrogateescape"))
-        more = sum(1 for _ in pairs)
-        total += more
-        sources += len(different) + more
-    if not total:
-        raise DataError("the corpora hold no pair")
-    return total, sources, written / looked_at / _BYTES_A_TOKEN
+def two_files(inputs: Inputs) -> CorpusSettings:
+    """A file of sources and one of targets, a line for a line. Errors: ``RecipeError``."""
+    if inputs.keys is not None:
+        raise RecipeError("--keys goes with one .jsonl file that holds both sides")
+    source, target = map(absolute, inputs.names)
+    return CorpusSettings(source=source, target=target)

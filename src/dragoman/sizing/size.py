@@ -9,13 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.data.corpora import CorpusSettings
-from dragoman.data.split import SplitSettings
-from dragoman.recipe import Recipe
-
-_TEXT = ("embedded", "train", "dev", "test", "split")
-"""Of a recipe's section ``data``: what its text is, as against how text is treated."""
-
 
 @dataclass(frozen=True)
 class Size:
@@ -75,28 +68,3 @@ class Size:
 def row_of(table: Sequence[Size], count: int) -> Size:
     """The row of a table for ``count`` of what the table counts."""
     return next(row for row in table if count < row.below)
-
-
-def data_of(
-    train: Sequence[CorpusSettings],
-    different: int,
-    dev: CorpusSettings | None = None,
-    test: CorpusSettings | None = None,
-) -> dict[str, Any]:
-    """The section ``data``: of ``different`` examples a part is held out for what is not given."""
-    given = {"dev": dev, "test": test}
-    return {
-        "train": [corpus.model_dump(exclude_none=True) for corpus in train],
-        "split": SplitSettings.for_pairs(
-            different, dev=dev is None, test=test is None
-        ).model_dump(),
-        **{side: corpus.model_dump(exclude_none=True) for side, corpus in given.items() if corpus},
-    }
-
-
-def like(base: Recipe, about: dict[str, Any]) -> Recipe:
-    """The recipe ``base``, but with the sections of ``about``. Of the section ``data`` how text is
-    treated is kept."""
-    values = base.model_dump(mode="json", exclude_none=True)
-    kept = {key: value for key, value in values["data"].items() if key not in _TEXT}
-    return Recipe.parse({**values, **about, "data": kept | about["data"]})

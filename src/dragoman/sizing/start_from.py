@@ -43,8 +43,8 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
     is this recipe's ``own_context``, and the languages where this recipe names none.
     """
     named = recipe.languages
-    source, target = known_of((named.source, named.target), learned.languages)
-    languages = LanguageSettings(source=source, target=target)
+    said = {"source": named.source, "target": named.target}
+    languages = LanguageSettings.model_validate(known_of(said, learned.languages))
     return recipe.model_copy(
         update={
             "model": learned.model,
@@ -209,3 +209,17 @@ def gently(recipe: Recipe, learned: Recipe) -> Recipe:
     return recipe.change(
         ["training.schedule.kind=inverse_square_root", f"training.schedule.peak={peak:.3g}"]
     )
+
+
+def part_named(part: str | None, begins: bool) -> ModelPart | None:
+    """``--init-part`` as it was given. ``begins``: whether there is a run to take it of.
+
+    Errors: ``RecipeError``.
+    """
+    if part is None:
+        return None
+    if not begins:
+        raise RecipeError(f"--init-part {part} goes with --from RUN")
+    if part not in ("encoder", "decoder"):
+        raise RecipeError(f"--init-part {part}: it is encoder or decoder")
+    return "encoder" if part == "encoder" else "decoder"

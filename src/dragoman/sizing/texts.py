@@ -8,28 +8,34 @@ apart and how much is held out follow from the text too; all of it is written in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from dragoman.data.corpora import BY, CorpusSettings, read_lines, read_pairs
+from dragoman.data.corpora import files_of, read_lines, read_pairs
+from dragoman.data.corpus_settings import BY, CorpusSettings
+from dragoman.data.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.identification import language_of
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.sizing.families import DEFAULT, shape_of, training_of
-from dragoman.sizing.held_out import held_corpus
-from dragoman.sizing.size import Size, data_of, like
-from dragoman.specs.catalogue import TASKS
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merged
+from dragoman.sizing.families import DEFAULT
+from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.size import Size
+from dragoman.specs.language_model import LANGUAGE_MODEL
+from dragoman.specs.masked import MASKED
+from dragoman.specs.spec import Spec
+from dragoman.task import Side
 
 _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""
 _SHORTEST = 500
 """characters."""
 _LOOKED_AT = 50
+_FILES_LOOKED_AT = 8
 _WHOLES = 100_000
 """Texts by which it is told which share of them to hold out."""
 
@@ -53,6 +59,8 @@ TEXT_TABLE = (
 """Chosen by experience with texts of these sizes; docs/language-models.md shows it to users. Small
 updates teach a language model the most (docs/experiments.md, "Language models in an hour")."""
 
+_CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
+"""A section is many lines: one odd character is no reason to lose them all."""
 _BETA2 = 0.999
 """They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
@@ -61,107 +69,149 @@ longer windows are, the less is asked for and the more is dropped, the longer it
 that (docs/experiments.md, "A masked model that stands still")."""
 
 
-def largest(rows: Sequence[Size]) -> Size:
-    """The first of ``rows``: what suits a text if time does not matter."""
-    return rows[0]
+@dataclass(frozen=True)
+class TextSummary(CorpusSummary):
+    """What texts that stand alone look like."""
+
+    section: int | None = None
+    """Characters of the sections in which they are read, where these are shorter than usual."""
+    wholes: Mapping[str, int] = field(default_factory=dict)
+    """How long each text is, by what names it (``Pair.whole``)."""
 
 
-def recipe_for_texts(
-    path: str,
-    how: str | None,
-    language: str,
-    base: str | None = None,
-    task: str = "language-model",
-    dev: Sequence[str] | None = None,
-    test: Sequence[str] | None = None,
-    size_of: Callable[[Sequence[Size]], Size] = largest,
-    family: str = DEFAULT,
-    say: Callable[[str], None] = print,
-) -> tuple[Recipe, int | None]:
-    """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
-    how many epochs it wants (None: ``base`` says how long). ``size_of`` chooses among the rows that
-    are not too large for the text, the largest first.
+class LanguageModelBuilder(RecipeBuilder):
+    """Texts that stand alone, in a file or a folder of files."""
 
-    ``how``: what ends a text, as ``CorpusSettings.format``; None: as ``base`` has it, or found out.
-    ``dev``, ``test``: files of their own; without one, a part of the text is held out. ``family``:
-    of the model (``families.py``).
-    Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for another ``how``.
-    """
-    if how not in (None, *BY):
-        raise RecipeError(f"--texts {how}: it is text, documents or file")
-    model = None if base is None else Recipe.load(base)
-    corpus = CorpusSettings.model_validate({"source": path, "format": how or _format(path, model)})
-    texts = characters = 0
-    first: list[str] = []
-    wholes: Counter[str] = Counter()
-    for pair in read_pairs(corpus):
-        texts += 1
-        characters += len(pair.target)
-        if pair.whole and (pair.whole in wholes or len(wholes) < _WHOLES):
-            wholes[pair.whole] += len(pair.target)
-        if texts <= _LOOKED_AT:
-            first.append(pair.target)
-    if not any(pair.target.strip() for pair in read_pairs(corpus)):
-        raise DataError(f"{path} holds nothing but spaces")
-    if corpus.format != "text" and texts < _SECTIONS:
-        section = max(_SHORTEST, min(corpus.section, characters // _SECTIONS))
-        corpus = corpus.model_copy(update={"section": section})
-        texts = max(texts, characters // section)
-    if language == "und":
-        language = language_of(first)
-    if language == "und" and model is not None:
-        language = model.languages.target
-    held = (held_corpus(option, files, corpus, "texts")
-            for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
-    data = data_of([corpus], texts, *held)
-    split = SplitSettings(**data["split"]).for_whole(wholes)
-    if texts < _SECTIONS:
-        few = [pair.target for pair in read_pairs(corpus)]
-        texts = len(few)
-        split = split.for_few(few, dev=dev is None, test=test is None)
-    data["split"] = split.model_dump()
-    if corpus.format != "text" and how is None and model is None and not Path(path).is_dir():
-        some = "" if texts < _SECTIONS else "about "
-        lines = sum(1 for _ in read_lines(Path(path)))
-        say(
-            f"{Path(path).name}: {plural(lines, 'line')}, read as {some}{plural(texts, 'passage')}"
-            "; --texts text makes each line a text of its own"
-        )
-    about = {
-        "name": Path(path).name.split(".")[0],
-        "languages": {"target": language},
-        "data": data,
-    }
-    if model is not None:
-        return like(model, about), None
-    at = next(at for at, row in enumerate(TEXT_TABLE) if characters < row.size.below)
-    kind = TEXT_TABLE[at].kind
-    rows = [one.size for one in TEXT_TABLE[at::-1] if one.kind == kind]
-    masked = task == "masked"
-    if masked:  # a blank is to be a word, or a good part of one, and no letter
-        kind = "bpe"
-        rows = [replace(row, vocabulary=max(2_000, row.vocabulary), dropout=0.0) for row in rows]
-    row = size_of(rows)
-    context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
-    values = {
-        **about,
-        "task": task,
-        "data": data | {"cleaning": _CLEANING},
-        "text": {"kind": kind, "vocabulary": row.vocabulary, "lossless": True},
-        "model": shape_of(family, TASKS[task])(row),
-        "plan": {**row.plan, "context": _MASKED_CONTEXT if masked else context},
-        **({"masking": {"share": _MASKED_SHARE}} if masked else {}),
-        "training": {
-            **training_of(family, row, "cosine"),
-            "label_smoothing": 0.0,
-            "optimizer": {"beta2": _BETA2},
-        },
-    }
-    return Recipe.parse(values), row.epochs
+    task: ClassVar[Spec] = LANGUAGE_MODEL
+    side: ClassVar[Side] = "target"
+
+    def takes(self, inputs: Inputs) -> bool:
+        fine_tunes = inputs.start_from is not None and inputs.base is None
+        return inputs.are_files or inputs.names_task or not fine_tunes
+
+    def check(self, inputs: Inputs) -> None:
+        self.check_label_ends(inputs)
+        self.check_columns(inputs)
+        names = inputs.names
+        if len(names) == 1 and Path(names[0]).suffix == ".toml":
+            raise RecipeError(
+                f"{names[0]} is a recipe, which says its task itself: leave --task, --recipe out"
+            )
+        if len(names) > 1 or inputs.keys is not None:
+            raise RecipeError(
+                f"a {self.task.called} learns from texts alone: give one file, or a folder of "
+                "files; what it is measured on is held out of it, or named by --dev FILE and "
+                "--test FILE"
+            )
+        for one in islice(files_of(names[0]), _FILES_LOOKED_AT):
+            try:
+                next(read_lines(one, check_is_lines), None)
+            except NotLines as error:  # to write markup may be what is wanted
+                inputs.say(f"warning: {error}. As it is, the model learns to write such lines")
+                break
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if inputs.texts not in (None, *BY):
+            raise RecipeError(f"--texts {inputs.texts}: it is text, documents or file")
+        layout = inputs.texts or _format(inputs.first, inputs.base)
+        return CorpusSettings.model_validate({"source": inputs.first, "format": layout})
+
+    def look(self, corpus: CorpusSettings) -> TextSummary:
+        texts = characters = 0
+        first: list[str] = []
+        wholes: Counter[str] = Counter()
+        for pair in read_pairs(corpus):
+            texts += 1
+            characters += len(pair.target)
+            if pair.whole and (pair.whole in wholes or len(wholes) < _WHOLES):
+                wholes[pair.whole] += len(pair.target)
+            if texts <= _LOOKED_AT:
+                first.append(pair.target)
+        if not any(pair.target.strip() for pair in read_pairs(corpus)):
+            raise DataError(f"{corpus.source} holds nothing but spaces")
+        section = None
+        if corpus.format != "text" and texts < _SECTIONS:
+            section = max(_SHORTEST, min(corpus.section, characters // _SECTIONS))
+            texts = max(texts, characters // section)
+        return TextSummary(characters, texts, first, section=section, wholes=wholes)
+
+    def data(
+        self,
+        corpus: CorpusSettings,
+        seen: CorpusSummary,
+        held: Mapping[str, CorpusSettings],
+        inputs: Inputs,
+    ) -> dict[str, Any]:
+        """Whole texts are held out where there are enough of them, and of few texts some."""
+        assert isinstance(seen, TextSummary)
+        if seen.section is not None:
+            corpus = corpus.model_copy(update={"section": seen.section})
+            held = {side: one.model_copy(update={"section": seen.section})
+                    for side, one in held.items()}  # fmt: skip
+        data = data_of(corpus, seen.different, held)
+        split = SplitSettings(**data["split"]).for_whole(seen.wholes)
+        passages, some = seen.different, "about "
+        if seen.different < _SECTIONS:
+            few = [pair.target for pair in read_pairs(corpus)]
+            passages, some = len(few), ""
+            split = split.for_few(few, dev="dev" not in held, test="test" not in held)
+        path = Path(corpus.source)
+        told = inputs.texts is not None or inputs.base is not None
+        if corpus.format != "text" and not told and not path.is_dir():
+            lines = sum(1 for _ in read_lines(path))
+            inputs.say(
+                f"{path.name}: {plural(lines, 'line')}, read as {some}"
+                f"{plural(passages, 'passage')}; --texts text makes each line a text of its own"
+            )
+        return {**data, "split": split.model_dump()}
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        rows = self.rows(seen)
+        if inputs.minutes is None:
+            return rows[0]
+        from dragoman.sizing.budget import text_size_in  # torch, which text alone does not need
+
+        return text_size_in(inputs.minutes, inputs.say, inputs.model or DEFAULT, rows)
+
+    def rows(self, seen: CorpusSummary) -> Sequence[Size]:
+        """What suits the text if time does not matter, and all smaller sizes with vocabularies of
+        the same kind, the largest first."""
+        chosen = _row_of(seen)
+        smaller = TEXT_TABLE[TEXT_TABLE.index(chosen) :: -1]
+        return [one.size for one in smaller if one.kind == chosen.kind]
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
+        return {
+            "data": {"cleaning": _CLEANING},
+            "text": {"kind": _row_of(seen).kind, "lossless": True},
+            "plan": {"context": context},
+            "training": {"label_smoothing": 0.0, "optimizer": {"beta2": _BETA2}},
+        }
 
 
-_CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
-"""A section is many lines: one odd character is no reason to lose them all."""
+class MaskedBuilder(LanguageModelBuilder):
+    """The same texts. A blank is to be a word, or a good part of one, and no letter."""
+
+    task: ClassVar[Spec] = MASKED
+
+    def rows(self, seen: CorpusSummary) -> Sequence[Size]:
+        return [
+            replace(row, vocabulary=max(2_000, row.vocabulary), dropout=0.0)
+            for row in super().rows(seen)
+        ]
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        own: Sections = {
+            "text": {"kind": "bpe"},
+            "plan": {"context": _MASKED_CONTEXT},
+            "masking": {"share": _MASKED_SHARE},
+        }
+        return merged(super().adds(row, seen), own)
+
+
+def _row_of(seen: CorpusSummary) -> TextSize:
+    return next(row for row in TEXT_TABLE if seen.amount < row.size.below)
 
 
 def _format(path: str, base: Recipe | None) -> str:

@@ -7,21 +7,21 @@ How much is held out follows from it too; all of it is written into the recipe.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.shortened import shortened
-from dragoman.sizing.held_out import held_corpus
-from dragoman.sizing.size import Size, data_of, like, row_of
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
+from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.size import Size, row_of
+from dragoman.specs.parsing import PARSING
+from dragoman.specs.spec import Spec
 from dragoman.tree import LABEL_ENDS
 
 FEW = 10_000
@@ -40,59 +40,70 @@ _LOOKED_AT = 50
 """Sentences whose language is identified."""
 
 
-def recipe_for_trees(
-    path: str,
-    language: str = "und",
-    base: str | None = None,
-    dev: Sequence[str] | None = None,
-    test: Sequence[str] | None = None,
-    family: str | None = None,
-    label_ends: str = LABEL_ENDS,
-) -> tuple[Recipe, int | None]:
-    """A recipe for a file or a folder of bracketed trees, by ``TREE_TABLE`` or by the recipe
-    ``base``, and how many epochs it wants (None: ``base`` says how long). ``dev``, ``test``: files
-    of their own; without one, a part of the trees is held out. ``family``: of the model
-    (``families.py``); None: by the number of trees. ``label_ends``: as ``CorpusSettings`` has it.
+class ParsingBuilder(RecipeBuilder):
+    """Bracketed trees, in a file or a folder of files."""
 
-    Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for ``label_ends`` that are
-    too long.
-    """
+    task: ClassVar[Spec] = PARSING
+
+    def takes(self, inputs: Inputs) -> bool:
+        return inputs.names_task or inputs.are_files
+
+    def check(self, inputs: Inputs) -> None:
+        if len(inputs.names) > 1 or inputs.keys is not None:
+            raise RecipeError(
+                "a parser learns from bracketed trees: give one file, or a folder of files. What "
+                "it is measured on is held out of it, or named by --dev FILE and --test FILE"
+            )
+        if inputs.take is not None:
+            raise RecipeError(
+                f"--init-part {inputs.take}: a parser goes on from all of another (--from RUN), or "
+                "from nothing"
+            )
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        ends, learned = inputs.label_ends, inputs.base
+        if learned is None and inputs.start_from is not None:
+            learned = inputs.start_from.recipe
+        if ends is None:
+            ends = label_ends_of(learned)
+        return with_label_ends(CorpusSettings(source=inputs.first, format="trees"), ends)
+
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
+        trees, sentences = 0, list[str]()
+        for pair in read_pairs(corpus):
+            trees += 1
+            if trees <= _LOOKED_AT:
+                sentences.append(pair.source)
+        if not trees:
+            raise DataError(f"{corpus.source} holds no tree")
+        return CorpusSummary(trees, trees, sentences)
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        return row_of(TREE_TABLE, seen.amount)
+
+    def learned(self, row: Size, family: str | None) -> Sections:
+        if family not in (None, *_MADE):
+            raise RecipeError(f"--model {family}: a parser can be {' or '.join(_MADE)}")
+        made = _MADE[family or ("lstm" if row.below <= FEW else "transformer")]
+        return made(row)
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        return {
+            "data": {"cleaning": CLEANING},
+            "text": {"shared": False, "normalization": "identity"},
+            "plan": {"max_target": 600},
+            "search": {"beam": 10, "length_penalty": 0.0},
+            "evaluation": {"dev_sentences": 200},
+        }
+
+
+def with_label_ends(corpus: CorpusSettings, label_ends: str) -> CorpusSettings:
+    """A corpus of trees whose labels end there. Errors: ``RecipeError`` for too many characters."""
     try:
-        corpus = CorpusSettings(source=path, format="trees", label_ends=label_ends)
+        return CorpusSettings.model_validate(corpus.model_dump() | {"label_ends": label_ends})
     except ValidationError as error:
         why = error.errors(include_input=False, include_url=False)[0]["msg"]
         raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None
-    trees = sum(1 for _ in read_pairs(corpus))
-    if not trees:
-        raise DataError(f"{path} holds no tree")
-    if language == "und":
-        language = language_of(pair.source for pair in islice(read_pairs(corpus), _LOOKED_AT))
-    held = (held_corpus(option, files, corpus, "trees")
-            for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
-    about: dict[str, Any] = {
-        "name": Path(path).name.split(".")[0],
-        "languages": {"source": language},
-        "data": data_of([corpus], trees, *held),
-    }
-    if base is not None:
-        if language == "und":
-            del about["languages"]
-        return like(Recipe.load(base), about), None
-    row = row_of(TREE_TABLE, trees)
-    if family not in (None, *_MADE):
-        raise RecipeError(f"--model {family}: a parser can be {' or '.join(_MADE)}")
-    made = _MADE[family or ("lstm" if row.below <= FEW else "transformer")]
-    values = {
-        **about,
-        "task": "parsing",
-        "data": about["data"] | {"cleaning": CLEANING},
-        "text": {"vocabulary": row.vocabulary, "shared": False, "normalization": "identity"},
-        **made(row),
-        "plan": {**row.plan, "max_target": 600},
-        "search": {"beam": 10, "length_penalty": 0.0},
-        "evaluation": {"dev_sentences": 200},
-    }
-    return Recipe.parse(values), row.epochs
 
 
 def label_ends_of(learned: Recipe | None) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError
+from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, Labels, plain
+from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
-from dragoman.forms.text_form import TextForm
 from dragoman.measure import LOSS, percent
 from dragoman.models.kinds import KINDS
 from dragoman.specs.demo import labels_of_demo
@@ -34,6 +35,7 @@ class ClassificationSpec(Spec):
     target_file: ClassVar[str | None] = "labels.json"
     has_head: ClassVar[bool] = True
     fixed_tokens: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
 
     def check_model(self, recipe: Sections) -> None:
         stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
@@ -49,9 +51,9 @@ class ClassificationSpec(Spec):
             )
         self.check_next_word(recipe.model)
 
-    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         assert self.target_file is not None
-        return Forms(texts["source"], Labels.load(folder / self.target_file))
+        return Forms(given["source"], Labels.load(folder / self.target_file))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         assert self.target_file is not None
@@ -84,7 +86,7 @@ class ClassificationSpec(Spec):
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         from dragoman.models.catalogue.classifier import new_classifier
 
-        return new_classifier(settings, forms.source.size, forms.target.size)
+        return new_classifier(settings, input_of(forms.source), forms.target.size)
 
 
 def rare_labels(counts: Mapping[str, int]) -> str:

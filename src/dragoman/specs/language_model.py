@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from dragoman.forms.form import Form
 from dragoman.forms.nothing import NoSource
 from dragoman.forms.sides import Forms
-from dragoman.forms.text_form import TextForm
 from dragoman.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
 from dragoman.specs.one_text import OneText
 from dragoman.task import Side
@@ -21,8 +21,8 @@ class LanguageModelSpec(OneText):
 
     sections: ClassVar[frozenset[str]] = frozenset({"search"})
 
-    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
-        target = texts["target"]
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        target = given["target"]
         return Forms(NoSource(target.eos, longest), target)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.forms.text_form import TextForm
 from dragoman.measure import LOSS, PERPLEXITY, Measure, percent
 from dragoman.specs.one_text import OneText
 from dragoman.specs.sections import Sections
@@ -28,8 +28,8 @@ class MaskedSpec(OneText):
                 f"a {self.called} fills blanks in text as it stands: set data.moses = false"
             )
 
-    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
-        return Forms(texts["target"], texts["target"])
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        return Forms(given["target"], given["target"])
 
 
 MASKED = MaskedSpec(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.corpora import CorpusSettings, Pair
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
+from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.forms.text_form import TextForm
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.measure import LOSS, PERPLEXITY, percent
@@ -58,9 +59,9 @@ class ParsingSpec(Spec):
                 "leave nothing that obeys them: set both to 0"
             )
 
-    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         assert self.target_file is not None
-        return Forms(texts["source"], TreeForm(TreeSymbols.load(folder / self.target_file)))
+        return Forms(given["source"], TreeForm(TreeSymbols.load(folder / self.target_file)))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         assert self.target_file is not None

@@ -7,10 +7,11 @@ from typing import Literal, Protocol
 from pydantic import Field, model_validator
 
 from dragoman.data.cleaning import CleaningSettings
-from dragoman.data.corpora import CorpusSettings
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
+from dragoman.forms.rows.settings import SourceSettings
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.settings import ModelSettings
@@ -93,6 +94,8 @@ class Sections(Protocol):
     def languages(self) -> LanguageSettings: ...
     @property
     def data(self) -> DataSettings: ...
+    @property
+    def source(self) -> SourceSettings: ...
     @property
     def text(self) -> TextSettings: ...
     @property

@@ -8,13 +8,16 @@ example are made of, and what of the demo's corpora is an example. What needs a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from dragoman.data.corpora import TASK_OF_FORMAT, CorpusSettings, Pair
+from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
+from dragoman.data.pair import Pair
+from dragoman.forms.form import Form
+from dragoman.forms.rows.rows_form import input_of
+from dragoman.forms.rows.settings import RowsSource, SourceSettings
 from dragoman.forms.sides import Forms
-from dragoman.forms.text_form import TextForm
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import TransformerSettings
 from dragoman.search.settings import SearchSettings
@@ -52,14 +55,30 @@ class Spec(Task):
     """Whether outputs keep the order of the words that were read (``model.next_word``)."""
     fixed_tokens: ClassVar[bool] = False
     """Whether a text is cut into the same tokens each time (``text.sampling`` = 0)."""
+    reads_rows: ClassVar[bool] = False
+    """Whether what is read may be rows: frames of sound, patches of pictures."""
     has_head: ClassVar[bool] = False
     """Whether its model is one stack that reads, with a head over it that chooses among labels."""
+
+    def of(self, source: SourceSettings) -> Self:
+        """The task with such a source: what is read of recordings and pictures is no text."""
+        if not isinstance(source, RowsSource):
+            return self
+        return replace(
+            self,
+            texts=tuple(side for side in self.texts if side != "source"),
+            noun=source.raws,
+            counted=self.counted if self.writes else source.raws,
+            verbs=tuple((verb, "FILES") for verb, _ in self.verbs),
+            hub_tag=source.hub_tags[self.writes],
+        )
 
     # --- checks of a recipe -----------------------------------------------------------------------
 
     def check(self, recipe: Sections) -> None:
         """Whether the sections of a recipe fit the task and each other. Errors: ``ValueError``."""
         data, guided = recipe.data, recipe.training.guided
+        self.check_source(recipe)
         for corpus in (*data.train, *filter(None, (data.dev, data.test))):
             self.check_corpus(corpus)
         if data.embedded not in (None, self.demo):
@@ -82,6 +101,42 @@ class Spec(Task):
             )
         self.check_rest(recipe)
         self.check_vocabularies(recipe)
+
+    def check_source(self, recipe: Sections) -> None:
+        """Whether task, model and corpora go with what is read. Errors: ``ValueError``."""
+        source, data, kind = recipe.source, recipe.data, f'source.kind = "{recipe.source.kind}"'
+        corpora = (*data.train, *filter(None, (data.dev, data.test)))
+        for corpus in corpora:
+            if source.is_text and corpus.names_files:
+                raise ValueError(
+                    f"{corpus.name} names files, and text is read: set source.kind to frames "
+                    "(recordings) or picture"
+                )
+            if not source.is_text and not corpus.names_files:
+                raise ValueError(
+                    f"{corpus.name} holds texts, and {kind} reads files: set format = folders or "
+                    "idx, or holds = files for a list of files"
+                )
+        if source.is_text:
+            return
+        if not self.reads_rows:
+            raise ValueError(f"{kind} is no text, and a {self.called} needs one: leave it out")
+        if not recipe.model.reads:
+            raise ValueError(
+                f'{kind} needs a model that reads a source, and model.kind = "{recipe.model.kind}" '
+                "goes over tokens alone: choose encoder"
+            )
+        if recipe.model.shares_vocabulary:
+            raise ValueError(
+                f'{kind} has no tokens to share a matrix with: set model.tie = "target" or "none"'
+            )
+        of_text = {
+            "data.embedded": data.embedded, "data.moses": data.moses,
+            "training.guided": recipe.training.guided.weight,
+        }  # fmt: skip
+        for name, is_set in of_text.items():
+            if is_set:
+                raise ValueError(f"{name} is for text, and {kind} is none: leave it out")
 
     def check_corpus(self, corpus: CorpusSettings) -> None:
         """Whether a corpus has the sides of the task's examples. Errors: ``ValueError``."""
@@ -139,7 +194,7 @@ class Spec(Task):
 
     def check_vocabularies(self, recipe: Sections) -> None:
         """Whether vocabularies are shared where a matrix is. Errors: ``ValueError``."""
-        if not recipe.text.shared and recipe.model.shares_vocabulary:
+        if not recipe.text.shared and recipe.model.shares_vocabulary and recipe.source.is_text:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
                 'model.tie = "target" or "none"'
@@ -147,11 +202,11 @@ class Spec(Task):
 
     # --- what examples are made of ----------------------------------------------------------------
 
-    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
-        """The forms of both sides, for the forms of those that are texts. ``folder``: where a
-        ``target_file`` is; ``longest``: the most tokens that are written at once where nothing is
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        """The forms of both sides, for those of the sides that are texts or rows. ``folder``: where
+        a ``target_file`` is; ``longest``: the most tokens that are written at once where nothing is
         read. Errors: ``RunError`` for a file that is missing or damaged."""
-        return Forms(texts["source"], texts["target"])
+        return Forms(given["source"], given["target"])
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         """Learn the form of a target that is no text, and save it -> what to tell people.
@@ -184,4 +239,4 @@ class Spec(Task):
         """A network with fresh weights, drawn from torch's generator."""
         from dragoman.models.catalogue.networks import new_network
 
-        return new_network(settings, forms.source.size, forms.target.size)
+        return new_network(settings, input_of(forms.source), forms.target.size)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError
+from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.forms.tags import Tags, tags_of
-from dragoman.forms.text_form import TextForm
 from dragoman.measure import LOSS, percent
 from dragoman.metrics.tagging import is_iob
 from dragoman.models.kinds import KINDS
@@ -53,9 +53,9 @@ class TaggingSpec(Spec):
                 "that is given: leave it out"
             )
 
-    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         assert self.target_file is not None
-        return Forms(texts["source"], Tags.load(folder / self.target_file))
+        return Forms(given["source"], Tags.load(folder / self.target_file))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         assert self.target_file is not None
@@ -124,7 +124,7 @@ TAGGING = TaggingSpec(
         "precision": percent("precision"),
         "recall": percent("recall"),
     },
-    evaluation_options=("output",),
+    evaluation_options=("output", "columns", "keys"),
     begins=(0, 0),
     verbs=(("tag", "< lines.txt"),),
     hub_tag="token-classification",

@@ -14,6 +14,7 @@ class TranslationSpec(Spec):
     """Two texts."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search"})
+    reads_rows: ClassVar[bool] = True
 
 
 TRANSLATION = TranslationSpec(

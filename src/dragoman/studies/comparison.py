@@ -9,7 +9,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.corpora import Pair, read_lines
+from dragoman.data.corpora import read_lines
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.languages import base
 from dragoman.forms.moses import MosesText

@@ -14,7 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.data.batches import make_batch
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.errors import RecipeError
 from dragoman.models.interface import writing
 from dragoman.runs.model import build_model

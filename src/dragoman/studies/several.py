@@ -362,7 +362,7 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
     limits = [
         (one.max_source, one.max_target)
         for made in (changed, recipe)
-        for one in [made.plan.within(made.model.longest)]
+        for one in [made.bounded_plan]
     ]
     if limits[0] == limits[1]:
         return ""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.errors import DataError
@@ -203,7 +203,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     """
     cleaner = new_cleaner(recipe)
     task = recipe.spec
-    sides: dict[str, SideStatistics] = {side: SideStatistics() for side in task.texts}
+    sides: dict[str, SideStatistics] = {side: SideStatistics() for side in recipe.spec.texts}
     runtime = runtime_of(task)
     counts: Counter[str] = Counter()
     parts = Counter(train=0, dev=0, test=0)  # in this order, whichever comes first

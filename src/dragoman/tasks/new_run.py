@@ -89,7 +89,7 @@ def has_learned(folder: Path) -> bool:
 def _take_over(start_from: Run, folder: Path) -> None:
     """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
     forms = start_from.forms._asdict()
-    for side in start_from.task.texts:
+    for side in start_from.recipe.spec.texts:
         forms[side].save(folder / vocabulary_name(start_from.recipe, side))
     if start_from.task.target_file is not None:
         start_from.forms.target.save(folder / start_from.task.target_file)

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
@@ -202,11 +202,14 @@ def _train(
         recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
 
     task, forms, settings = recipe.spec, prepared.forms, recipe.training
-    torch.manual_seed(key(recipe.seed))
-    model = build_model(recipe, *forms)
+    model, objective, _, batches = _ready(recipe, prepared)
     if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
         fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
-    validation = runtime_of(task).validation(model, recipe, forms, prepared.dev, ranks.device)
+    validation = (
+        runtime_of(task)
+        .training_parts()
+        .validation(model, recipe, forms, prepared.dev, ranks.device)
+    )
     if validation.left_out and ranks.first:
         say(
             f"of {len(prepared.dev):,} dev {task.noun}, "
@@ -215,14 +218,12 @@ def _train(
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    examples = runtime_of(task).examples(prepared.train, recipe, forms)
-    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
     trainer = Trainer(
         model,
-        _objective(model, recipe, prepared),
+        objective,
         settings,
         seed=recipe.seed,
-        batches=TrainingBatches(plan, examples),
+        batches=batches,
         schedule=planned_schedule(settings, recipe.model.model_dim),
         folder=folder,
         evaluate=validation if validation.pairs else None,
@@ -247,7 +248,7 @@ def _train(
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     """What training minimises."""
     settings = recipe.training
-    objective: Objective = runtime_of(recipe.spec).objective(model, settings.label_smoothing)
+    objective = runtime_of(recipe.spec).training_parts().objective(model, settings.label_smoothing)
     layers = model.attentions_of("cross")
     head = AligningHead.taught(settings.guided, layers)
     if head is None or prepared.links is None:
@@ -294,9 +295,10 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
 
 
 def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
-    """A model with fresh weights, what it is to learn, and its batches: to be timed."""
-    examples = runtime_of(recipe.spec).examples(prepared.train, recipe, prepared.forms)
-    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
+    """A model with fresh weights, what it is to learn, and its batches."""
+    parts = runtime_of(recipe.spec).training_parts()
+    examples = parts.examples(prepared.train, recipe, prepared.forms)
+    plan = Plan(examples, recipe.bounded_plan, recipe.seed)
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *prepared.forms)
     return model, _objective(model, recipe, prepared), plan, TrainingBatches(plan, examples)
@@ -350,9 +352,9 @@ def _time_validation(
     """
     search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
     some = pairs[:: -(-len(pairs) // _TIMED) or 1]
-    validation = runtime_of(recipe.spec).validation(
-        model, recipe.model_copy(update={"search": search}), forms, some, device
-    )
+    recipe = recipe.model_copy(update={"search": search})
+    parts = runtime_of(recipe.spec).training_parts()
+    validation = parts.validation(model, recipe, forms, some, device)
     if not validation.pairs:
         return 0.0
     training = model.training

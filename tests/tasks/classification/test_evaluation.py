@@ -21,13 +21,13 @@ from dragoman.metrics.classification import Confusion
 from dragoman.pictures.words import words as words_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of, taken
-from dragoman.sizing.start_from import for_fine_tuning, for_part, serve_context
-from dragoman.tasks.classification.confusions import drawn
+from dragoman.sizing.from_files import recipe_of
+from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context
 from dragoman.tasks.classification.evaluation import evaluate_run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 from dragoman.tasks.report import write_report
+from dragoman.tasks.shared.confusions import drawn
 from dragoman.tasks.training import train
 from dragoman.tasks.transfer import fitting, places
 from dragoman.tasks.translation.translator import Translator
@@ -153,7 +153,7 @@ def test_the_verb_gives_a_line_for_a_line(topics: Run, dragoman: Dragoman, tmp_p
         (("evaluate", topics.folder, "--beam", "2"), "has no use for it"),
         (("evaluate", topics.folder, "--set", "window=2"), "nothing can be set"),
         (("shortlist", topics.folder), "writes no text"),
-        (("score", topics.folder, tmp_path), "dragoman classify --all says"),
+        (("score", topics.folder, tmp_path), "--all says"),
         (("look", topics.folder, "the dog", "--target", "x"), "it says something of what it reads"),
         (("look", topics.folder, "dog " * 1200), "tokens; look at a part of it"),
         (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "leave it out"),
@@ -443,13 +443,13 @@ def test_a_part_brings_the_vocabulary_of_its_side_alone(
     ):
         said: list[str] = []
         recipe, _ = recipe_of(
-            files, task="translation", start_from=run, take=taken(part, True), changes=few,
+            files, task="translation", start_from=run, take=part_named(part, True), changes=few,
             say=said.append,
         )  # fmt: skip
         assert "source and target get one each" in said[0]
         assert recipe.model.model_dim == 16, "as wide as what it begins with"
         train(
-            recipe, tmp_path / part, start_from=run, take=taken(part, True), say=said.append,
+            recipe, tmp_path / part, start_from=run, take=part_named(part, True), say=said.append,
             display=False, measure=False,
         )  # fmt: skip
         (line,) = [line for line in said if line.startswith("taken from")]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from command_line import Dragoman
-from tiny_tasks import tiny_recipe_of
+from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
 import dragoman as package
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.tagged_batches import WordCutter
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.metrics.tagging import TagScores
@@ -179,7 +180,9 @@ def test_the_verb_gives_a_line_for_a_line(words: Run, dragoman: Dragoman, tmp_pa
     assert found["probabilities"][1] == pytest.approx(found["all"][1]["VB"])
     said = dragoman("tag", words.folder, "they run", "--all", "--format", "tsv")
     assert said.out.splitlines()[1].split("\t")[:2] == ["run", "VB"]
-    assert dragoman("tag", words.folder, "they run", "--all").code == 1
+    assert dragoman("tag", words.folder, "they run", "--all").out == said.out
+    said = dragoman("tag", words.folder, "they run", "--all", "--format", "underscore")
+    assert said.code == 1 and "--format tsv" in said.err
     said = dragoman("tag", words.folder, "they run " * 30)
     assert "1 line is longer than the 64 tokens" in said.err and said.code == 0
     # What was written can be learned from and measured on.
@@ -189,7 +192,7 @@ def test_the_verb_gives_a_line_for_a_line(words: Run, dragoman: Dragoman, tmp_pa
     assert (tmp_path / "tags.txt").read_text(encoding="utf-8").count("_") > 100, said.err
 
 
-def test_other_verbs_and_servers_say_what_it_is(
+def test_other_verbs_say_what_it_is(
     words: Run, dragoman: Dragoman, tiny_run: Path, tmp_path: Path
 ) -> None:
     for verb in ("translate", "classify", "parse", "fill"):
@@ -199,9 +202,10 @@ def test_other_verbs_and_servers_say_what_it_is(
     said = dragoman("tag", tiny_run, "they run")
     assert said.code == 1 and "which does not tag words" in said.err
     said = dragoman("score", words.folder, tmp_path / "none.txt")
-    assert said.code == 1 and "dragoman tag --all says" in said.err
-    said = dragoman("serve", words.folder, "--port", "0")
-    assert said.code == 1 and said.err.count("\n") == 1 and "dragoman tag" in said.err
+    advice = re.search(r"scores no text: .* (dragoman tag \S+ --all) says", said.err)
+    assert said.code == 1 and advice is not None, said.err
+    advised = dragoman(*advice[1].split()[1:], stdin=b"they run\n")
+    assert advised.code == 0 and advised.out.startswith("they\tPRP\t")
 
 
 def test_it_can_be_looked_into(words: Run) -> None:
@@ -239,6 +243,11 @@ def test_a_tagger_from_a_masked_model_and_from_a_tagger(
         else:
             tuned = trained_run(recipe, tmp_path / "tuned", start_from=words)
             assert Tagger(tuned).tags.labels.names == Tagger(words).tags.labels.names
+            (tmp_path / "test.txt").write_text("they_PRP zzz_VB\n", encoding="utf-8")
+            table = evaluate_run(tuned, [tmp_path / "test.txt"]).table()
+            assert "1 of them not in the training text of words, which this run was begun" in table
+            begun = evaluate_run(run, [tmp_path / "test.txt"]).table()
+            assert "1 of them not in the training text; " in begun, "it learned its tags itself"
 
 
 def test_two_are_compared_on_the_same_words(words: Run, tagged: Path, tmp_path: Path) -> None:
@@ -309,3 +318,45 @@ def test_python_has_it_by_name(words: Run) -> None:
     assert package.Tagger is Tagger
     with pytest.raises(RunError, match="which does not label"):
         Labeller(words)
+
+
+UNDER = "the\tX_A\ncat\tY_B\n\n"
+
+
+def test_tags_with_underscores_are_written_so_that_they_read_back(
+    tmp_path: Path, dragoman: Dragoman
+) -> None:
+    path = tmp_path / "my.tsv"
+    path.write_text(UNDER * 60, encoding="utf-8")
+    run = trained_run(tiny_tagger_of(path), tmp_path / "run")
+    said = dragoman("tag", run.folder, "the cat", "cat")
+    assert said.code == 0 and said.out.count("\t") == 3
+    (tmp_path / "out.tsv").write_text(said.out, encoding="utf-8")
+    assert evaluate_run(run, [tmp_path / "out.tsv"]).scores["accuracy"] == 100
+    said = dragoman(
+        "evaluate", run.folder, tmp_path / "out.tsv", "--output", tmp_path / "again.tsv"
+    )
+    assert said.code == 0, said.err
+    assert evaluate_run(run, [tmp_path / "again.tsv"]).scores["accuracy"] == 100
+    said = dragoman("tag", run.folder, "the cat", "--format", "underscore")
+    assert said.code == 1 and not said.out
+    told = said.err.splitlines()[-1]
+    assert told.startswith("error: --format underscore: ")
+    assert "'X_A', so that word_TAG could not be read again. Use --format tsv" in told
+
+
+def test_evaluate_is_told_where_a_file_has_words_and_tags(
+    words: Run, tmp_path: Path, dragoman: Dragoman
+) -> None:
+    (tmp_path / "my.conll").write_text("1 PRP they x\n2 VB run x\n", encoding="utf-8")
+    said = dragoman("evaluate", words.folder, tmp_path / "my.conll", "--columns", "3,2", "--json")
+    assert said.code == 0 and json.loads(said.out)["scores"]["accuracy"]["value"] == 100, said.err
+    (tmp_path / "my.jsonl").write_text('{"w": "they run", "t": "PRP VB"}\n', encoding="utf-8")
+    said = dragoman("evaluate", words.folder, tmp_path / "my.jsonl", "--keys", "w", "t", "--json")
+    assert said.code == 0 and json.loads(said.out)["scores"]["accuracy"]["value"] == 100, said.err
+    (tmp_path / "my.txt").write_text("they_PRP run_VB\n", encoding="utf-8")
+    for name, wanted in (("my.txt", "holds lines of word_TAG"), ("my.jsonl", "one .tsv file")):
+        said = dragoman("evaluate", words.folder, tmp_path / name, "--columns", "3,2")
+        assert said.code == 1 and wanted in said.err and said.err.count("\n") == 1
+    said = dragoman("evaluate", words.folder, tmp_path / "my.conll", "--beam", "3")
+    assert said.code == 1 and "has no use for it" in said.err

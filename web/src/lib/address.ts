@@ -7,19 +7,33 @@
 // It has at most MOST characters: a longer text is left out, and with it what belongs to its words.
 // Of the views that are not open the browser's history keeps the same; it goes into no link.
 
-import type { Task } from "./api";
-
-export const views = ["translate", "write", "classify", "fill", "parse", "look", "figures", "run"] as const;
-export type View = (typeof views)[number];
-
-/** What runs do that a view is for; others are for runs of any kind. */
-export const taskOf: Partial<Record<View, Task>> = {
+/** The views that are for runs of one task, and what these runs do. */
+export const taskOf = {
   translate: "translation",
   write: "language-model",
   classify: "classification",
   fill: "masked",
   parse: "parsing",
-};
+  tag: "tagging",
+} as const;
+export type TaskView = keyof typeof taskOf;
+/** What a run does. */
+export type Task = (typeof taskOf)[TaskView];
+
+const OF_ANY = ["look", "figures", "run"] as const;
+export type View = TaskView | (typeof OF_ANY)[number];
+export const taskViews = Object.keys(taskOf) as TaskView[];
+export const views: readonly View[] = [...taskViews, ...OF_ANY];
+
+/** The task of a view; none of one that is for runs of any. */
+export function taskOfView(view: View): Task | undefined {
+  return view in taskOf ? taskOf[view as TaskView] : undefined;
+}
+
+/** The view that is for runs of a task. */
+export function viewOf(task: Task): TaskView {
+  return taskViews.find((view) => taskOf[view] === task) ?? "translate";
+}
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */
 const VERSION = "1";

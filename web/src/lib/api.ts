@@ -1,5 +1,7 @@
 // The server's API, typed as docs/serve.md and /docs describe it.
 
+import type { Task } from "./address";
+
 export interface Detected {
   language: string;
   confidence: number;
@@ -75,14 +77,13 @@ export interface Knowledge {
   label_smoothing: number;
 }
 
-/** What a run does. */
-export type Task = "translation" | "language-model" | "masked" | "classification" | "parsing";
-
 export interface RunInfo {
   name: string;
   task: Task;
   /** Whether it can be looked into. */
   look: boolean;
+  /** Whether figures can be made of it. */
+  figures: boolean;
   source: string;
   target: string;
   precision: string;

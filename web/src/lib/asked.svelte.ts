@@ -1,6 +1,8 @@
-// A text that a run is asked about as it is typed: what the views of labels, blanks and trees share.
+// A text that a run is asked about as it is typed: what the views of labels, blanks, trees and tags
+// share.
 
-import { ApiError, type RunInfo, type Task } from "./api";
+import { viewOf, type Place, type Task } from "./address";
+import { ApiError, type RunInfo } from "./api";
 
 const PAUSE = 250; // ms without a key before a text is asked about
 
@@ -39,6 +41,14 @@ export class Asked<Answer> {
   again(): void {
     this.#soon(0);
   }
+
+  /** Show what an address holds. */
+  follow({ text }: Place): void {
+    if (text !== this.text) this.setText(text);
+  }
+
+  /** What an address has to hold. */
+  readonly place = $derived.by(() => ({ view: viewOf(this.task), run: this.run?.name ?? "", text: this.text }));
 
   #soon(pause: number): void {
     clearTimeout(this.#timer);

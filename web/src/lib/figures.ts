@@ -11,7 +11,15 @@ export interface FigureEntry {
   title: Both;
   caption: Both;
   source: Both;
+  /** What it is about. */
+  group: "positions" | "attention" | "training" | "run";
+  /** What the encoding of positions that it shows is called beside the others. */
+  encoding?: Both;
   needs_run: boolean;
+  /** Which sentence is shown where none is given, if one may be. */
+  sentence?: "first" | "chosen";
+  /** What its sliders may be, by name. */
+  values: Record<string, number[]>;
   missing?: Both;
   /** What makes it elsewhere. */
   command?: string;

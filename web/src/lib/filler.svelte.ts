@@ -18,6 +18,14 @@ export class FillerState {
     hasBlank,
   );
 
+  get run(): RunInfo | null {
+    return this.asked.run;
+  }
+
+  get text(): string {
+    return this.asked.text;
+  }
+
   get error(): Asked<Filled>["error"] {
     return this.asked.error;
   }
@@ -59,9 +67,7 @@ export class FillerState {
 
   /** What an address has to hold. */
   readonly place = $derived.by(() => ({
-    view: "fill" as const,
-    run: this.asked.run?.name ?? "",
-    text: this.asked.text,
+    ...this.asked.place,
     more: { pieces: this.pieces > 1 ? String(this.pieces) : "" },
   }));
 

@@ -38,7 +38,7 @@ class Palette {
       rule: of("rule"),
       accent: of("accent"),
       doubt: of("doubt"),
-      series: [of("series-0"), of("series-1"), of("series-2"), of("series-3")] as const,
+      series: [of("series-0"), of("series-1"), of("series-2"), of("series-3"), of("series-4"), of("series-5"), of("series-6"), of("series-7")] as const,
       font: style.getPropertyValue("--font"),
     };
   });

@@ -1,5 +1,6 @@
 // The translator behind the page: text in, sentences out as they grow, choices kept.
 
+import type { Place } from "./address";
 import { ApiError, stream, translate, type Event, type Hypothesis, type RunInfo } from "./api";
 
 const PAUSE = 160; // ms without a key before a request goes out
@@ -56,6 +57,14 @@ export class TranslatorState {
   again(): void {
     this.#soon(0);
   }
+
+  /** Show what an address holds. */
+  follow({ text }: Place): void {
+    if (text && text !== this.text) this.setText(text);
+  }
+
+  /** What an address has to hold. */
+  readonly place = $derived.by(() => ({ view: "translate" as const, run: this.run?.name ?? "", text: this.text }));
 
   /** Show another translation of a sentence. */
   choose(index: number, hypothesis: Hypothesis): void {

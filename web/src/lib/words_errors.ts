@@ -51,6 +51,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   too_many_translations: ({ each, sentences, total, most }) => `문장 ${sentences}개를 ${each}가지씩 번역하면 번역이 ${total}개입니다. 한 번에 ${most}개까지 만드니 수를 줄이거나 나누어 보내세요.`,
   too_many_trees: ({ each, sentences, total, most }) => `문장 ${sentences}개에 트리를 ${each}개씩 만들면 ${total}개입니다. 한 번에 ${most}개까지 만드니 트리나 문장의 수를 줄이세요.`,
   too_many_labels: ({ each, texts, total, most }) => `글 ${texts}개에 레이블이 ${each}개씩, 모두 ${total}개입니다. 한 번에 ${most}개까지 답하니 레이블이나 글의 수를 줄이세요.`,
+  too_many_tags: ({ each, words, total, most }) => `단어 ${words}개에 태그가 ${each}개씩, 모두 ${total}개입니다. 한 번에 ${most}개까지 답하니 태그나 글의 양을 줄이세요.`,
   too_many_candidates: ({ each, blanks, total, most }) => `빈칸 ${blanks}개에 후보가 ${each}개씩, 모두 ${total}개입니다. 한 번에 ${most}개까지 답하니 후보의 수를 줄이세요.`,
   too_many_choices: ({ asked, most }) => `후보 ${asked}개를 요청했습니다. ${most}개까지 답하니 수를 줄이세요.`,
   too_many_blanks: ({ blanks, most }) => `빈칸이 ${blanks}개입니다. 한 번에 ${most}개까지 채우니 글을 나누어 입력하세요.`,
@@ -66,7 +67,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   no_words: ({ text }) => `${text === "0" ? "글" : `${text}번 글(0부터 셈)`}에 단어가 없어 트리를 만들 수 없습니다.`,
   no_such_word: ({ word, words }) => `단어가 ${words}개인 글에서 ${word}번 단어(0부터 셈)를 요청했습니다.`,
 
-  cannot_look: ({ run }) => `${run} 모델은 들여다볼 수 없습니다. 글을 왼쪽에서 오른쪽으로 읽으며 분류하는 모델이라 인코더가 없습니다.`,
+  cannot_look: ({ run }) => `${run} 모델은 들여다볼 수 없습니다. 글을 왼쪽에서 오른쪽으로 읽는 모델이라 인코더가 없습니다.`,
   nothing_to_look_at: () => "들여다볼 글이 없습니다.",
   no_such_sentence: ({ sentence, sentences }) => `문장이 ${sentences}개인 글에서 ${sentence}번 문장(0부터 셈)을 요청했습니다.`,
   text_is_whole: () => "이 모델은 글을 문장으로 나누지 않습니다. sentence 항목을 빼세요.",
@@ -97,6 +98,7 @@ const TASKS: Told = {
   masked: "빈칸 채우기",
   classification: "분류",
   parsing: "구문 분석",
+  tagging: "태깅",
 };
 
 /** Work that clients take in turn. */
@@ -105,6 +107,7 @@ const KINDS: Told = {
   look: "들여다보기",
   fill: "빈칸 채우기",
   classify: "분류",
+  tag: "태깅",
   surprise: "놀라움 계산",
 };
 
@@ -117,6 +120,7 @@ const LESS: Told = {
   look: "글에서 한 문장만 고르거나 빔 크기를 줄이세요.",
   blanks: "빈칸의 수나 빈칸 하나의 서브워드 수, 후보의 수를 줄이세요.",
   reasons: "글의 수나 길이를 줄이거나 판단의 근거를 요청하지 마세요.",
+  tags: "글의 수나 길이를 줄이세요.",
   writing: "토큰 수를 줄이고, 결과에서 이어 쓰세요.",
 };
 

@@ -7,6 +7,7 @@ const TASKS: Record<string, string> = {
   fill: "빈칸 채우기를",
   classify: "분류를",
   parse: "구문 분석을",
+  tag: "태깅을",
 };
 
 /** Why it is said. */
@@ -21,6 +22,10 @@ const REASONS: [RegExp, (...found: string[]) => string][] = [
     (loss, guess) => `검증 손실이 토큰당 ${loss} nat인데, 토큰의 빈도만으로도 ${guess} nat입니다`,
   ],
   [/^it gives every text the label '?(.+?)'?$/, (label) => `모든 글에 “${label}” 레이블을 붙입니다`],
+  [
+    /^accuracy (.+), and always answering the most frequent tag of each word gives (.+)$/,
+    (accuracy, share) => `정확도가 ${accuracy}인데, 단어마다 가장 흔한 태그로만 답해도 ${share}입니다`,
+  ],
   [
     /^accuracy (.+), and always answering '?(.+?)'? gives (.+)$/,
     (accuracy, label, share) => `정확도가 ${accuracy}인데, 늘 “${label}” 레이블로만 답해도 ${share}입니다`,

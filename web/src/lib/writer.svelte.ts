@@ -162,7 +162,7 @@ export class WriterState {
     const { likeliest, ...numbers } = this.how;
     const changed = Object.entries(numbers).filter(([name, value]) => value !== USUAL[name as keyof How]);
     const more = Object.fromEntries(changed.map(([name, value]) => [name, String(value)]));
-    return { view: "write" as const, text: this.text, more: { ...more, how: likeliest ? "likeliest" : "" } };
+    return { view: "write" as const, run: this.run?.name ?? "", text: this.text, more: { ...more, how: likeliest ? "likeliest" : "" } };
   });
 
   #show({ text, words }: Version): void {

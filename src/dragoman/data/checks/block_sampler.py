@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 
 _BLOCK = 32
 """Pairs of a block."""

@@ -21,6 +21,9 @@ class Caption:
     text: Words
     source: Words
     """Section and equation of the paper."""
+    encoding: Words | None
+    """What the encoding of positions that it shows is called beside the others; None of other
+    figures."""
 
 
 @cache
@@ -33,6 +36,7 @@ def captions() -> dict[str, Caption]:
             Words(one["title"]["en"], one["title"]["ko"]),
             Words(*(" ".join(one["caption"][language].split()) for language in ("en", "ko"))),
             Words(one["source"]["en"], one["source"]["ko"]),
+            Words(one["encoding"]["en"], one["encoding"]["ko"]) if "encoding" in one else None,
         )
         for name, one in read.items()
     }

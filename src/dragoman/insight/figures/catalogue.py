@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures import (
@@ -29,6 +30,13 @@ from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
 
+Group = Literal["positions", "attention", "training", "run"]
+"""What a figure is about: ways to tell positions; attention; costs, training and search; or a
+trained run."""
+Sentence = Literal["first", "chosen"]
+"""The first of those that the run was measured on; or one that the figure chooses: short enough, or
+the one that shows most."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -38,6 +46,8 @@ class Entry:
     """Of what its sliders say, by their names; of a run, the subject first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """Those of layers and heads need to know the model."""
+    group: Group = field(default="run", kw_only=True)
+    """What it is about."""
     trains: bool = field(default=False, kw_only=True)
     """Whether a small model is trained for it where the run has no learned positions."""
     of_demo: bool = field(default=False, kw_only=True)
@@ -50,37 +60,75 @@ class OfRun(Entry):
 
     needs: tuple[str, ...] = ()
     """What the model must have for it: see ``insight/needs.py``."""
+    sentence: Sentence | None = field(default=None, kw_only=True)
+    """Which sentence it shows, where a reader may give another."""
 
 
 FIGURES: dict[str, Entry] = {
-    "position-index": Entry(positions.index_figure, sliders.OF_INDEX),
-    "position-normalised": Entry(positions.normalised_figure, sliders.OF_NORMALISED),
-    "position-binary": Entry(positions.binary_figure, sliders.OF_WAVES),
-    "position-sinusoidal": Entry(positions.sinusoidal_figure, sliders.OF_WAVES),
-    "position-identity": Entry(positions.identity_figure, sliders.OF_IDENTITY),
-    "scale": Entry(scale.scale_figure),
-    "cost": Entry(costs.cost_figure),
-    "cost-length": Entry(costs.length_figure),
-    "schedule": Entry(training.schedule_figure, sliders.OF_SCHEDULE),
-    "label-smoothing": Entry(training.smoothing_figure, sliders.OF_SMOOTHING),
-    "position-learned": OfRun(positions.learned_figure, needs=(INSIDE,), trains=True),
-    "order": OfRun(run.order_figure, needs=(INSIDE,)),
-    "lookup": OfRun(head.lookup_figure, of_head("cross", LEAST_SURE), (INSIDE,)),
-    "four-steps": OfRun(head.four_steps_figure, of_part("encoder"), (INSIDE,)),
-    "mask": OfRun(head.mask_figure, of_part("decoder"), (INSIDE,)),
-    "heads": OfRun(heads.heads_figure, sliders.of_cuts, (INSIDE,)),
-    "temperature": OfRun(decoding.temperature_figure, sliders.OF_TEMPERATURE, (WRITES,)),
-    "length-penalty": OfRun(decoding.length_penalty_figure, sliders.OF_PENALTY, (WRITES,)),
-    "layers": OfRun(training.layers_figure, needs=(INSIDE,)),
+    "position-index": Entry(positions.index_figure, sliders.OF_INDEX, group="positions"),
+    "position-normalised": Entry(
+        positions.normalised_figure, sliders.OF_NORMALISED, group="positions"
+    ),
+    "position-binary": Entry(positions.binary_figure, sliders.OF_WAVES, group="positions"),
+    "position-sinusoidal": Entry(positions.sinusoidal_figure, sliders.OF_WAVES, group="positions"),
+    "position-identity": Entry(positions.identity_figure, sliders.OF_IDENTITY, group="positions"),
+    "scale": Entry(scale.scale_figure, group="attention"),
+    "cost": Entry(costs.cost_figure, group="training"),
+    "cost-length": Entry(costs.length_figure, group="training"),
+    "schedule": Entry(training.schedule_figure, sliders.OF_SCHEDULE, group="training"),
+    "label-smoothing": Entry(training.smoothing_figure, sliders.OF_SMOOTHING, group="training"),
+    "position-learned": OfRun(
+        positions.learned_figure, needs=(INSIDE,), trains=True, group="positions"
+    ),
+    "order": OfRun(run.order_figure, needs=(INSIDE,), group="positions"),
+    "lookup": OfRun(
+        head.lookup_figure,
+        of_head("cross", LEAST_SURE),
+        (INSIDE,),
+        group="attention",
+        sentence="chosen",
+    ),
+    "four-steps": OfRun(
+        head.four_steps_figure, of_part("encoder"), (INSIDE,), group="attention", sentence="chosen"
+    ),
+    "mask": OfRun(
+        head.mask_figure, of_part("decoder"), (INSIDE,), group="attention", sentence="chosen"
+    ),
+    "heads": OfRun(
+        heads.heads_figure, sliders.of_cuts, (INSIDE,), group="attention", sentence="chosen"
+    ),
+    "temperature": OfRun(
+        decoding.temperature_figure,
+        sliders.OF_TEMPERATURE,
+        (WRITES,),
+        group="training",
+        sentence="chosen",
+    ),
+    "length-penalty": OfRun(
+        decoding.length_penalty_figure,
+        sliders.OF_PENALTY,
+        (WRITES,),
+        group="training",
+        sentence="chosen",
+    ),
+    "layers": OfRun(training.layers_figure, needs=(INSIDE,), group="training"),
     "attention-encoder": OfRun(
-        attention.encoder_figure, of_part("encoder", MEAN, last=True), ("encoder",)
+        attention.encoder_figure,
+        of_part("encoder", MEAN, last=True),
+        ("encoder",),
+        sentence="first",
     ),
     "attention-decoder": OfRun(
-        attention.decoder_figure, of_part("decoder", MEAN, last=True), ("decoder",)
+        attention.decoder_figure,
+        of_part("decoder", MEAN, last=True),
+        ("decoder",),
+        sentence="first",
     ),
-    "attention-cross": OfRun(attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",)),
+    "attention-cross": OfRun(
+        attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",), sentence="first"
+    ),
     "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
-    "alignment": OfRun(run.alignment_figure, needs=("cross",)),
+    "alignment": OfRun(run.alignment_figure, needs=("cross",), sentence="first"),
     "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
     "timeline": OfRun(timeline.timeline_figure),
 }
@@ -89,6 +137,12 @@ FIGURES: dict[str, Entry] = {
 def needs_run(name: str) -> bool:
     """Whether a figure looks into a trained run."""
     return isinstance(FIGURES[name], OfRun)
+
+
+def sentence_of(name: str) -> Sentence | None:
+    """Which sentence a figure shows, where a reader may give another."""
+    entry = FIGURES[name]
+    return entry.sentence if isinstance(entry, OfRun) else None
 
 
 def missing(name: str, model: Network) -> Words | None:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from dragoman.models.catalogue.networks import new_network
+from dragoman.models.front_ends import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network, writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Layout, Sequences
@@ -56,12 +57,15 @@ class Classifier(Network):
     def output_layer(self) -> Linear:
         return self.head
 
+    def memory_length(self, length: int) -> int:
+        return self.body.memory_length(length)
+
     def encode(self, source: Sequences) -> Memory:
         memory = self.body.encode(source)
         rows = memory.rows  # (P, D)
         if not self.settings.reads:  # what it is given it takes for what it has written
             rows = writing(self.body).decode(source, memory)
-        layout = source.layout
+        layout = memory.layout if self.settings.reads else source.layout
         return Memory(mean_rows(rows, layout), Layout([1] * layout.batch, layout.device))
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
@@ -80,6 +84,8 @@ def mean_rows(rows: Tensor, layout: Layout) -> Tensor:
     return sums / lengths[:, None]
 
 
-def new_classifier(settings: ModelSettings, vocabulary: int, labels: int) -> Classifier:
-    """One with fresh weights, drawn from torch's generator."""
-    return Classifier(new_network(settings, vocabulary, vocabulary), labels)
+def new_classifier(settings: ModelSettings, source: SourceInput, labels: int) -> Classifier:
+    """One with fresh weights, drawn from torch's generator. ``source``: the number of different
+    tokens that it reads, or what its rows are."""
+    outputs = source if isinstance(source, int) else labels  # of the body, which nothing asks for
+    return Classifier(new_network(settings, source, outputs), labels)

@@ -12,6 +12,7 @@ from dragoman.models.settings import ModelSettings
 
 if TYPE_CHECKING:
     from dragoman.models.fast_path import FastPath
+    from dragoman.models.front_ends import SourceInput
     from dragoman.models.interface import Network
 
 
@@ -81,9 +82,12 @@ _PATHS: dict[str, Callable[[], tuple[FastPath, ...]]] = {
 """A kind that is left out runs as it is."""
 
 
-def new_network(settings: ModelSettings, source_vocabulary: int, target_vocabulary: int) -> Network:
-    """A model with fresh weights, drawn from torch's generator. ``target_vocabulary``: the number
-    of its outputs, where it writes nothing."""
+def new_network(
+    settings: ModelSettings, source_vocabulary: SourceInput, target_vocabulary: int
+) -> Network:
+    """A model with fresh weights, drawn from torch's generator. ``source_vocabulary``: the number
+    of different tokens that it reads, or what its rows are. ``target_vocabulary``: the number of
+    its outputs, where it writes nothing."""
     made: Network = _NETWORKS[settings.kind]()(settings, source_vocabulary, target_vocabulary)
     return made
 

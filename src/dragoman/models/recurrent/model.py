@@ -29,6 +29,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.carried_state import CarriedState
+from dragoman.models.front_ends import SourceInput, front_end
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.recurrent.attention import Energy
 from dragoman.models.settings import RecurrentSettings
@@ -66,14 +67,18 @@ class Recurrent(Advancing):
     """LSTM encoder, LSTM decoder, one attention between them."""
 
     settings: RecurrentSettings
+    source_embedding: Embedding
+    """Of tokens; there is none where rows are read."""
 
     def __init__(
-        self, settings: RecurrentSettings, source_vocabulary: int, target_vocabulary: int
+        self, settings: RecurrentSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
         super().__init__()
         self.settings = settings
         width, tie = settings.model_dim, settings.tie
-        self.source_embedding = Embedding(source_vocabulary, width)
+        self.front_end = front_end(source_vocabulary, width)
+        if isinstance(source_vocabulary, int):
+            self.source_embedding = Embedding(source_vocabulary, width)
         self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
         self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
         self.encoder: Stack[Lstm] = Stack(
@@ -106,8 +111,13 @@ class Recurrent(Advancing):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        layout, probe = source.layout, probes.probe()
-        x = self._embed(self.source_embedding, source.values, layout)
+        probe = probes.probe()
+        if self.front_end is None:
+            layout = source.layout
+            x = self._embed(self.source_embedding, source.values, layout)
+        else:
+            read = self.front_end(source)
+            layout, x = read.layout, self._drop(read.values, read.layout)
         for number, layer in enumerate(self.encoder):
             out, _ = layer(layer.read(x), layout, kept=self._kept(layout))
             out = self._drop(out, layout)
@@ -299,7 +309,7 @@ class Recurrent(Advancing):
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
         """What all rows (P, D) of the decoder find in their sources: (P, D)."""
         query, probe = self._query(rows), probes.probe()
-        by_kernels = self.source_embedding.packed is not None and self.energy is None
+        by_kernels = self._target_embedding.packed is not None and self.energy is None
         by_kernels = by_kernels and guides.wanted(CROSS) is None
         if by_kernels and probe is None and memory.key_mask is None:
             places = layout.offsets, memory.layout.offsets

@@ -153,16 +153,18 @@ class CpuTransformer(Model):
 
     @torch.no_grad()
     def encode(self, source: Sequences) -> Memory:
-        layout = source.layout
-        key_mask = None if self.model.settings.attend_unknown else source.values != UNKNOWN
-        x = self._rows(self.model.embed_source(source))
+        embedded, layout, tokens = self.model.embed_source(source)
+        key_mask = None
+        if tokens is not None and not self.model.settings.attend_unknown:
+            key_mask = tokens != UNKNOWN
+        x = self._rows(embedded)
         grids = list(_grids(layout, key_mask, self._heads.count, len(x)))
         for layer in self._encoder:
             x = self._around(x, self._reading(layer, grids), layer.attention_norm)
             x = self._around(x, layer.feed_forward, layer.feed_forward_norm)
         if self._encoder_norm is not None:
             x = self._encoder_norm(x)
-        return Memory(x[: layout.total].float(), layout, key_mask, source.values)
+        return Memory(x[: layout.total].float(), layout, key_mask, tokens)
 
     def _reading(self, layer: _EncoderLayer, grids: list[_Grid]) -> Callable[[Tensor], Tensor]:
         heads = self._heads

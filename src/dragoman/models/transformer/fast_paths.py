@@ -16,6 +16,7 @@ from dragoman.models.fast_path import (
     trial,
     trial_of_rows,
 )
+from dragoman.models.searched import SearchModel
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
@@ -48,8 +49,13 @@ def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
     return Int8Transformer(model, shortlist, checked=True)
 
 
-def _search_of(made: Int8Transformer) -> Int8Search:
-    return made.search
+def _search_of(made: Int8Transformer) -> SearchModel:
+    """What kernels read themselves needs no torch between."""
+    if made.model.front_end is None:
+        return made.search
+    from dragoman.models.on_torch import OnTorch
+
+    return OnTorch(made)
 
 
 def _plain(precision: Literal["bf16", "fp32"], model: Transformer, _: Shortlist | None) -> Model:

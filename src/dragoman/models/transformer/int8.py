@@ -2,7 +2,8 @@
 
 ``Int8Transformer`` obeys the contract of ``models/interface.py``: what ``Transformer`` encodes,
 starts and steps, it does by ``int8_search.py``, which a search speaks with directly. Teacher
-forcing (``decode``, ``project``) takes the plain path.
+forcing (``decode``, ``project``) takes the plain path. Where the source is rows, the plain path
+reads it too, and kernels decode over its memory.
 
 The kernels are in ``native/src/decode*``; their plain twin, and the reference, is the model itself.
 """
@@ -83,6 +84,8 @@ class Int8Transformer(Model):
         self.model = model
         self.settings = model.settings
         named = {name: w.detach().numpy() for name, w in model.named_parameters()}
+        if model.front_end is not None:  # kernels want a table, and look nothing up in this one
+            named["source_embedding.weight"] = np.zeros((1, model.settings.model_dim), np.float32)
         source = len(named["source_embedding.weight"])
         packed = Int8Model.of(model.settings, source, len(model.output_layer.weight), named)
         self.search = Int8Search(packed, shortlist)
@@ -91,7 +94,10 @@ class Int8Transformer(Model):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        """Packed ids -> Memory with fp32 rows (P, D)."""
+        """Packed ids, or rows -> Memory with fp32 rows (P, D)."""
+        if self.model.front_end is not None:
+            with torch.no_grad():
+                return self.model.encode(source)
         lengths = np.array(source.layout.lengths, np.int32)
         rows, mask = self.search.encode(_array(source.values, np.int64), lengths)
         key_mask = None if mask is None else torch.from_numpy(mask)

@@ -155,7 +155,10 @@ class Int8Searching(SearchSession):
             raise IndexError(f"select: rows {rows.tolist()} of a state that has {self.state.rows}")
 
     def admit(self, sources: Sequence[Source]) -> None:
-        tokens = np.concatenate([np.asarray(source) for source in sources]).astype(np.int64)
+        every = [np.asarray(source) for source in sources]
+        if any(one.ndim != 1 or one.dtype.kind not in "iu" for one in every):
+            raise TypeError("kernels read tokens alone: rows are read by torch (Int8Transformer)")
+        tokens = np.concatenate(every).astype(np.int64)
         lengths = np.array([len(source) for source in sources], np.int32)
         rows, mask = self._search.encode(tokens, lengths)
         as_bytes = None if mask is None else mask.view(np.uint8)

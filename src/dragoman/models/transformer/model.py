@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.cached_state import CachedState
-from dragoman.models.encoding import attended, embed_source, parts_of, read
+from dragoman.models.encoding import Embedded, attended, embed_source, parts_of, read
+from dragoman.models.front_ends import SourceInput, front_end
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part, Writing
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord, followed
@@ -83,9 +84,11 @@ class Transformer(Writing):
     """
 
     settings: TransformerSettings
+    source_embedding: Embedding
+    """Of tokens; there is none where rows are read."""
 
     def __init__(
-        self, settings: TransformerSettings, source_vocabulary: int, target_vocabulary: int
+        self, settings: TransformerSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
         super().__init__()
         self.settings = settings
@@ -97,7 +100,9 @@ class Transformer(Writing):
         if settings.tie == "all":
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
         layer = parts_of(settings)
-        self.source_embedding = Embedding(source_vocabulary, own)
+        self.front_end = front_end(source_vocabulary, own)
+        if isinstance(source_vocabulary, int):
+            self.source_embedding = Embedding(source_vocabulary, own)
         self.target_embedding = None if settings.tie == "all" else Embedding(target_vocabulary, own)
         self.output = (
             Linear(width, target_vocabulary, bias=False) if settings.tie == "none" else None
@@ -111,9 +116,10 @@ class Transformer(Writing):
         self.decoder: Stack[DecoderLayer] = Stack(
             [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
-        self.next_word = (
-            NextWord(source_vocabulary, target_vocabulary, width) if settings.next_word else None
-        )
+        self.next_word: NextWord | None = None
+        if settings.next_word:
+            assert isinstance(source_vocabulary, int), "rows have no next word"
+            self.next_word = NextWord(source_vocabulary, target_vocabulary, width)
         self.encoder_norm = layer.around.last_norm(width)
         self.decoder_norm = layer.around.last_norm(width)
 
@@ -156,7 +162,6 @@ class Transformer(Writing):
 
     def encode(self, source: Sequences) -> Memory:
         return read(
-            source,
             self.embed_source(source),
             self.encoder,
             self.encoder_norm,
@@ -196,11 +201,11 @@ class Transformer(Writing):
 
     # ---- parts that faster ways to run the model use too
 
-    def embed_source(self, source: Sequences) -> Tensor:
-        """What the first layer of the encoder reads: (P, D)."""
+    def embed_source(self, source: Sequences) -> Embedded:
+        """What the first layer of the encoder reads."""
         return embed_source(
             source,
-            self.source_embedding,
+            self.front_end or self.source_embedding,
             self.source_positions,
             self.dropout,
             self.settings.model_dim,

@@ -16,10 +16,13 @@ from dragoman.errors import DataError, DragomanError, FileError, RecipeError, Ru
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import (
     FIGURES,
+    Group,
+    Sentence,
     checked,
     make_figure,
     missing,
     needs_run,
+    sentence_of,
     sliders_of,
 )
 from dragoman.insight.figures.sliders import Slider
@@ -59,7 +62,17 @@ class FigureEntry(Message):
     caption: TwoLanguages
     source: TwoLanguages
     """Section and equation of the paper."""
+    group: Group
+    """What it is about."""
+    encoding: TwoLanguages | None = None
+    """What the encoding of positions that it shows is called beside the others; left out of figures
+    that show no encoding."""
     needs_run: bool
+    sentence: Sentence | None = None
+    """Where another sentence may be given, which one is shown otherwise: the first that the run was
+    measured on, or one that the figure chooses."""
+    values: dict[str, list[float]]
+    """What each of its sliders may be, by name; of a run's layers and heads the figure tells it."""
     missing: TwoLanguages | None = None
     """Why this server cannot make it for the run."""
     command: str | None = None
@@ -227,7 +240,11 @@ def endpoints(service: Service) -> Endpoints:
                     title=_both(words.title),
                     caption=_both(words.text),
                     source=_both(words.source),
+                    group=FIGURES[name].group,
+                    encoding=None if words.encoding is None else _both(words.encoding),
                     needs_run=needs_run(name),
+                    sentence=sentence_of(name),
+                    values={one.name: list(one.values) for one in sliders_of(name, None)},
                     missing=(missing := _missing(name, served)),
                     command=_command(name, served) if missing is not None else None,
                 )

@@ -68,6 +68,7 @@ KINDS: dict[str, Kind] = {
     "too_many_translations": Kind(400, ("each", "sentences", "total", "most")),
     "too_many_trees": Kind(400, ("each", "sentences", "total", "most")),
     "too_many_labels": Kind(400, ("each", "texts", "total", "most")),
+    "too_many_tags": Kind(400, ("each", "words", "total", "most")),
     "too_many_candidates": Kind(400, ("each", "blanks", "total", "most")),
     "too_many_choices": Kind(400, ("asked", "most")),
     "too_many_blanks": Kind(400, ("blanks", "most")),

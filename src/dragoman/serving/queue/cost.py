@@ -20,7 +20,7 @@ from typing import Literal
 
 from dragoman.search.request import Request
 
-Work = Literal["search", "warnings", "look", "blanks", "reasons", "writing"]
+Work = Literal["search", "warnings", "look", "blanks", "reasons", "tags", "writing"]
 """What may cost too much, as a refusal's values name it."""
 
 ON_TORCH = 8
@@ -35,7 +35,7 @@ EXPLAINING = 12
 
 COSTLY = 4096
 """Token steps from which on one search is costly: it keeps its rows for hundreds of steps, and each
-step of its whole batch takes longer (``queue/queue.py``)."""
+step of its whole batch takes longer (``queue/worker.py``)."""
 
 
 def search_cost(requests: Iterable[Request], weight: int) -> int:

@@ -128,8 +128,8 @@ class ServedRun(ABC):
         if self._inspector is None:
             raise Refusal(
                 "cannot_look",
-                f"{self.name} cannot be looked into: it goes over a text from left to right to "
-                "label it, and has no encoder.",
+                f"{self.name} cannot be looked into: it goes over a text from left to right, and "
+                "has no encoder.",
                 run=self.name,
             )
         return self._inspector

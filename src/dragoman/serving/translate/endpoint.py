@@ -18,7 +18,7 @@ from dragoman.serving.http.openapi import REFUSALS, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
 from dragoman.serving.outputs.hypothesis import hypothesis_message, texts_of
-from dragoman.serving.queue.queue import Answer, Draft
+from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema

@@ -62,7 +62,7 @@ def _plan(one: Translated) -> _Plan:
     places = _places(one)
     inside = _inside(one, places)
     pieces = one.passage.pieces
-    pairs: list[TokenPair] = [(pieces[s].values[:-1], one.found[s].tokens) for s in inside]
+    pairs: list[TokenPair] = [(pieces[s].tokens, one.found[s].tokens) for s in inside]
     return _Plan(one, places, inside, pairs)
 
 
@@ -74,7 +74,7 @@ def _divided(run: ServedRun, plan: _Plan, alignments: Sequence[Alignment]) -> li
         spoken[s] = project(
             [tag.moved(-begin) for tag in tags],
             piece.text,
-            source.shown(piece.values[:-1]),
+            source.shown(piece.tokens),
             words_in(target, one.found[s], spoken[s][0]),
             alignment,
         )

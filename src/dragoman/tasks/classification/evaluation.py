@@ -10,14 +10,15 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from dragoman.data.columns import file_at
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.columns import file_at, labelled_corpus
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.labelled import LabelledBatch, labelled_batch
+from dragoman.data.pair import Pair
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.labels import Labels, plain
-from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
@@ -28,23 +29,15 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.shortened import shortened
 from dragoman.specs.classification import CLASSIFICATION
-from dragoman.tasks.classification.confusions import MOST_DRAWN
 from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
 from dragoman.tasks.classification.labeller import Labeller, in_batches
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.examples import reading_of
+from dragoman.tasks.shared.label_report import LabelReport, Mistake, surest
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
-_SHARE = percent("", share=True)
 _SAMPLES = 5
-_WORST = 10
-_MOST_CONFUSED = 10
-_SHOWN = 100
-"""Characters of a text in a list of mistakes."""
-_KEPT = 1000
-"""Characters of one in scores.json."""
 _MOST_SHOWN = 30
 """Labels of a table of confusions in a terminal."""
 
@@ -56,8 +49,7 @@ class ClassificationValidation(Validation[LabelledBatch]):
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[LabelledBatch]]:
         form, labels = self.forms.source, self.forms.labels
-        assert form.vocabulary is not None, "what is labelled is a text"
-        texts = form.vocabulary.encode([pair.source for pair in pairs])
+        texts = form.encode([pair.source for pair in pairs])
         values = [labels.value(pair.target) for pair in pairs]
         kept = [
             (pair, text, value)
@@ -96,42 +88,22 @@ class ClassificationValidation(Validation[LabelledBatch]):
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A text for which another label than its own was chosen."""
-
-    line: int
-    text: str
-    true: str
-    chosen: str
-    probability: float
-    """The probability of the label that was chosen."""
-    of_true: float
-    """The probability of its own label."""
-
-    def in_words(self) -> str:
-        """One line."""
-        text = shortened(self.text, _SHOWN)
-        return (
-            f"line {self.line}: {self.true}, taken for {self.chosen} "
-            f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): {text}"
-        )
-
-
-@dataclass(frozen=True)
-class ClassificationReport(EvaluationReport):
+class ClassificationReport(LabelReport):
     """How a run labels some texts."""
 
-    labels: tuple[str, ...]
-    confusion: Confusion
-    nll: float
-    """-log P of the right labels, in nats."""
-    worst: tuple[Mistake, ...]
-    """The mistakes of which the model was surest."""
+    one_label: ClassVar[str] = "label"
+    labelled: ClassVar[str] = "texts"
+    quoted_length: ClassVar[int] = 100
+
     cut: int
     """How many texts are longer than what is read of them."""
     longest: int
     left_out: int
     """How many texts have a label that training had not; they are not measured."""
+    noun: str = "text"
+    """What one of them is called: a recording, a picture."""
+    unit: str = "tokens"
+    """What is read of them."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -140,37 +112,18 @@ class ClassificationReport(EvaluationReport):
 
     def table(self) -> str:
         """Plain text."""
-        confusion, texts = self.confusion, self.confusion.texts
-        read = f"{plural(texts, 'text')}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
+        texts = self.confusion.texts
+        labels = plural(len(self.labels), "label")
+        read = f"{plural(texts, self.noun)}, {labels}; {self.seconds:.1f} s"
         parts = [
             f"{self.head}\n{read}",
             scores_of(CLASSIFICATION, self.scores),
-            self._by_label(),
+            self.by_label(self.records()),
         ]
         if len(self.labels) <= _MOST_SHOWN:
             parts.append(f"Label by row, chosen by column:\n{self._confusions()}")
-        if often := confusion.mistaken()[:_MOST_CONFUSED]:
-            parts.append(
-                "Taken for another most often:\n"
-                + "\n".join(
-                    f"  {self.labels[true]} for {self.labels[chosen]}: {count:,}"
-                    for true, chosen, count in often
-                )
-            )
-        if self.worst:
-            told = "\n".join(f"  {mistake.in_words()}" for mistake in self.worst)
-            parts.append(f"Surest mistakes:\n{told}")
+        parts += self.mistakes("Taken for another most often:")
         return "\n\n".join([*parts, *self._notes()])
-
-    def _by_label(self) -> str:
-        """A row a label."""
-        confusion = self.confusion
-        shares = confusion.precision, confusion.recall, confusion.f1
-        rows: list[list[str | int | float]] = [
-            [name, *(_SHARE.number(float(share[k])) for share in shares), int(confusion.support[k])]
-            for k, name in enumerate(self.labels)
-        ]
-        return plain_table(("label", "precision, %", "recall, %", "F1, %", "texts"), rows)
 
     def _confusions(self) -> str:
         """The matrix; columns are numbered where names would be too wide."""
@@ -187,39 +140,27 @@ class ClassificationReport(EvaluationReport):
     def _notes(self) -> Iterator[str]:
         if self.cut:
             yield (
-                f"{plural(self.cut, 'text is', 'texts are')} longer than the {self.longest:,} "
-                "tokens that "
-                "are read (plan.context): what is behind was not looked at."
+                f"{plural(self.cut, f'{self.noun} is', f'{self.noun}s are')} longer than the "
+                f"{self.longest:,} {self.unit} that are read (plan.context): what is behind was "
+                "not looked at."
             )
         if self.left_out:
             yield (
-                f"{plural(self.left_out, 'text has', 'texts have')} a label that no training text "
-                "has: not "
-                "counted, as only a wrong label could have been chosen."
+                f"{plural(self.left_out, f'{self.noun} has', f'{self.noun}s have')} a label that "
+                f"no training {self.noun} has: not counted, as only a wrong label could have been "
+                "chosen."
             )
 
     def details(self) -> dict[str, Any]:
-        confusion = self.confusion
+        texts = self.confusion.texts
         signature = (
-            f"texts:{confusion.texts}|labels:{len(self.labels)}|read:{self.longest}|"
-            f"left-out:{self.left_out}"
+            f"texts:{texts}|labels:{len(self.labels)}|read:{self.longest}|left-out:{self.left_out}"
         )
         return {
-            "sentences": confusion.texts,
+            "sentences": texts,
             "scores": signed(self.scores, signature),
-            "labels": [
-                {
-                    "label": name,
-                    "texts": int(confusion.support[k]),
-                    "precision": float(confusion.precision[k]),
-                    "recall": float(confusion.recall[k]),
-                    "f1": float(confusion.f1[k]),
-                }
-                for k, name in enumerate(self.labels)
-            ],
-            # Of more labels nothing draws it, and the file would be larger than is read again.
-            "confusion": confusion.counts.tolist() if len(self.labels) <= MOST_DRAWN else [],
-            "worst": [vars(mistake) | {"text": mistake.text[:_KEPT]} for mistake in self.worst],
+            "labels": self.records(),
+            **self.mistake_details(),
         }
 
 
@@ -256,7 +197,8 @@ def evaluate_run(
     result = ClassificationReport(
         opened.folder.name, opened.weights_in_words, measured.name, seconds, labels.names,
         *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
-        measured.left_out,
+        measured.left_out, opened.task.noun.removesuffix("s"),
+        "tokens" if opened.recipe.source.is_text else "frames",
     )  # fmt: skip
     if keep and not files:
         keep_scores(opened, result.to_dict(), own=True)
@@ -289,7 +231,7 @@ def labelled_set(
             f"a {run.task.name} is measured on one file of labelled texts, or one of texts and one "
             f"of labels; what is {files[2]}?"
         )
-    placed = file_at(files, columns, keys, labelled=True)
+    placed = file_at(files, columns, keys, labelled_corpus)
     if files:
         read = read_like(run, files) if placed is None else read_pairs(placed)
         pairs, name = list(read), files[0].name
@@ -319,8 +261,7 @@ def _judged(
             sure, of_true = float(one.probabilities[taken]), float(one.probabilities[right])
             names = labels.names[right], labels.names[taken]
             mistakes.append(Mistake(pair.line, pair.source, *names, sure, of_true))
-    mistakes.sort(key=lambda mistake: (-mistake.probability, mistake.line))
-    return Confusion.of(true, chosen, labels.size), nll, tuple(mistakes[:_WORST])
+    return Confusion.of(true, chosen, labels.size), nll, surest(mistakes)
 
 
 def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
@@ -338,7 +279,7 @@ def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
     texts and one of labels."""
     source, *labels = map(str, files)
     if labels:
-        return read_pairs(CorpusSettings(source=source, target=labels[0], format="lines"))
+        return read_pairs(CorpusSettings(source=source, target=labels[0]))
     learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
     like = learned[0] if learned else CorpusSettings(source=source, format="tsv")
     return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))

@@ -18,6 +18,7 @@ from dragoman.engine.long_texts import beginning
 from dragoman.engine.predictor import Predictor, require_task
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
+from dragoman.forms.form import Values
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.records import AttentionRecord
@@ -97,7 +98,8 @@ class Labeller(Predictor):
 
     def looked_at(self, text: str) -> str:
         """What is cut into tokens of a text, whatever is read of them."""
-        return beginning(text, self.longest)
+        is_text = self.run.source.vocabulary is not None
+        return beginning(text, self.longest) if is_text else text
 
     def __call__(self, texts: Iterable[str]) -> list[ClassifiedText]:
         """Each text with the probabilities of all labels. One without tokens has those of a text
@@ -112,7 +114,7 @@ class Labeller(Predictor):
         """The same as it comes, the shortest texts first, each with its number; so many tokens are
         read at once."""
         looked_at = [self.looked_at(text) for text in given]
-        tokens = [np.array(one, np.int32) for one in self.run.source.tokens(looked_at)]
+        tokens = self.run.source.encode(looked_at)
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         lengths = [len(tokens[number]) for number in order]
         for part in in_batches(lengths, self.reading, together):
@@ -122,7 +124,7 @@ class Labeller(Predictor):
                 logits = self.network.project(self.network.encode(read).rows).double()  # (B, K)
                 every = torch.log_softmax(logits, dim=-1).numpy()
             for number, log_probabilities in zip(numbers, every, strict=True):
-                is_cut = len(tokens[number]) > self.longest - 1
+                is_cut = len(tokens[number]) > self.longest - self.reading.symbols
                 yield (
                     number,
                     ClassifiedText(given[number], self.labels.names, log_probabilities, is_cut),
@@ -141,9 +143,13 @@ class Labeller(Predictor):
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: its tokens, a symbol before or behind them."""
-        (tokens,) = self.run.source.encode([self.looked_at(text)])
-        read: list[int] = self.reading.texts([tokens]).values.tolist()
+        read: list[int] = self.source_values(text).tolist()
         return read
+
+    def source_values(self, source: str) -> Values:
+        (values,) = self.run.source.encode([self.looked_at(source)])
+        found: Values = self.reading.texts([values]).values.numpy()
+        return found
 
     def given_ids(self, text: str) -> list[int]:
         """All of a text, whatever is read of it; of a very long one the beginning."""
@@ -182,7 +188,7 @@ def in_batches(lengths: Sequence[int], reading: Reading, tokens: int) -> Iterato
     part: list[int] = []
     size = 0
     for place, length in enumerate(lengths):
-        read = reading.length(length) + 1
+        read = reading.length(length) + reading.symbols
         if part and size + read > tokens:
             yield part
             part, size = [], 0

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import TrainingSummary, by_frequency
-from dragoman.tasks.shared.runtime import (
-    Evaluate,
-    MakeExamples,
-    MakeObjective,
-    MakePredictor,
-    MakeValidation,
-    Runtime,
-)
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
 class LanguageModelRuntime(Runtime):
@@ -27,23 +20,12 @@ class LanguageModelRuntime(Runtime):
 
     spec: ClassVar[Spec] = LANGUAGE_MODEL
 
-    @property
-    def examples(self) -> MakeExamples:
+    def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.language_model.evaluation import LanguageModelValidation
         from dragoman.tasks.shared.examples import TextWindows
-
-        return TextWindows
-
-    @property
-    def objective(self) -> MakeObjective:
         from dragoman.training.objectives import next_token
 
-        return next_token
-
-    @property
-    def validation(self) -> MakeValidation:
-        from dragoman.tasks.language_model.evaluation import LanguageModelValidation
-
-        return LanguageModelValidation
+        return TrainingParts(TextWindows, next_token, LanguageModelValidation)
 
     @property
     def evaluate(self) -> Evaluate:

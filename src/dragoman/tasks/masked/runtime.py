@@ -6,21 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import TrainingSummary, by_frequency
-from dragoman.tasks.shared.runtime import (
-    Evaluate,
-    MakeExamples,
-    MakeObjective,
-    MakePredictor,
-    MakeValidation,
-    Runtime,
-)
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
 class MaskedRuntime(Runtime):
@@ -28,23 +21,12 @@ class MaskedRuntime(Runtime):
 
     spec: ClassVar[Spec] = MASKED
 
-    @property
-    def examples(self) -> MakeExamples:
+    def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.masked.evaluation import MaskedValidation
         from dragoman.tasks.shared.examples import MaskedTexts
-
-        return MaskedTexts
-
-    @property
-    def objective(self) -> MakeObjective:
         from dragoman.training.objectives import masked_tokens
 
-        return masked_tokens
-
-    @property
-    def validation(self) -> MakeValidation:
-        from dragoman.tasks.masked.evaluation import MaskedValidation
-
-        return MaskedValidation
+        return TrainingParts(MaskedTexts, masked_tokens, MaskedValidation)
 
     @property
     def evaluate(self) -> Evaluate:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
@@ -15,15 +15,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
-from dragoman.tasks.shared.runtime import (
-    Evaluate,
-    MakeExamples,
-    MakeObjective,
-    MakePredictor,
-    MakeValidation,
-    Runtime,
-    tokens_in,
-)
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 from dragoman.tree import read_trees
 
 BEGUN_F1 = 40.0
@@ -36,23 +28,12 @@ class ParsingRuntime(Runtime):
     spec: ClassVar[Spec] = PARSING
     counts: ClassVar[str] = "labels of constituents"
 
-    @property
-    def examples(self) -> MakeExamples:
+    def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.parsing.evaluation import ParsingValidation
         from dragoman.tasks.shared.examples import Pairs
-
-        return Pairs
-
-    @property
-    def objective(self) -> MakeObjective:
         from dragoman.training.objectives import next_token
 
-        return next_token
-
-    @property
-    def validation(self) -> MakeValidation:
-        from dragoman.tasks.parsing.evaluation import ParsingValidation
-
-        return ParsingValidation
+        return TrainingParts(Pairs, next_token, ParsingValidation)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         for _, tree in read_trees([pair.target]):

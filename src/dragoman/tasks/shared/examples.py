@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
+from dragoman.data.batches import Batch, Values, make_batch, window_batch
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
@@ -22,6 +22,7 @@ from dragoman.data.plan import Plan, Share
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
@@ -64,7 +65,12 @@ class Pairs:
 
     def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
-        self.lengths = store.lengths
+        # A plan counts an end symbol on either side, and nothing ends rows.
+        spare = {"source": int(forms.source.end is None), "target": 0}
+        self.lengths = {
+            side: lengths - spare[side] if spare[side] else lengths
+            for side, lengths in store.lengths.items()
+        }
         self._store = store
         self._forms = forms
         self._seed = recipe.seed
@@ -77,11 +83,11 @@ class Pairs:
 
     def _side(
         self, side: str, stream: int, form: Form, update: int, examples: Sequence[int]
-    ) -> list[Tokens]:
-        """Tokens of one side of each example; ``stream``: which random numbers this side takes."""
+    ) -> list[Values]:
+        """One side of each example; ``stream``: which random numbers this side takes."""
         store, vocabulary = self._store, form.vocabulary
         if vocabulary is None or not vocabulary.settings.sampling:
-            return [store.tokens(side, example) for example in examples]
+            return [store.values(side, example) for example in examples]
         # Keyed by update and example: the same cut in any process, another one next epoch.
         return [
             vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
@@ -136,18 +142,20 @@ class LabelledTexts:
         self._store = store
         self._reading = reading_of(recipe, forms)
         # None is too long: what lies behind is not read. So a plan counts tokens that are read.
-        read = np.minimum(store.lengths["source"], self._reading.longest - 1)
+        longest, symbols = self._reading.longest, self._reading.symbols
+        read = np.minimum(store.lengths["source"], longest - symbols) + (symbols - 1)
         self.lengths = {"target": read.astype(np.int32)}
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
-        texts = [self._store.tokens("source", one) for one in examples]
+        texts = [self._store.values("source", one) for one in examples]
         labels = [int(self._store.tokens("target", one)[0]) for one in examples]
         return labelled_batch(texts, labels, self._reading, examples)
 
 
 def reading_of(recipe: Recipe, forms: Forms) -> Reading:
     """How a recipe's model reads a text that it is to label."""
-    source, model = forms.source, recipe.model
-    longest = min(recipe.plan.context, model.longest or recipe.plan.context)
-    symbol = source.eos if model.reads else source.bos
+    source, model, settings = forms.source, recipe.model, recipe.source
+    shortens = settings.shortens if isinstance(settings, RowsSource) else 1
+    longest = min(recipe.plan.context, (model.longest or recipe.plan.context) * shortens)
+    symbol = source.end if model.reads else source.bos
     return Reading(symbol, before=not model.reads, longest=longest)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
 from dragoman.plural import plural
@@ -29,14 +30,20 @@ if TYPE_CHECKING:
     from dragoman.tasks.shared.validation import Validation
     from dragoman.training.objectives import Objective
 
-MakeExamples = Callable[["Store", Recipe, Forms], "Examples"]
-MakeObjective = Callable[[Any, float], "Objective"]
-"""(network, label smoothing as in section 5.4 of the paper)"""
-MakeValidation = Callable[..., "Validation[Any]"]
-"""(network, recipe, forms, pairs of dev, device)"""
 Evaluate = Callable[..., EvaluationReport]
 """(run, files, changes of settings, ``Task.evaluation_options`` by name)"""
 MakePredictor = Callable[[Run, "EngineSettings"], "Predictor"]
+
+
+class TrainingParts(NamedTuple):
+    """What a training is made of."""
+
+    examples: Callable[[Store, Recipe, Forms], Examples]
+    """Makes what is learned from at once."""
+    objective: Callable[[Any, float], Objective]
+    """Of a network and label smoothing (section 5.4 of the paper): what training minimises."""
+    validation: Callable[..., Validation[Any]]
+    """Of network, recipe, forms, pairs of dev and device: measures the network as it trains."""
 
 
 class Runtime(ABC):
@@ -50,20 +57,9 @@ class Runtime(ABC):
 
     # --- training ---------------------------------------------------------------------------------
 
-    @property
     @abstractmethod
-    def examples(self) -> MakeExamples:
-        """What is learned from at once."""
-
-    @property
-    @abstractmethod
-    def objective(self) -> MakeObjective:
-        """What training minimises."""
-
-    @property
-    @abstractmethod
-    def validation(self) -> MakeValidation:
-        """Measures the network while it trains."""
+    def training_parts(self) -> TrainingParts:
+        """What it learns from, what it minimises, and how it is measured meanwhile."""
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:  # noqa: B027, a default
         """Count what the target of an example is made of: ``data show`` tells it."""
@@ -113,7 +109,10 @@ class Runtime(ABC):
 
 
 def tokens_in(run: Run) -> str:
-    """How many tokens are read of a text, with their kind."""
+    """How many tokens are read of a text, with their kind; of files what a row of them is."""
+    source = run.recipe.source
+    if isinstance(source, RowsSource):
+        return f"{source.row_width} numbers a {source.noun_of_row}"
     return f"{run.source.size:,} {run.recipe.text.kind} tokens"
 
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import torch
 
 from dragoman.data.batches import Batch, make_batch
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.engine.engine import Engine
 from dragoman.forms.sides import Forms
 from dragoman.inference.fastest import fastest
@@ -115,12 +115,12 @@ def batches_of_pairs(
     source, target = forms
     sources = source.encode([pair.source for pair in pairs])
     targets = target.encode([pair.target for pair in pairs])
-    limits = recipe.plan.within(recipe.model.longest)
-    longest = limits.max_source, limits.max_target
+    limits = recipe.bounded_plan
+    longest, ends = (limits.max_source, limits.max_target), int(forms.source.end is not None)
     fitting = [
         (pair, source, target)
         for pair, source, target in zip(pairs, sources, targets, strict=True)
-        if 0 < len(source) < longest[0] and 0 < len(target) < longest[1]
+        if 0 < len(source) <= longest[0] - ends and 0 < len(target) < longest[1]
     ]
     kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
     batches: list[Batch] = []

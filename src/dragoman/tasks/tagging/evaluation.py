@@ -9,79 +9,54 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.columns import file_at
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import Tags
-from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, is_iob
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.lineage import BASES, warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
 from dragoman.specs.tagging import TAGGING, words_and_tags
-from dragoman.tasks.classification.confusions import MOST_DRAWN
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.label_report import SHARE, LabelReport, Mistake, surest
 from dragoman.tasks.tagging.chance import usual_scores
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 
-_SHARE = percent("", share=True)
-_WORST = 10
-_MOST_CONFUSED = 10
 _AROUND = 4
 """Words that are shown before and behind a mistake."""
 
 
 @dataclass(frozen=True)
-class TagMistake:
-    """A word for which another tag than its own was chosen."""
+class TaggingReport(LabelReport):
+    """How a run tags some sentences. Its labels are all tags, those behind them that the sentences
+    have and training had not; of a mistake the word is shown in brackets, between others."""
 
-    line: int
-    text: str
-    """The word in brackets, between some of those around it."""
-    true: str
-    chosen: str
-    probability: float
-    """The probability of the tag that was chosen."""
-    of_true: float
-    """The probability of its own tag; 0 of one that training had not."""
-
-    def in_words(self) -> str:
-        """One line."""
-        return (
-            f"line {self.line}: {self.true}, taken for {self.chosen} "
-            f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): "
-            f"{self.text}"
-        )
-
-
-@dataclass(frozen=True)
-class TaggingReport(EvaluationReport):
-    """How a run tags some sentences."""
+    one_label: ClassVar[str] = "tag"
+    labelled: ClassVar[str] = "words"
+    quoted_length: ClassVar[int] = 1000
 
     pairs: Sequence[Pair]
     tagged: Sequence[Tagged]
-    names: tuple[str, ...]
-    """All tags, those behind them that the sentences have and training had not."""
-    confusion: Confusion
     found: TagScores
     usual: TagScores
     """Of the most frequent tag of each word."""
-    nll: float
-    """-log P of the right tags, in nats."""
-    worst: tuple[TagMistake, ...]
-    """The mistakes of which the model was surest."""
     new: int
     """Words whose tag training had not."""
     shown: dict[str, Any]
     """Samples, for reports."""
+    words_of: str
+    """The run by whose training text words are known, where it is one that this was begun from."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -92,7 +67,8 @@ class TaggingReport(EvaluationReport):
         """Plain text."""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
-            f"{self.found.unknown[1]:,} of them not in the training text; {self.seconds:.1f} s"
+            f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
+            f"{self.seconds:.1f} s"
         )
         figures = self.usual.figures()
         guess = ", ".join(
@@ -104,30 +80,22 @@ class TaggingReport(EvaluationReport):
             f"{self.head}\n{read}",
             scores_of(TAGGING, self.scores),
             f"Always the most frequent tag of each word: {guess}",
-            self._by_tag(),
+            self.by_label([one for one in self.records() if one["texts"] or one["precision"]]),
         ]
         if self.found.spans is not None:
             parts.append(self._by_kind())
-        if often := self.confusion.mistaken()[:_MOST_CONFUSED]:
-            told = [f"  {self.names[t]} for {self.names[c]}: {n:,}" for t, c, n in often]
-            parts.append("\n".join(["Taken for another most often, the right tag first:", *told]))
-        if self.worst:
-            told = [f"  {mistake.in_words()}" for mistake in self.worst]
-            parts.append("\n".join(["Surest mistakes:", *told]))
+        parts += self.mistakes("Taken for another most often, the right tag first:")
         return "\n\n".join([*parts, *self._notes()])
 
-    def _by_tag(self) -> str:
-        rows: list[list[str | int | float]] = [
-            [one["label"], *(_SHARE.number(one[s]) for s in ("precision", "recall", "f1")),
-             one["texts"]]
-            for one in self._tags() if one["texts"] or one["precision"]
-        ]  # fmt: skip
-        return plain_table(("tag", "precision, %", "recall, %", "F1, %", "words"), rows)
+    def _whose_text(self) -> str:
+        if not self.words_of:
+            return ""
+        return f" of {self.words_of}, which this run was begun from and has its tags and words of"
 
     def _by_kind(self) -> str:
         assert self.found.spans is not None
         rows: list[list[str | int | float]] = [
-            [kind, *map(_SHARE.number, (one.precision, one.recall, one.f1)), one.there]
+            [kind, *map(SHARE.number, (one.precision, one.recall, one.f1)), one.there]
             for kind, one in self.found.spans.by_kind()
         ]
         return plain_table(("span", "precision, %", "recall, %", "F1, %", "spans"), rows)
@@ -145,23 +113,9 @@ class TaggingReport(EvaluationReport):
                 "counted as mistakes, and left out of the loss."
             )
 
-    def _tags(self) -> list[dict[str, Any]]:
-        """A record for each tag, as reports read it back."""
-        confusion = self.confusion
-        return [
-            {
-                "label": name,
-                "texts": int(confusion.support[k]),
-                "precision": float(confusion.precision[k]),
-                "recall": float(confusion.recall[k]),
-                "f1": float(confusion.f1[k]),
-            }
-            for k, name in enumerate(self.names)
-        ]
-
     def details(self) -> dict[str, Any]:
         signature = (
-            f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.names)}"
+            f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.labels)}"
             + ("|spans:conlleval" if self.found.spans is not None else "")
         )
         spans = self.found.spans
@@ -169,16 +123,14 @@ class TaggingReport(EvaluationReport):
             "sentences": len(self.pairs),
             "scores": signed(self.scores, signature),
             "usual": self.usual.figures(),
-            "labels": self._tags(),
+            "labels": self.records(),
             "spans": {} if spans is None else {kind: vars(one) for kind, one in spans.by_kind()},
-            # Of more tags nothing draws it, and the file would be larger than is read again.
-            "confusion": self.confusion.counts.tolist() if len(self.names) <= MOST_DRAWN else [],
-            "worst": [vars(mistake) for mistake in self.worst],
+            **self.mistake_details(),
             **self.shown,
         }
 
     def outputs(self) -> Sequence[str]:
-        return [str(one) for one in self.tagged]
+        return [one.written() for one in self.tagged]
 
 
 def evaluate_run(
@@ -186,12 +138,15 @@ def evaluate_run(
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
     keep: bool = True,
 ) -> TaggingReport:
     """Measure a run on tagged sentences.
 
     ``files``: one like those that it has learned from, or one of sentences and one of tags; without
-    them it is the recipe's test set. ``changes``: there are none. With ``keep``, what was found on
+    them it is the recipe's test set. ``columns``, ``keys``: where one file has words and tags; as
+    in training if not given. ``changes``: there are none. With ``keep``, what was found on
     the recipe's own test set is written to the run's scores.json.
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
     for changes and further files.
@@ -202,7 +157,7 @@ def evaluate_run(
             f"{changes[0]}: {opened.folder} is a {opened.task.called} and is measured without a "
             "search; nothing can be set"
         )
-    measured = tagged_set(opened, files)
+    measured = tagged_set(opened, files, columns, keys)
     tagger = Tagger(opened)
     warn_of_learned(opened, measured.pairs)
     began = time.perf_counter()
@@ -224,8 +179,14 @@ class TaggedSet(NamedTuple):
     name: str
 
 
-def tagged_set(run: Run, files: Sequence[Path] = ()) -> TaggedSet:
-    """The sentences of a file (and a file of tags); without one, the test set of the run's recipe.
+def tagged_set(
+    run: Run,
+    files: Sequence[Path] = (),
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
+) -> TaggedSet:
+    """The sentences of a file (and a file of tags), which are where ``columns`` or ``keys`` say;
+    without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """
@@ -234,8 +195,10 @@ def tagged_set(run: Run, files: Sequence[Path] = ()) -> TaggedSet:
             f"a {run.task.called} is measured on one file of tagged words, or one of sentences and "
             f"one of tags; what is {files[2]}?"
         )
+    placed = file_at(files, columns, keys, tagged_corpus)
     if files:
-        pairs, name = list(read_like(run, files)), files[0].name
+        read = read_like(run, files) if placed is None else read_pairs(placed)
+        pairs, name = list(read), files[0].name
     else:
         pairs, name = own_test_set(run)
     pairs = [pair for pair in pairs if words_and_tags(pair, name)[0]]
@@ -255,6 +218,17 @@ def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
     return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))
 
 
+def _words_of(run: Run) -> str:
+    """The name of the run that its tags and the words it knows come from; empty: its own text. One
+    that goes on from all of another (``--from``) keeps them."""
+    name = ""
+    for base in run.notes().get(BASES, []):
+        if base.get("part") is not None:
+            break
+        name = base["name"]
+    return name
+
+
 def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
     """What a report holds of them, in its order."""
     iob = is_iob(tags.counts)
@@ -266,7 +240,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
     chosen = [number for one in tagged for number in one.values]
     known = [[tags.knows(word) for word in one.words] for one in tagged]
     scores = TagScores.of(true, [one.tags for one in tagged], known, iob)
-    nll, of_new, mistakes = 0.0, 0, list[TagMistake]()
+    nll, of_new, mistakes = 0.0, 0, list[Mistake]()
     for pair, one, line in zip(pairs, tagged, true, strict=True):
         numbers = np.array([value[tag] for tag in line])
         taken, has_one = np.array(one.values), numbers < tags.size
@@ -277,7 +251,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
         nll -= float(own_scores[has_one].sum())
         for place in np.flatnonzero(taken != numbers).tolist():
             mistakes.append(
-                TagMistake(
+                Mistake(
                     pair.line,
                     _around(one.words, place),
                     line[place],
@@ -286,7 +260,6 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
                     float(np.exp(own_scores[place])),
                 )
             )
-    mistakes.sort(key=lambda mistake: (-mistake.probability, mistake.line))
     shown = samples(
         run,
         [pair._replace(target=underscored(pair.source.split(), pair.target.split()))
@@ -294,8 +267,9 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
         [str(one) for one in tagged],
     )  # fmt: skip
     return (
-        pairs, tagged, names, Confusion.of(own, chosen, len(names)), scores,
-        usual_scores(tags, pairs), nll, tuple(mistakes[:_WORST]), of_new, shown,
+        names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
+        pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
+        _words_of(run),
     )  # fmt: skip
 
 

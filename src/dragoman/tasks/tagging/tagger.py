@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,12 +63,43 @@ class Tagged:
 
     def ranked(self, word: int) -> list[tuple[str, float]]:
         """Every tag of a word and its probability, the most probable first."""
-        scores = self.log_probabilities[word]
-        order = np.argsort(-scores, kind="stable")
-        return [(self.names[k], float(np.exp(scores[k]))) for k in order]
+        return most_probable(self.names, self.log_probabilities[word])
+
+    def columns(self) -> str:
+        """A word, a tab and its tag, a line each."""
+        pairs = zip(self.words, self.tags, strict=True)
+        return "".join(f"{word}\t{tag}\n" for word, tag in pairs)
+
+    def written(self) -> str:
+        """``word_TAG word_TAG``; columns, where tags of the task hold an underscore themselves."""
+        return str(self) if read_back(self.names) else self.columns()
 
     def __str__(self) -> str:
         return underscored(self.words, self.tags)
+
+
+class ScoredWords(NamedTuple):
+    """Some words of a sentence that were read together."""
+
+    sentence: int
+    """The number of the sentence."""
+    first: int
+    """The number of the first of them."""
+    log_probabilities: LogProbabilities
+    """(words, K) log P of each tag, in nats."""
+
+
+def most_probable(
+    names: Sequence[str], scores: LogProbabilities, top: int | None = None
+) -> list[tuple[str, float]]:
+    """So many tags of a word, or all, each with its probability, the most probable first."""
+    order = np.argsort(-scores, kind="stable")[:top]
+    return [(names[k], float(np.exp(scores[k]))) for k in order]
+
+
+def read_back(tags: Iterable[str]) -> bool:
+    """Whether ``word_TAG`` can be read again: it is parted at its last underscore."""
+    return not any("_" in tag for tag in tags)
 
 
 def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
@@ -115,23 +147,39 @@ class Tagger(Predictor):
         """Each text with a tag for each of its words, in their order; one without words has
         none."""
         sentences = [text.split() for text in texts]
-        parts = [self._parts(pieces) for pieces in self._cut(sentences)]
-        flat = [part for one in parts for part in one]
-        found: list[LogProbabilities] = [np.zeros((0, self.tags.size), np.float32)] * len(flat)
-        for numbers in self._batches(flat):
-            for number, scores in zip(
-                numbers, self._scored([flat[number] for number in numbers]), strict=True
-            ):
-                found[number] = scores
-        scores_of, names = iter(found), self.tags.labels.names
-        nothing = np.zeros((0, self.tags.size), np.float32)
+        parts = self.cut(sentences)
+        found = [np.empty((len(words), self.tags.size), np.float32) for words in sentences]
+        for number, first, scores in self.scored(parts):
+            found[number][first : first + len(scores)] = scores
+        names = self.tags.labels.names
         return [
-            Tagged(
-                tuple(words), names, np.concatenate([nothing, *(next(scores_of) for _ in one)]),
-                len(one),
-            )
-            for words, one in zip(sentences, parts, strict=True)
-        ]  # fmt: skip
+            Tagged(tuple(words), names, scores, len(read))
+            for words, scores, read in zip(sentences, found, parts, strict=True)
+        ]
+
+    def cut(self, sentences: Sequence[Sequence[str]]) -> list[list[Pieces]]:
+        """The parts of each sentence that are read at once, each with the tokens of its words."""
+        return [self._parts(pieces) for pieces in self._cut(sentences)]
+
+    def tokens_read(self, sentences: Sequence[Sequence[Pieces]]) -> int:
+        """Of sentences that were cut, a symbol before or behind each part counted."""
+        return sum(_size(part) for parts in sentences for part in parts)
+
+    def scored(
+        self, sentences: Sequence[Sequence[Pieces]], together: int = _TOKENS_AT_ONCE
+    ) -> Iterator[ScoredWords]:
+        """The tags of sentences that were cut, part by part as they come, the shortest first; so
+        many tokens are read at once."""
+        flat: list[tuple[int, int, Pieces]] = []
+        for number, parts in enumerate(sentences):
+            first = 0
+            for part in parts:
+                flat.append((number, first, part))
+                first += len(part)
+        for places in _batches([_size(part) for _, _, part in flat], together):
+            every = self._scores([flat[place][2] for place in places])
+            for place, scores in zip(places, every, strict=True):
+                yield ScoredWords(*flat[place][:2], scores)
 
     def _parts(self, pieces: Pieces) -> list[Pieces]:
         """A sentence in parts that are read at once; a word alone may be too long, and is then read
@@ -147,21 +195,7 @@ class Tagger(Predictor):
             room -= len(cut)
         return list(parts)
 
-    def _batches(self, parts: Sequence[Pieces]) -> Iterator[list[int]]:
-        """The numbers of ``parts`` in batches, the shortest first."""
-        sizes = [1 + sum(map(len, part)) for part in parts]
-        batch: list[int] = []
-        size = 0
-        for number in sorted(range(len(parts)), key=sizes.__getitem__):
-            if batch and size + sizes[number] > _TOKENS_AT_ONCE:
-                yield batch
-                batch, size = [], 0
-            batch.append(number)
-            size += sizes[number]
-        if batch:
-            yield batch
-
-    def _scored(self, parts: Sequence[Pieces]) -> list[LogProbabilities]:
+    def _scores(self, parts: Sequence[Pieces]) -> list[LogProbabilities]:
         read = WordRows.of(parts, self.reading)
         with torch.inference_mode():
             logits = self.network.project(read.windows(self.network.encode(read.source).rows))
@@ -215,3 +249,22 @@ class Tagger(Predictor):
                 "look into"
             )
         return super().look(source, target_ids, through)
+
+
+def _size(part: Pieces) -> int:
+    """Tokens that are read, a symbol before or behind them counted."""
+    return 1 + sum(map(len, part))
+
+
+def _batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The places of ``sizes``, the smallest first, in batches of at most so much, or of one."""
+    batch: list[int] = []
+    size = 0
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if batch and size + sizes[place] > most:
+            yield batch
+            batch, size = [], 0
+        batch.append(place)
+        size += sizes[place]
+    if batch:
+        yield batch

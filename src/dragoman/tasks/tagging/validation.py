@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.tags import tags_of
 from dragoman.metrics.tagging import TagScores, is_iob

@@ -39,6 +39,8 @@ class LinePlan:
 
         ``whole``: a line stays together unless it is too long.
         """
+        if self._engine.source.width is not None:
+            return self._engine.cut(lines, whole=True)
         values = self._engine.source.values(lines)
         return [
             self._passage(line, read, whole=whole) for line, read in zip(lines, values, strict=True)

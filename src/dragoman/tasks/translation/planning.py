@@ -30,6 +30,11 @@ def requests_of(
         for one, begin in zip(passages, begun, strict=True)
         for place in range(len(one.pieces))
     ]
+    if engine.source.width is not None:
+        return [
+            engine.request(np.asarray(rows), asked, begin)
+            for rows, begin in zip(pieces, begins, strict=True)
+        ]
     # One array for all: making one takes longer than cutting one.
     every = np.array([token for values in pieces for token in values], np.int64)
     sources = np.split(every, np.cumsum([len(values) for values in pieces])[:-1]) if pieces else []

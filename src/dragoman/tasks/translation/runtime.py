@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.measure import BLEU
 from dragoman.recipe import Recipe
@@ -13,15 +13,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
-from dragoman.tasks.shared.runtime import (
-    Evaluate,
-    MakeExamples,
-    MakeObjective,
-    MakePredictor,
-    MakeValidation,
-    Runtime,
-    tokens_in,
-)
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
@@ -34,23 +26,12 @@ class TranslationRuntime(Runtime):
     spec: ClassVar[Spec] = TRANSLATION
     draws_attention: ClassVar[bool] = True
 
-    @property
-    def examples(self) -> MakeExamples:
+    def training_parts(self) -> TrainingParts:
         from dragoman.tasks.shared.examples import Pairs
-
-        return Pairs
-
-    @property
-    def objective(self) -> MakeObjective:
+        from dragoman.tasks.translation.validation import TranslationValidation
         from dragoman.training.objectives import next_token
 
-        return next_token
-
-    @property
-    def validation(self) -> MakeValidation:
-        from dragoman.tasks.translation.validation import TranslationValidation
-
-        return TranslationValidation
+        return TrainingParts(Pairs, next_token, TranslationValidation)
 
     @property
     def evaluate(self) -> Evaluate:
@@ -84,4 +65,6 @@ class TranslationRuntime(Runtime):
         if run.recipe.text.shared:
             return f"{tokens_in(run)}, shared"
         kind = run.recipe.text.kind
+        if run.source.width is not None:
+            return f"{tokens_in(run)}; {run.target.size:,} target {kind} tokens"
         return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.data.batches import Batch
-from dragoman.data.corpora import Pair
+from dragoman.data.pair import Pair
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.tasks.shared.validation import (
     Validation,
@@ -34,7 +34,7 @@ class TranslationValidation(Validation[Batch]):
     def __call__(self, update: int) -> Evaluation:
         losses = loss_scores(*next_token_loss(self))
         engine, some, settings = self.engine(), self.some(), self.search_settings()
-        values = engine.source.values([pair.source for pair in some])
+        values = engine.source.read([pair.source for pair in some])
         found = engine.search(engine.request(one, settings) for one in values)
         hypotheses = engine.target.raw([best.tokens for best, *_ in found])
         scores = evaluate_translation(

@@ -1,0 +1,111 @@
+"""Examples whose source is the name of a file: a recording, a picture.
+
+They come as a folder for each label with its files inside, as a pair of IDX files, or as a list: a
+tab-separated file or JSON Lines that names one file an example, relative to where the list lies.
+What a file holds, and not its name, says which side of a split it stands on and what has changed;
+where a column or a part of its name tells a group, such as a speaker, the whole group does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dragoman.data.pair import Pair
+from dragoman.errors import DataError
+from dragoman.forms.rows.content import content_of
+from dragoman.forms.rows.idx import read_idx
+from dragoman.forms.rows.recordings import ENDINGS
+
+
+def recordings_in(root: Path) -> Iterator[Path]:
+    """All recordings of a folder and of the folders in it, by their names; hidden ones are passed
+    over."""
+    for file in sorted(root.rglob("*")):
+        hidden = any(part.startswith(".") for part in file.relative_to(root).parts)
+        if file.suffix.lower() in ENDINGS and not hidden and file.is_file():
+            yield file
+
+
+def read_folders(root: Path) -> Iterator[Pair]:
+    """A pair for each recording of ``root``, in which a folder stands for each label; its line is
+    its number. Errors: ``DataError`` where there are none, or beside a folder."""
+    number = 0
+    for file in recordings_in(root):
+        inside = file.relative_to(root).parts
+        if len(inside) < 2:
+            raise DataError(
+                f"{file} lies beside the folders of labels: put each recording into a folder that "
+                "has the name of its label"
+            )
+        number += 1
+        yield Pair(number, str(file), inside[0])
+    if not number:
+        kinds = ", ".join(sorted(ENDINGS))
+        raise DataError(f"{root} has no recording ({kinds}) in a folder of its own label")
+
+
+def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
+    """A pair for each picture of an IDX file and its label; its line is its number, from 1.
+
+    Errors: ``DataError``, also where there are not as many of both.
+    """
+    images, numbers = read_idx(pictures), read_idx(labels)
+    if numbers.ndim != 1:
+        raise DataError(f"{labels} holds arrays of {numbers.ndim} sizes, not a label an example")
+    if len(images) != len(numbers):
+        raise DataError(
+            f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels: "
+            "label n must be that of picture n"
+        )
+    if not len(images):
+        raise DataError(f"{pictures} has no pictures")
+    for place, label in enumerate(numbers.tolist()):
+        yield Pair(place + 1, f"{pictures}#{place}", str(label))
+
+
+def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
+    """Pairs whose source is a file that ``listing`` names, with its path.
+
+    Errors: ``DataError`` naming the line of a file that does not exist or is listed twice.
+    """
+    seen: dict[bytes, int] = {}
+    for pair in pairs:
+        name = pair.source.strip()
+        path = listing.parent / name
+        if not name or not path.is_file():
+            what = "is a folder" if name and path.is_dir() else "does not exist"
+            raise DataError(
+                f"{listing}, line {pair.line}: {path if name else 'the name of the file'} {what}"
+                if name
+                else f"{listing}, line {pair.line}: the name of the file is empty"
+            )
+        key = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=8).digest()
+        if key in seen:
+            raise DataError(
+                f"{listing}, line {pair.line}: {path} stands in line {seen[key]} already"
+            )
+        seen[key] = pair.line
+        yield pair._replace(source=str(path))
+
+
+def grouped(pairs: Iterable[Pair], pattern: str | None, corpus: str) -> Iterator[Pair]:
+    """The same pairs, each with its group: what ``pattern`` finds first in the name of its file, or
+    what a column has told; else what the file holds. Errors: ``DataError`` for a name without one.
+    """
+    compiled = None if pattern is None else re.compile(pattern)
+    for pair in pairs:
+        if compiled is not None:
+            found = compiled.search(Path(pair.source).name)
+            if found is None:
+                raise DataError(
+                    f"{corpus}, line {pair.line}: {pattern!r} (group_pattern) finds nothing in "
+                    f"{Path(pair.source).name!r}"
+                )
+            yield pair._replace(group=found[1])
+        elif pair.group:
+            yield pair
+        else:
+            yield pair._replace(group=content_of(pair.source))

@@ -1,0 +1,1 @@
+"""Sources that are rows of numbers: frames of sound, patches of pictures."""

@@ -1,0 +1,67 @@
+"""Pictures as a form: a raw example is a place in an IDX file, ``train-images-idx3-ubyte.gz#17``
+(counted from 0), and its rows are square patches, from left to right and from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.forms.rows.idx import Bytes, read_idx
+from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
+from dragoman.forms.rows.settings import PictureSource
+
+
+class PicturesForm(RowsForm):
+    """Patches of pictures, in bytes."""
+
+    settings: PictureSource
+    row_type = "uint8"
+    encoded_together = 4096
+
+    def __init__(self, settings: PictureSource) -> None:
+        self.settings = settings
+
+    def rows(self, raw: str) -> Rows:
+        settings, pixels = self.settings, picture_at(raw)
+        wanted = (settings.height, settings.width, settings.channels)
+        if pixels.shape != wanted:
+            is_, are = (" x ".join(map(str, shape)) for shape in (pixels.shape, wanted))
+            raise DataError(
+                f"{raw} is {is_} (height, width, channels), and {are} is read (source.height, "
+                "source.width, source.channels)"
+            )
+        check_count(raw, settings.patches, "patches")
+        return patches_of(pixels, settings.patch)
+
+    def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
+        """Row and column of each patch, from 1, as a word each."""
+        across = self.settings.width // self.settings.patch
+        return [f"▁{n // across + 1},{n % across + 1}" for n in range(count)]
+
+
+def patches_of(pixels: Bytes, patch: int) -> Bytes:
+    """(H, W, C) -> (H / p x W / p, p x p x C)."""
+    height, width, channels = pixels.shape
+    grid = pixels.reshape(height // patch, patch, width // patch, patch, channels)
+    found: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
+    return found
+
+
+def picture_at(raw: str) -> Bytes:
+    """(H, W, C). Errors: ``DataError`` for a place that there is not."""
+    path, _, number = raw.rpartition("#")
+    if not path or not number.isdecimal():
+        raise DataError(
+            f"{raw} names no picture: write the place in an IDX file, from 0, as "
+            "t10k-images-idx3-ubyte.gz#17"
+        )
+    found = read_idx(Path(path))
+    if found.ndim not in (3, 4):
+        raise DataError(f"{path} holds {found.ndim - 1} sizes of each example; pictures have two")
+    if int(number) >= len(found):
+        raise DataError(f"{raw}: there are {len(found):,} pictures, the first is number 0")
+    one: Bytes = found[int(number)]
+    return one[..., None] if one.ndim == 2 else one

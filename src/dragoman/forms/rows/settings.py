@@ -1,0 +1,171 @@
+"""What a model reads, as the section ``source`` of a recipe says it: text, frames of sound, or
+pictures in patches.
+
+Of what is no text the section also says how the model's front end makes rows of the model's width
+of it (``models/front_ends.py``).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from dragoman.settings import Settings
+
+
+class SourceSettings(Settings):
+    """What is read."""
+
+    kind: str
+    """text; frames: sound, as bands of its spectrum; picture: patches."""
+
+    is_text: ClassVar[bool] = False
+
+
+class TextSource(SourceSettings):
+    """Text, as tokens of a vocabulary."""
+
+    kind: Literal["text"] = "text"
+    """text; frames: sound, as bands of its spectrum; picture: patches."""
+
+    is_text: ClassVar[bool] = True
+
+
+class RowsSource(SourceSettings):
+    """Rows of numbers."""
+
+    noun_of_row: ClassVar[str] = "row"
+    """What one of its rows is called."""
+    raws: ClassVar[str] = "files"
+    """What its examples are called, several of them."""
+    hub_tags: ClassVar[Mapping[bool, str]] = {}
+    """What model hubs call a model that writes, and one that labels."""
+
+    @property
+    @abstractmethod
+    def row_width(self) -> int:
+        """F, the numbers of a row."""
+
+    @property
+    def shortens(self) -> int:
+        """How many rows the front end makes one of."""
+        return 1
+
+
+class FramesSource(RowsSource):
+    """Recordings, as the energy of some bands of their spectrum, frame by frame."""
+
+    kind: Literal["frames"] = "frames"
+    """text; frames: sound, as bands of its spectrum; picture: patches."""
+    rate: int = Field(16_000, ge=1_000, le=192_000)
+    """Samples a second of the recordings."""
+    bands: int = Field(80, ge=4, le=512)
+    """Bands of the spectrum, evenly spaced on the mel scale: the numbers of a frame."""
+    window_ms: float = Field(25.0, ge=1, le=1_000)
+    """Length of a frame, in milliseconds."""
+    hop_ms: float = Field(10.0, ge=1, le=1_000)
+    """From the beginning of a frame to that of the next, in milliseconds."""
+    normalise: Literal["bands", "recording"] = "bands"
+    """bands: each band of a recording has mean 0 and deviation 1, which takes away what a
+    microphone does, and all that does not change in time; recording: all bands together have, which
+    keeps both. For speech, bands; for sounds that differ in pitch or colour, recording."""
+    subsample: Literal[2, 4] = 4
+    """How many frames become one row of the model: one convolution for each factor of two."""
+    channels: int = Field(32, ge=1, le=1_024)
+    """Channels of these convolutions."""
+
+    noun_of_row: ClassVar[str] = "frame"
+    raws: ClassVar[str] = "recordings"
+    hub_tags: ClassVar[Mapping[bool, str]] = {
+        True: "automatic-speech-recognition",
+        False: "audio-classification",
+    }
+
+    @property
+    def row_width(self) -> int:
+        return self.bands
+
+    @property
+    def shortens(self) -> int:
+        return self.subsample
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.hop_ms > self.window_ms:
+            raise ValueError(
+                f"frames of {self.window_ms:g} ms every {self.hop_ms:g} ms leave sound between "
+                "them unread: set hop_ms to window_ms at most"
+            )
+        return self
+
+
+class PictureSource(RowsSource):
+    """Pictures of one size, cut into square patches, row by row."""
+
+    kind: Literal["picture"] = "picture"
+    """text; frames: sound, as bands of its spectrum; picture: patches."""
+    height: int = Field(28, ge=1, le=4_096)
+    """Pixels from top to bottom."""
+    width: int = Field(28, ge=1, le=4_096)
+    """Pixels from left to right."""
+    channels: Literal[1, 3] = 1
+    """Numbers of a pixel: 1 for grey, 3 for colour."""
+    patch: int = Field(4, ge=1, le=1_024)
+    """Pixels along each side of a patch."""
+
+    noun_of_row: ClassVar[str] = "patch"
+    raws: ClassVar[str] = "pictures"
+    hub_tags: ClassVar[Mapping[bool, str]] = {
+        True: "image-to-text",
+        False: "image-classification",
+    }
+
+    @property
+    def row_width(self) -> int:
+        return self.patch * self.patch * self.channels
+
+    @property
+    def patches(self) -> int:
+        """Of one picture."""
+        return (self.height // self.patch) * (self.width // self.patch)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.height % self.patch or self.width % self.patch:
+            raise ValueError(
+                f"a picture of {self.height} x {self.width} pixels cannot be cut into patches of "
+                f"{self.patch} x {self.patch}: set patch to a number that divides both"
+            )
+        return self
+
+
+SOURCES: dict[str, type[SourceSettings]] = {
+    "text": TextSource,
+    "frames": FramesSource,
+    "picture": PictureSource,
+}
+"""By the kind that a recipe names."""
+
+
+def _kind_of(given: Any) -> Any:
+    kind = given.get("kind", "text") if isinstance(given, dict) else getattr(given, "kind", "")
+    return kind if isinstance(kind, str) else ""
+
+
+if TYPE_CHECKING:
+    AnySource = SourceSettings
+else:
+    AnySource = Annotated[
+        Annotated[TextSource, Tag("text")]
+        | Annotated[FramesSource, Tag("frames")]
+        | Annotated[PictureSource, Tag("picture")],
+        Discriminator(
+            _kind_of,
+            custom_error_type="unknown_kind",
+            custom_error_message=f"there is no such kind of source; kinds are {', '.join(SOURCES)}",
+        ),
+    ]
+"""A field that holds what is read, told by its ``kind``."""

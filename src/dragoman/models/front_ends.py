@@ -1,0 +1,114 @@
+"""What stands before the first layer where a source is rows of numbers: rows of another width and
+length are made of them, whatever the model.
+
+- ``FramesFrontEnd``: a convolution of 3 x 3 over time and bands for each factor of two, of which
+  every second place is kept, ReLU, and a linear map to the width of the model (Dong et al., 2018,
+  "Speech-Transformer"). Nothing leaks across the end of a recording: what stands behind it is zero
+  in every layer, as what stands before its beginning.
+- ``PatchesFrontEnd``: a linear map of each patch (Dosovitskiy et al., 2021, equation 1).
+
+Shapes: B sources, P packed rows of width F, P' and D what is made of them, T frames, C channels.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Computing, Linear, Precision
+
+SourceInput = int | RowsSource
+"""What a network reads: so many different tokens, or rows."""
+
+_KERNEL = 3
+_WHITE = 255.0
+
+
+class FrontEnd(nn.Module):
+    """Rows as they are stored -> rows of the model's width."""
+
+    @abstractmethod
+    def forward(self, source: Sequences) -> Sequences:
+        """(P, F) -> (P', D), sequence by sequence; dropout knows a sequence by the same name."""
+
+    def length(self, rows: int) -> int:
+        """How many rows are made of so many."""
+        return rows
+
+
+class Convolution2d(Computing):
+    """Every second place in both directions of a 3 x 3 convolution: (B, in, T, F) to
+    (B, out, T / 2, F / 2), rounded up. It computes in fp32, as the logarithms that it reads need.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, _KERNEL, _KERNEL))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        nn.init.kaiming_normal_(self.weight, nonlinearity="relu")
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """There is one way."""
+
+    def forward(self, grid: Tensor) -> Tensor:
+        return F.conv2d(grid, self.weight, self.bias, stride=2, padding=1)
+
+
+class FramesFrontEnd(FrontEnd):
+    """Frames of sound, of which two or four become one row."""
+
+    def __init__(self, settings: FramesSource, width: int) -> None:
+        super().__init__()
+        channels, halvings = settings.channels, settings.subsample.bit_length() - 1
+        self.convolutions = nn.ModuleList(
+            Convolution2d(channels if number else 1, channels) for number in range(halvings)
+        )
+        bands = settings.bands
+        for _ in range(halvings):
+            bands = -(-bands // 2)
+        self.out = Linear(channels * bands, width)
+
+    def length(self, rows: int) -> int:
+        for _ in self.convolutions:
+            rows = -(-rows // 2)
+        return rows
+
+    def forward(self, source: Sequences) -> Sequences:
+        layout = source.layout
+        grid = layout.pad(source.values.to(self.out.weight.dtype))[:, None]  # (B, 1, T, F)
+        for convolution in self.convolutions:
+            layout = Layout(
+                [-(-length // 2) for length in layout.lengths], layout.device, layout.first_names
+            )
+            grid = torch.relu(convolution(grid))  # (B, C, T, F)
+            if not layout.is_even:
+                grid = grid * layout.mask[:, None, :, None].to(grid.dtype)
+        rows = layout.pack(grid.transpose(1, 2).flatten(2))  # (P', C x F)
+        return Sequences(self.out(rows), layout)
+
+
+class PatchesFrontEnd(FrontEnd):
+    """Patches of pictures, of bytes from black (0) to white (255), which become -1 to 1."""
+
+    def __init__(self, settings: PictureSource, width: int) -> None:
+        super().__init__()
+        self.out = Linear(settings.row_width, width)
+
+    def forward(self, source: Sequences) -> Sequences:
+        pixels = source.values.to(self.out.weight.dtype) * (2 / _WHITE) - 1
+        return Sequences(self.out(pixels), source.layout)
+
+
+def front_end(source: SourceInput, width: int) -> FrontEnd | None:
+    """What stands before the first layer of a network of that width; None: an embedding does."""
+    if isinstance(source, int):
+        return None
+    if isinstance(source, FramesSource):
+        return FramesFrontEnd(source, width)
+    assert isinstance(source, PictureSource)
+    return PatchesFrontEnd(source, width)

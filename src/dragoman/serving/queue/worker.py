@@ -1,0 +1,237 @@
+"""What a search's threads do: they take sentences that wait, drive a ``Scheduler``, and answer.
+
+A thread admits the next sentence as soon as one finishes: fair between clients, bounded, and a
+request that nobody waits for any more gives its place back at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.scheduler import Scheduler
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.queue.batches import COSTLY_SHARE, Batches, QueueBatch
+from dragoman.serving.queue.cost import is_costly
+from dragoman.serving.queue.fair import FairQueue
+from dragoman.serving.queue.queued_request import Answer, Draft, QueuedRequest
+
+logger = logging.getLogger("dragoman")
+
+DRAFT_SECONDS = 0.03
+"""A growing sentence is shown so often at most: faster than eyes, slower than the search."""
+
+REFILL_SHARE = 0.5
+"""While many wait, new sentences enter, and are encoded, when so large a part of the rows is free;
+less than where nobody waits (``search.offline``)."""
+
+STEPS_AT_ONCE = 8
+"""Of a native search while many wait, so that the event loop is interrupted less often."""
+
+
+@dataclass
+class QueueCounters:
+    """What the queue has done since it began, for those who operate it."""
+
+    steps: int = 0
+    rows: int = 0
+    """Hypotheses, summed over the steps: divided by ``steps``, the mean batch."""
+    sentences: int = 0
+    tokens: int = 0
+    """Tokens of the translations given, end symbols counted."""
+    given_up: int = 0
+    """Sentences taken out because nobody waited for them any more."""
+    failures: int = 0
+    """Times that the model failed; what was under way then was answered with an error."""
+
+
+class Waiting:
+    """The requests that wait, as the event loop and all threads see them: each of them touches
+    these only while it holds ``changed``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.changed = threading.Condition()
+        self.fair: FairQueue[QueuedRequest] = FairQueue()
+        self.sentences = 0
+        self.costly_requests = 0
+        """Requests with costly searches, waiting or under way."""
+        self.departures = 0
+        """Requests that were given up before all of their sentences were answered."""
+        self.closing = False
+
+
+class Worker:
+    """A thread with two batches: takes sentences from the queue and answers them."""
+
+    def __init__(
+        self, waiting: Waiting, new_scheduler: Callable[[], Scheduler], name: str, spare: int
+    ) -> None:
+        """``name``: of its thread; ``spare``: as ``SearchQueue`` has it."""
+        self.counters = QueueCounters()
+        self.rows = 0
+        self.thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._waiting = waiting
+        self._new_scheduler = new_scheduler
+        self._spare = spare
+        self._enough = 0
+        """Free rows at which new sentences enter while many wait."""
+        self._gathers = False
+        self._of_one = self._of_costly = 0
+        """Rows that one client, and costly searches of all clients, may hold."""
+        self._held: Counter[str] = Counter()
+        """Rows under way, by client."""
+        self._costly = 0
+        """Rows under way of costly searches."""
+        self._departures = 0
+
+    def _work(self) -> None:
+        batches: Batches[QueuedRequest] = Batches(self._new_scheduler)
+        rows = batches.little.scheduler.free_rows - self._spare
+        self._enough, self._of_one = int(rows * REFILL_SHARE), rows
+        self._of_costly = max(1, int(rows * COSTLY_SHARE))
+        while self._fill(batches):
+            batch = batches.next()
+            try:
+                if self._gathers and batch is batches.little:
+                    done = batch.advance(STEPS_AT_ONCE, self._enough)
+                else:
+                    done = batch.advance(1, 1)
+                self.rows = batches.rows
+                self._count(batch, done)
+                self._tell(batch, done)
+            except Exception as error:  # whatever a model fails with
+                logger.exception("the search of %s failed and begins anew", self._waiting.name)
+                self._fail(batch, error)
+                self.rows = batches.rows
+
+    def _fill(self, batches: Batches[QueuedRequest]) -> bool:
+        """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
+        waiting = self._waiting
+        taken: list[tuple[QueuedRequest, int]] = []
+        with waiting.changed:
+            while not (batches.running or waiting.sentences):
+                if waiting.closing:
+                    return False
+                waiting.changed.wait()
+            departures = waiting.departures
+            rows = batches.little.scheduler.free_rows
+            self._gathers = waiting.sentences >= self._enough
+            joins = not self._gathers or rows >= self._enough + self._spare
+            while (rows > 0 or waiting.costly_requests) and (
+                following := waiting.fair.take(partial(self._may, joins, rows))
+            ):
+                queued, number = following
+                waiting.sentences -= 1
+                request = queued.requests[number]
+                rows -= 0 if is_costly(request) else request.rows
+                self._hold(queued, number, 1)
+                taken.append(following)
+        if departures != self._departures:
+            self._departures = departures
+            for batch in (batches.little, batches.costly):
+                self._drop_unwanted(batch)
+        for queued, number in taken:
+            batches.submit(queued, number, is_costly=is_costly(queued.requests[number]))
+        return True
+
+    def _may(self, joins: bool, rows: int, queued: QueuedRequest) -> bool:
+        """Whether the next sentence of a request may enter now. ``joins``: whether enough rows are
+        free for those who have some under way already; while many wait, these are first left to
+        gather. ``rows``: those free for searches that are not costly."""
+        request = queued.next
+        if request is None:  # it has none: it is forgotten
+            return True
+        if is_costly(request):
+            if self._costly and self._costly + request.rows > self._of_costly:
+                return False
+        elif rows <= 0:
+            return False
+        held = self._held[queued.client]
+        return not held or (joins and held + request.rows <= self._of_one)
+
+    def _hold(self, queued: QueuedRequest, number: int, sign: int) -> None:
+        """Count the rows of a sentence that begins (1) or ends (-1)."""
+        request = queued.requests[number]
+        self._held[queued.client] += sign * request.rows
+        if not self._held[queued.client]:
+            del self._held[queued.client]
+        if is_costly(request):
+            self._costly += sign * request.rows
+
+    def _count(
+        self, batch: QueueBatch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]
+    ) -> None:
+        counters = self.counters
+        counters.steps += 1
+        counters.rows += batch.scheduler.rows
+        counters.sentences += len(done)
+        for _, hypotheses in done:
+            counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
+
+    def _tell(
+        self, batch: QueueBatch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]
+    ) -> None:
+        if done:
+            with self._waiting.changed:
+                finished = [self._settle(batch, ticket, found) for ticket, found in done]
+            for queued in dict.fromkeys(finished):
+                if queued.done or queued.watched:
+                    queued.wake()
+        if batch.watched:
+            self._show_drafts(batch)
+
+    def _settle(
+        self, batch: QueueBatch[QueuedRequest], ticket: int, hypotheses: list[Hypothesis]
+    ) -> QueuedRequest:
+        queued, number = batch.running.pop(ticket)
+        self._hold(queued, number, -1)
+        queued.answers[number] = hypotheses
+        queued.left -= 1
+        if queued.watched:
+            batch.watched.discard(ticket)
+            queued.news[number] = Answer(number, hypotheses)
+        return queued
+
+    def _show_drafts(self, batch: QueueBatch[QueuedRequest]) -> None:
+        now = time.monotonic()
+        due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
+        shown = []
+        for ticket in due:
+            queued, number = batch.running[ticket]
+            draft = batch.scheduler.so_far(ticket)
+            if draft is not None and draft.tokens:
+                queued.shown = now
+                shown.append((queued, Draft(number, draft)))
+        with self._waiting.changed:
+            for queued, news in shown:
+                queued.news[news.number] = news
+        for queued in dict.fromkeys(queued for queued, _ in shown):
+            queued.wake()
+
+    def _drop_unwanted(self, batch: QueueBatch[QueuedRequest]) -> None:
+        for ticket in [t for t, (queued, _) in batch.running.items() if not queued.wanted]:
+            batch.scheduler.cancel(ticket)
+            self._hold(*batch.running.pop(ticket), -1)
+            batch.watched.discard(ticket)
+            self.counters.given_up += 1
+
+    def _fail(self, batch: QueueBatch[QueuedRequest], error: Exception) -> None:
+        """Answer all that is under way in a batch with an error."""
+        for queued, number in batch.running.values():
+            self._hold(queued, number, -1)
+        failed = dict.fromkeys(queued for queued, _ in batch.running.values())
+        batch.clear()
+        self.counters.failures += 1
+        for queued in failed:
+            queued.failure = Refusal(
+                "failed", "The model failed at this request; the server's log says why."
+            )
+            queued.failure.__cause__ = error
+            queued.wake()

@@ -1,0 +1,240 @@
+"""From files to a recipe: what every task has in common.
+
+A task (``pairs.py``, ``texts.py``, ``labels.py``, ``tags.py``, ``trees.py``) says how its files
+are read, what of them chooses a row of its table of sizes, and what its recipes have beside what
+follows from that row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dragoman.data.columns import is_tabbed
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.split import SplitSettings
+from dragoman.errors import RecipeError
+from dragoman.forms.identification import language_of
+from dragoman.recipe import Recipe
+from dragoman.sizing.families import DEFAULT, shape_of, training_of
+from dragoman.sizing.held_out import held_corpus
+from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.languages import language_said
+from dragoman.sizing.size import Size
+from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
+from dragoman.specs.spec import Spec
+from dragoman.task import Side
+
+_EXAMPLES = ("embedded", "train", "dev", "test", "split")
+"""Of a recipe's section ``data``: what its examples are, as against how they are treated."""
+
+Sections = Mapping[str, Mapping[str, Any]]
+"""Sections of a recipe, as plain values."""
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """What examples look like, as far as a recipe follows from it."""
+
+    amount: int
+    """Of what the task's table counts: pairs, labelled texts, trees, characters."""
+    different: int
+    """Examples of which a part is held out."""
+    texts: Sequence[str] = ()
+    """Some, by which the language is told."""
+    length: float = 0.0
+    """About how many tokens a target has."""
+    labels: Collection[str] = ()
+    """The labels that were seen."""
+
+
+class RecipeBuilder(ABC):
+    """How files become a recipe of one task."""
+
+    task: ClassVar[Spec]
+    side: ClassVar[Side] = "source"
+    """The side whose language is known."""
+    schedule: ClassVar[str] = "cosine"
+
+    # --- what a task says of its files ------------------------------------------------------------
+
+    @property
+    def noun(self) -> str:
+        """What its examples are called beside those of other tasks."""
+        return self.task.noun
+
+    def takes(self, inputs: Inputs) -> bool:
+        """Whether the inputs are files of the task, and not a recipe."""
+        return inputs.are_files
+
+    def check(self, inputs: Inputs) -> None:
+        """Whether the options go with the files. Errors: ``RecipeError``."""
+        self.check_label_ends(inputs)
+        self.check_columns(inputs)
+        if inputs.texts is not None:
+            raise RecipeError(
+                "--texts is for texts that stand alone: --task language-model, or --task masked"
+            )
+
+    def check_label_ends(self, inputs: Inputs) -> None:
+        """Errors: ``RecipeError`` where there are no trees whose labels could end."""
+        if inputs.label_ends is not None:
+            raise RecipeError(
+                "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
+                "parsing, --task tagging); a recipe says it itself (label_ends in data.train)"
+            )
+
+    def check_columns(self, inputs: Inputs) -> None:
+        """Errors: ``RecipeError`` for columns of anything but one table."""
+        table = len(inputs.names) == 1 and len(self.task.sides) == 2 and is_tabbed(inputs.names[0])
+        if inputs.columns is not None and inputs.are_files and not table:
+            raise RecipeError(
+                "--columns names the columns of source and target, or of text and label, in a "
+                "tab-separated file (.tsv)"
+            )
+
+    @abstractmethod
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        """What is learned from. Errors: ``DataError``, ``RecipeError``."""
+
+    def like(self, name: str, train: CorpusSettings, inputs: Inputs) -> CorpusSettings:
+        """The corpus as which the file ``name`` is read for dev or test, but for its own name."""
+        return train
+
+    def languages(self, inputs: Inputs) -> dict[str, str]:
+        """As the user says, or as the names of files do; "und" where neither is sure."""
+        return {self.side: language_said(inputs.languages, inputs.names[0])}
+
+    # --- what a task makes of them ----------------------------------------------------------------
+
+    @abstractmethod
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
+        """What the corpus looks like. Errors: ``DataError`` where nothing can be learned of it."""
+
+    @abstractmethod
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        """The row of the task's table."""
+
+    def known(
+        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
+    ) -> Mapping[str, str]:
+        """The section ``languages``: what nobody says is told by the texts, or by the base."""
+        code = languages[self.side]
+        if code == "und":
+            code = language_of(seen.texts)
+        if code == "und" and base is not None:
+            return base.languages.model_dump()
+        return {self.side: code}
+
+    def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
+        """What the recipe is called: as the first file is, up to a dot."""
+        return Path(corpus.source).name.split(".")[0]
+
+    def data(
+        self,
+        corpus: CorpusSettings,
+        seen: CorpusSummary,
+        held: Mapping[str, CorpusSettings],
+        inputs: Inputs,
+    ) -> dict[str, Any]:
+        """The section ``data``, without how examples are treated."""
+        return data_of(corpus, seen.different, held)
+
+    def learned(self, row: Size, family: str | None) -> Sections:
+        """Model and training of a row. ``family``: of the model (``families.py``).
+        Errors: ``RecipeError`` for a family that does not learn the task."""
+        family = family or DEFAULT
+        return {
+            "model": shape_of(family, self.task)(row),
+            "training": training_of(family, row, self.schedule),
+        }
+
+    @abstractmethod
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        """What sections have beside what follows from the row."""
+
+    # --- the way ----------------------------------------------------------------------------------
+
+    def recipe(self, inputs: Inputs) -> tuple[Recipe, float | None]:
+        """A recipe for the files, by the table or by ``inputs.base``, and how many epochs it wants
+        (None: the base says how long). Without files for dev and test a part is held out for them.
+
+        Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for what is said of
+        them.
+        """
+        corpus, languages = self.corpus(inputs), self.languages(inputs)
+        held = self.held(corpus, inputs)
+        seen = self.look(corpus)
+        known = self.known(languages, seen, inputs.base)
+        about = {
+            "name": self.name(corpus, known),
+            "languages": known,
+            "data": self.data(corpus, seen, held, inputs),
+        }
+        if inputs.base is not None:
+            return like(inputs.base, about), None
+        row = self.row(seen, inputs)
+        from_row = {
+            "text": {"vocabulary": row.vocabulary},
+            "plan": row.plan,
+            **self.learned(row, inputs.model),
+        }
+        values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
+        return Recipe.parse(values), row.epochs
+
+    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
+        """The corpora of ``--dev`` and ``--test``, where they are named."""
+        held = {}
+        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
+            named = [name for name in names or () if name]
+            layout = self.like(named[0], train, inputs) if len(named) == 1 else train
+            if (corpus := held_corpus(f"--{side}", named, layout, self.noun)) is not None:
+                held[side] = corpus
+        return held
+
+    def begun(
+        self, recipe: Recipe, epochs: float | None, inputs: Inputs
+    ) -> tuple[Recipe, float | None]:
+        """The recipe as it begins: with a part of a run, with all of it, which it fine-tunes, or
+        with nothing. Where no base says how long (``epochs``), it is fine-tuned gently."""
+        if inputs.start_from is None:
+            return recipe, epochs
+        learned = inputs.start_from.recipe
+        if inputs.take is not None:
+            return for_part(recipe, learned, inputs.take), epochs
+        tuned = for_fine_tuning(recipe, learned, own_context=inputs.base is not None)
+        tuned = tuned.model_copy(update={"name": f"{learned.name}-tuned"})
+        if epochs is None:  # the base says it
+            return tuned, None
+        return gently(tuned, learned), epochs / FINE_TUNING
+
+
+def data_of(
+    train: CorpusSettings, different: int, held: Mapping[str, CorpusSettings]
+) -> dict[str, Any]:
+    """The section ``data``: of ``different`` examples a part is held out for what is not given."""
+    split = SplitSettings.for_pairs(different, dev="dev" not in held, test="test" not in held)
+    return {
+        "train": [train.model_dump(exclude_none=True)],
+        "split": split.model_dump(),
+        **{side: corpus.model_dump(exclude_none=True) for side, corpus in held.items()},
+    }
+
+
+def like(base: Recipe, about: Mapping[str, Any]) -> Recipe:
+    """The recipe ``base``, but with the sections of ``about``. Of the section ``data`` how examples
+    are treated is kept."""
+    values = base.model_dump(mode="json", exclude_none=True)
+    kept = {key: value for key, value in values["data"].items() if key not in _EXAMPLES}
+    return Recipe.parse({**values, **about, "data": kept | about["data"]})
+
+
+def merged(values: Mapping[str, Any], sections: Sections) -> dict[str, Any]:
+    """``values`` with the keys of some sections."""
+    return {
+        **values,
+        **{name: {**values.get(name, {}), **keys} for name, keys in sections.items()},
+    }

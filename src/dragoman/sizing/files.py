@@ -1,0 +1,182 @@
+"""A sane size and schedule of a model that labels recordings or pictures, when a user gives nothing
+but the files: a folder with a folder for each label, or a pair of IDX files.
+
+``FILE_TABLE`` is what is chosen: the number of examples chooses a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import ValidationError
+
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.file_examples import recordings_in
+from dragoman.data.pair import Pair
+from dragoman.data.split import SplitSettings
+from dragoman.errors import DataError, RecipeError
+from dragoman.forms.labels import plain
+from dragoman.forms.rows.idx import is_idx, read_idx
+from dragoman.forms.rows.recordings import rate_of
+from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.forms.text_settings import TextSettings
+from dragoman.plural import plural
+from dragoman.sizing.builder import CorpusSummary, Sections
+from dragoman.sizing.families import DEFAULT
+from dragoman.sizing.heads import HeadBuilder
+from dragoman.sizing.held_out import held_files
+from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.size import Size
+from dragoman.specs.classification import CLASSIFICATION
+from dragoman.specs.spec import Spec
+
+FILE_TABLE = (
+    Size(5_000, 0, 96, 4, 4, 0.2, 2_048, 200, 2e-3, 40),
+    Size(50_000, 0, 128, 4, 4, 0.2, 4_096, 500, 1.5e-3, 20),
+    Size(float("inf"), 0, 128, 4, 6, 0.1, 6_272, 500, 1.5e-3, 12),
+)
+"""``tokens_per_update`` counts frames or patches. A first choice, tried on spoken and on written
+digits (docs/results.md)."""
+
+_CONTEXT = 3_000
+"""Frames that are read of a recording: half a minute."""
+_PATCHES = (4, 7, 8, 2, 16, 14, 5, 6, 3, 10, 1)
+"""Sides of a patch, the one that is tried first in front."""
+
+
+@dataclass(frozen=True)
+class FilesSummary(CorpusSummary):
+    """What recordings or pictures look like."""
+
+    source: RowsSource = field(kw_only=True)
+    """What is read of them."""
+    groups: Mapping[str, int] = field(kw_only=True)
+    """How many examples each group has; nothing where groups are not told."""
+
+
+class FilesBuilder(HeadBuilder):
+    """Recordings or pictures with one label each."""
+
+    task: ClassVar[Spec] = CLASSIFICATION
+    noun = "labelled files"
+    table: ClassVar[Sequence[Size]] = FILE_TABLE
+
+    def takes(self, inputs: Inputs) -> bool:
+        is_folder = len(inputs.names) == 1 and Path(inputs.first).is_dir()
+        return inputs.task.name == self.task.name and (
+            (is_folder and next(recordings_in(Path(inputs.first)), None) is not None)
+            or (len(inputs.names) == 2 and all(map(is_idx, inputs.names)))
+        )
+
+    def check(self, inputs: Inputs) -> None:
+        unfit = {
+            "--keys": inputs.keys, "--columns": inputs.columns, "--texts": inputs.texts,
+            "--languages": inputs.languages, "--label-ends": inputs.label_ends,
+        }  # fmt: skip
+        for option, value in unfit.items():
+            if value is not None:
+                raise RecipeError(f"{option} is for text: recordings and pictures have none")
+        if inputs.model not in (None, DEFAULT):
+            raise RecipeError(
+                f"--model {inputs.model} labels texts alone; recordings and pictures are read by "
+                f"--model {DEFAULT}"
+            )
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if len(inputs.names) == 1:
+            return self.file_at(inputs.first, inputs)
+        return CorpusSettings(
+            source=inputs.first, target=absolute(inputs.names[1]), group_pattern=inputs.groups
+        )
+
+    def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+        return CorpusSettings(source=path, format="folders", group_pattern=inputs.groups)
+
+    def labels_of(self, pair: Pair) -> Iterable[str]:
+        return (plain(pair.target),)
+
+    def look(self, corpus: CorpusSettings) -> FilesSummary:
+        amount, first, labels, groups = 0, "", set[str](), Counter[str]()
+        for pair in read_pairs(corpus):
+            amount += 1
+            first = first or pair.source
+            labels.update(self.labels_of(pair))
+            if corpus.groups_by is not None:
+                groups[pair.group] += 1
+        if len(labels) < 2:
+            raise DataError(
+                f"{corpus.source}: {plural(amount, 'example')}, and one label, "
+                f"{next(iter(labels))!r}: there is nothing to tell apart. Give examples of two "
+                "labels at least"
+            )
+        return FilesSummary(
+            amount, amount, labels=labels, source=_source_of(corpus, first), groups=groups
+        )
+
+    def known(self, languages: Mapping[str, str], seen: CorpusSummary, base: Any) -> dict[str, str]:
+        return {}
+
+    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
+        held = {}
+        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
+            if (corpus := held_files(f"--{side}", names, train)) is not None:
+                held[side] = corpus
+        return held
+
+    def data(
+        self,
+        corpus: CorpusSettings,
+        seen: CorpusSummary,
+        held: Mapping[str, CorpusSettings],
+        inputs: Inputs,
+    ) -> dict[str, Any]:
+        about = super().data(corpus, seen, held, inputs)
+        assert isinstance(seen, FilesSummary)
+        if seen.groups:
+            split = SplitSettings.model_validate(about["split"])
+            about["split"] = split.for_whole(seen.groups, most=math.inf).model_dump()
+        return about
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        assert isinstance(seen, FilesSummary)
+        source, context = seen.source, _CONTEXT
+        model: dict[str, Any] = {}
+        if isinstance(source, PictureSource):
+            context = max(2, source.patches)
+            model = {"positions": {"kind": "learned", "maximum": context}}
+        return {
+            "source": source.model_dump(),
+            "data": {"cleaning": {"max_length": 0}},
+            "text": TextSettings().model_dump(include={"vocabulary"}),  # there is none
+            "model": model,
+            "plan": {"context": context},
+            "training": {"label_smoothing": 0.1},
+        }
+
+
+def _source_of(corpus: CorpusSettings, first: str) -> RowsSource:
+    """What is read of such files, by the first of them."""
+    if not is_idx(corpus.source):
+        return FramesSource(rate=rate_of(Path(first)), subsample=2)
+    shape = read_idx(Path(corpus.source)).shape[1:]
+    if len(shape) not in (2, 3):
+        raise DataError(
+            f"{corpus.source} holds {plural(len(shape), 'size')} of each example; pictures have "
+            "two, or three in colour"
+        )
+    height, width = shape[:2]
+    patch = next(side for side in _PATCHES if not height % side and not width % side)
+    about = {"height": height, "width": width, "patch": patch, "channels": (*shape, 1)[2]}
+    try:
+        return PictureSource.model_validate(about)
+    except ValidationError as error:
+        told = " x ".join(map(str, shape))
+        raise DataError(
+            f"{corpus.source}: pictures of {told} cannot be read: {error.errors()[0]['msg']}"
+        ) from error

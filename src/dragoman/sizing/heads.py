@@ -1,0 +1,95 @@
+"""From files to the recipe of a model that chooses among labels: for a whole text, or for each of
+its words.
+
+A run that is begun from gives the model, and the schedule is then a gentle one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from dragoman.data.columns import is_tabbed
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
+from dragoman.errors import RecipeError
+from dragoman.forms.labels import MOST
+from dragoman.recipe import Recipe
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder
+from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.pairs import two_files
+from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.start_from import for_fine_tuning, for_part, gently
+
+EPOCHS_FROM = 4
+"""Epochs of a run that begins with the weights of another one, which has read text already."""
+_LANGUAGE_OF = 100
+"""Texts by which the language is told."""
+
+
+class HeadBuilder(RecipeBuilder):
+    """Texts and their labels."""
+
+    table: ClassVar[Sequence[Size]]
+    """By the number of examples."""
+
+    def check(self, inputs: Inputs) -> None:
+        self.check_label_ends(inputs)
+        self.check_columns(inputs)
+        if inputs.texts is not None:
+            raise RecipeError("--texts is for texts that stand alone: --task language-model")
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if len(inputs.names) == 2:
+            return two_files(inputs)
+        return self.file_at(inputs.first, inputs)
+
+    @abstractmethod
+    def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+        """One file that has texts and labels, and where in it they are, by the options of
+        ``inputs``."""
+
+    def like(self, name: str, train: CorpusSettings, inputs: Inputs) -> CorpusSettings:
+        """A file of another kind than the training file's has its own columns or keys."""
+        if train.target or is_tabbed(name) != is_tabbed(train.source):
+            return self.file_at(absolute(name), inputs)
+        return train
+
+    def languages(self, inputs: Inputs) -> dict[str, str]:
+        """The name of a file says nothing of the language of texts beside labels."""
+        return super().languages(inputs) if inputs.languages else {self.side: "und"}
+
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
+        amount, texts, labels = 0, list[str](), set[str]()
+        for pair in read_pairs(corpus):
+            amount += 1
+            if amount <= _LANGUAGE_OF:
+                texts.append(pair.source)
+            if len(labels) <= MOST:
+                labels.update(self.labels_of(pair))
+        return CorpusSummary(amount, amount, texts, labels=labels)
+
+    @abstractmethod
+    def labels_of(self, pair: Pair) -> Iterable[str]:
+        """Of an example."""
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        return row_of(self.table, seen.amount)
+
+    def begun(
+        self, recipe: Recipe, epochs: float | None, inputs: Inputs
+    ) -> tuple[Recipe, float | None]:
+        """What a run has read is of use to any labels: the recipe is named by both."""
+        if inputs.start_from is None:
+            return recipe, epochs
+        learned = inputs.start_from.recipe
+        if inputs.take is None:
+            recipe = for_fine_tuning(recipe, learned, own_context=inputs.base is not None)
+        else:
+            recipe = for_part(recipe, learned, inputs.take)
+        recipe = recipe.model_copy(update={"name": f"{recipe.name}-from-{learned.name}"})
+        if inputs.base is not None:
+            return recipe, epochs
+        return gently(recipe, learned), EPOCHS_FROM

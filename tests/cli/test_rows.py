@@ -1,0 +1,135 @@
+"""Recordings and pictures from the command line: trained, measured, asked, looked into, refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Dragoman
+from row_files import tone, write_bars, write_tones, write_wav
+from tiny_cells import tiny_cell
+
+from dragoman.tasks.training import train
+
+SMALL = (
+    "--set=model.model_dim=32", "--set=model.ffn_dim=32", "--set=model.layers=1",
+    "--set=model.attention.num_heads=2", "--set=model.dropout=0", "--set=training.updates=40",
+    "--set=training.validate_every=20", "--set=training.schedule.peak=1e-2",
+    "--set=training.schedule.warmup=5", "--set=plan.tokens_per_update=512",
+    "--set=plan.tokens_per_micro_batch=512", "--set=training.precision=fp32",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tones")
+    write_tones(root / "train", 40)
+    write_tones(root / "test", 8, first=100)
+    return root
+
+
+def test_a_folder_of_recordings_becomes_a_run(
+    dragoman: Dragoman, tones: Path, tmp_path: Path
+) -> None:
+    run, files = tmp_path / "run", tones / "test"
+    said = dragoman(
+        "train", tones / "train", "--task", "classification", "--test", files, "--to", run,
+        *SMALL,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    measured = dragoman("evaluate", run)
+    assert measured.code == 0 and "16 recordings" in measured.out, measured.out + measured.err
+    one = next((files / "rising").glob("*.wav"))
+    found = dragoman("classify", run, one, files / "falling")
+    lines = [line.split("\t") for line in found.out.splitlines()]
+    assert len(lines) == 9 and lines[0][0] == str(one)
+    assert [label for _, label, _ in lines] == ["rising"] + ["falling"] * 8
+    looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
+    assert looked.code == 0, looked.err
+    assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
+    hidden = dragoman("look", run, one, "--hide", "0.02s", "--head-off", "encoder.1.1")
+    assert hidden.code == 0, hidden.err
+    for verb, *more in (
+        ("classify", one, "--explain"), ("serve", "--port", "0"), ("figure", "heads"),
+    ):  # fmt: skip
+        where = ("--run", run) if verb == "figure" else (run,)
+        refused = dragoman(verb, *(more[:1] if verb == "figure" else ()), *where,
+                           *(() if verb == "figure" else more))  # fmt: skip
+        assert refused.code == 1 and "recordings" in refused.err, refused.err
+        assert len(refused.err.strip().splitlines()) == 1, refused.err
+
+
+def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
+    pictures, labels = write_bars(tmp_path, 200)
+    said = dragoman(
+        "train", pictures, labels, "--task", "classification", "--to", tmp_path / "run", *SMALL
+    )
+    assert said.code == 0, said.err
+    found = dragoman("classify", tmp_path / "run", f"{pictures}#3")
+    assert found.code == 0 and found.out.startswith(f"{pictures}#3\t"), found.err
+    looked = dragoman("look", tmp_path / "run", f"{pictures}#3", "--to", tmp_path / "look.csv")
+    assert looked.code == 0 and "1,2" in (tmp_path / "look.csv").read_text("utf-8"), looked.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.write_bytes(b""), "is empty"),
+        (lambda path: path.write_bytes(path.read_bytes()[:900]), "cut off"),
+        (lambda path: path.write_bytes(b"text " * 99), "no recording that can be read"),
+        (lambda path: write_wav(path, tone(1800, 0.2), rate=16_000), "16,000 samples a second"),
+    ],
+)
+def test_a_bad_file_is_named_and_nothing_is_written(
+    dragoman: Dragoman, tmp_path: Path, damage: object, told: str
+) -> None:
+    root = write_tones(tmp_path / "tones", 6)
+    bad = sorted((root / "falling").glob("*.wav"))[3]
+    damage(bad)  # type: ignore[operator]
+    said = dragoman("train", root, "--task", "classification", "--to", tmp_path / "run", *SMALL)
+    assert said.code == 1 and told in said.err, said.err
+    assert str(bad) in said.err
+    assert len(said.err.strip().splitlines()) == 1, said.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_group_in_both_parts_is_named_with_both_places(
+    dragoman: Dragoman, tones: Path, tmp_path: Path
+) -> None:
+    asked = (
+        "train", tones / "train", "--task", "classification", "--groups", "_([a-z]+)_",
+        "--to", tmp_path / "run", *SMALL,
+    )  # fmt: skip
+    said = dragoman(*asked, "--test", tones / "test")
+    assert said.code == 1 and "is in test and in training (train, line" in said.err, said.err
+    assert not (tmp_path / "run").exists()
+    said = dragoman(*asked, "--set=training.updates=2", "--set=training.validate_every=2")
+    assert said.code == 0, said.err
+    assert "4 groups by group_pattern = _([a-z]+)_" in said.out + said.err
+    assert "20 dev, 20 test" in said.out + said.err  # a speaker each
+
+
+def test_a_million_rows(
+    dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.forms.rows.rows_form.MOST_ROWS", 30)
+    root = write_tones(tmp_path / "tones", 6)
+    write_wav(root / "falling" / "long_ada_99.wav", np.zeros(8_000))
+    said = dragoman("train", root, "--task", "classification", "--to", tmp_path / "run", *SMALL)
+    assert said.code == 1 and "98 frames; at most 30" in said.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_translator_of_recordings_writes_what_they_say(
+    dragoman: Dragoman, tmp_path: Path
+) -> None:
+    recipe = tiny_cell("translation", "transformer", "frames", tmp_path / "files").change(
+        ["training.updates=80", "training.validate_every=80"]
+    )
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    files = sorted((tmp_path / "files" / "tones").rglob("*.wav"))[:2]
+    said = dragoman("translate", tmp_path / "run", "--text", files[0])
+    assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+    refused = dragoman("shortlist", tmp_path / "run")
+    assert refused.code == 1 and "reads no text" in refused.err

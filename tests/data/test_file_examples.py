@@ -1,0 +1,134 @@
+"""Corpora whose examples are files: folders of labels, IDX files, lists; and groups."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from row_files import tone, write_bars, write_idx, write_tones, write_wav
+
+from dragoman.data.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.split import SplitSettings, side_of_pair
+from dragoman.errors import DataError
+
+
+def folders(root: Path, **more: str) -> CorpusSettings:
+    return CorpusSettings(source=str(root), format="folders", **more)  # type: ignore[arg-type]
+
+
+def test_a_folder_stands_for_a_label(tmp_path: Path) -> None:
+    root = write_tones(tmp_path, 3)
+    (root / "rising" / "notes.txt").write_text("not a recording")
+    (root / "rising" / ".hidden.wav").write_bytes(b"x")
+    write_wav(root / "rising" / "more" / "deep.WAV", tone(1800, 0.2))
+    pairs = list(read_pairs(folders(root)))
+    assert [pair.line for pair in pairs] == list(range(1, 8))
+    assert [pair.target for pair in pairs] == ["falling"] * 3 + ["rising"] * 4
+    assert all(Path(pair.source).is_file() for pair in pairs)
+
+
+def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_text("text")
+    with pytest.raises(DataError, match="has no recording"):
+        list(read_pairs(folders(tmp_path)))
+    write_wav(tmp_path / "lone.wav", tone(400, 0.2))
+    with pytest.raises(DataError, match="beside the folders of labels"):
+        list(read_pairs(folders(tmp_path)))
+
+
+def test_copies_stand_on_one_side_whatever_their_names(tmp_path: Path) -> None:
+    root, settings = write_tones(tmp_path / "a", 20), SplitSettings(dev=0.3, test=0.3)
+    before = {Path(p.source).name: side_of_pair(p, settings) for p in read_pairs(folders(root))}
+    assert len(set(before.values())) == 3
+    moved = tmp_path / "b"
+    for number, file in enumerate(sorted(root.rglob("*.wav"))):
+        (moved / file.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, moved / file.parent.name / f"{number:03}-{file.name}")
+    after = {Path(p.source).name[4:]: side_of_pair(p, settings) for p in read_pairs(folders(moved))}
+    assert after == before
+
+
+def test_a_group_stays_on_one_side(tmp_path: Path) -> None:
+    root, settings = write_tones(tmp_path, 40), SplitSettings(dev=0.3, test=0.3)
+    pairs = list(read_pairs(folders(root, group_pattern="_([a-z]+)_")))
+    assert {pair.group for pair in pairs} == {"ada", "ben", "eva", "tom"}
+    sides = {(pair.group, side_of_pair(pair, settings)) for pair in pairs}
+    assert len(sides) == 4
+    with pytest.raises(DataError, match=re.escape("line 1: 'x_([0-9]+)' (group_pattern)")):
+        list(read_pairs(folders(root, group_pattern="x_([0-9]+)")))
+
+
+def test_columns_and_keys_tell_groups_of_texts_too(tmp_path: Path) -> None:
+    tabbed, lines = tmp_path / "a.tsv", tmp_path / "a.jsonl"
+    tabbed.write_text("one\teins\tanna\ntwo\tzwei\tben\n")
+    record = {"source": "one", "target": "eins", "by": {"speaker": "anna"}}
+    lines.write_text(json.dumps(record) + "\n")
+    found = read_pairs(CorpusSettings(source=str(tabbed), group_column=3))
+    assert [pair.group for pair in found] == ["anna", "ben"]
+    (pair,) = read_pairs(CorpusSettings(source=str(lines), group_key="by.speaker"))
+    assert pair.group == "anna"
+    with pytest.raises(DataError, match="column 4 is wanted"):
+        list(read_pairs(CorpusSettings(source=str(tabbed), group_column=4)))
+
+
+def test_a_list_names_files_from_where_it_lies(tmp_path: Path) -> None:
+    write_tones(tmp_path / "clips", 2)
+    listing = tmp_path / "list.tsv"
+    names = sorted(file.relative_to(tmp_path) for file in (tmp_path / "clips").rglob("*.wav"))
+    listing.write_text("".join(f"{name}\tsaid {n}\n" for n, name in enumerate(names)))
+    corpus = CorpusSettings(source=str(listing), holds="files")
+    assert [Path(p.source) for p in read_pairs(corpus)] == [tmp_path / name for name in names]
+    for line, told in (
+        ("clips/none.wav\tx", "line 5: .*none.wav does not exist"),
+        ("clips\tx", "line 5: .*clips is a folder"),
+        (" \tx", "line 5: the name of the file is empty"),
+        (f"{names[1]}\tx", "line 5: .* stands in line 2 already"),
+    ):
+        damaged = tmp_path / "damaged.tsv"
+        damaged.write_text(listing.read_text() + line + "\n")
+        with pytest.raises(DataError, match=f"damaged.tsv, {told}"):
+            list(read_pairs(corpus.model_copy(update={"source": str(damaged)})))
+
+
+def test_what_a_file_holds_is_fingerprinted(tmp_path: Path) -> None:
+    root = write_tones(tmp_path / "clips", 2)
+    listing = tmp_path / "list.tsv"
+    names = sorted(file.relative_to(tmp_path) for file in root.rglob("*.wav"))
+    listing.write_text("".join(f"{name}\tx\n" for name in names))
+    corpora = [folders(root), CorpusSettings(source=str(listing), holds="files")]
+    before = [corpus_fingerprint(corpus) for corpus in corpora]
+    write_wav(tmp_path / names[0], tone(777, 0.2))
+    changed = [corpus_fingerprint(corpus) for corpus in corpora]
+    assert all(one != other for one, other in zip(before, changed, strict=True))
+    (root / "falling").rename(root / "deep")  # another label
+    assert corpus_fingerprint(corpora[0]) != changed[0]
+
+
+def test_pictures_and_labels_of_idx_files(tmp_path: Path) -> None:
+    pictures, labels = write_bars(tmp_path, 6)
+    pairs = list(read_pairs(CorpusSettings(source=str(pictures), target=str(labels))))
+    assert [pair.source for pair in pairs] == [f"{pictures}#{n}" for n in range(6)]
+    assert {pair.target for pair in pairs} <= {"0", "1"}
+    few = write_idx(tmp_path / "few-labels-idx1-ubyte", [0, 1])
+    with pytest.raises(DataError, match=r"6 pictures and .* 2 labels"):
+        list(read_pairs(CorpusSettings(source=str(pictures), target=str(few))))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"group_pattern": "(a)(b)"}, "2 groups in parentheses"),
+        ({"group_pattern": "(a"}, "no regular expression"),
+        ({"group_pattern": "(a)", "group_column": 3}, "give one of"),
+    ],
+)
+def test_groups_that_cannot_be_told(tmp_path: Path, more: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        folders(tmp_path, **more)
+    with pytest.raises(ValueError, match="corpora of files"):
+        CorpusSettings(source="a.tsv", group_pattern="(a)")

@@ -1,0 +1,145 @@
+"""What may be wrong with recordings and IDX files: one line that names the file and the place."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from row_files import RATE, tone, write_bars, write_idx, write_wav
+
+from dragoman.errors import DataError
+from dragoman.forms.rows.content import content_of
+from dragoman.forms.rows.frames_form import FramesForm
+from dragoman.forms.rows.idx import is_idx, read_idx
+from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
+from dragoman.forms.rows.settings import FramesSource, PictureSource
+
+soundfile = pytest.importorskip("soundfile")
+FRAMES = FramesForm(FramesSource(rate=RATE, bands=20))
+PICTURES = PicturesForm(PictureSource(height=8, width=8, patch=4))
+
+
+def refused(raw: Path | str) -> str:
+    """The one line that the form of recordings says of a file."""
+    with pytest.raises(DataError) as error:
+        FRAMES.encode([str(raw)])
+    assert str(raw) in str(error.value) and "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_recording_is_rows(tmp_path: Path) -> None:
+    (rows,) = FRAMES.encode([str(write_wav(tmp_path / "a.wav", tone(400, 0.5)))])
+    assert rows.shape == (48, 20) and rows.dtype == np.float16
+    assert np.abs(rows.astype(float).mean(axis=0)).max() < 1e-2
+
+
+@pytest.mark.parametrize("ending", ["flac", "ogg", "mp3", "opus"])
+def test_other_kinds_of_recordings_are_read(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    kind = {"opus": {"format": "OGG", "subtype": "OPUS"}}.get(ending, {})
+    soundfile.write(path, tone(400, 0.5), RATE, **kind)
+    (rows,) = FRAMES.encode([str(path)])
+    assert len(rows) > 40
+
+
+def test_several_channels_are_read_as_their_mean(tmp_path: Path) -> None:
+    left, right = tone(400, 0.3, 1), tone(900, 0.3, 2)
+    both = write_wav(tmp_path / "both.wav", np.stack([left, right], axis=1).ravel(), channels=2)
+    mean = write_wav(tmp_path / "mean.wav", (left + right) / 2)
+    one, other = FRAMES.encode([str(both), str(mean)])
+    assert np.abs(one.astype(float) - other.astype(float)).max() < 0.3
+
+
+def test_a_missing_an_empty_and_a_foreign_file(tmp_path: Path) -> None:
+    assert "does not exist" in refused(tmp_path / "none.wav")
+    (tmp_path / "empty.wav").touch()
+    assert "is empty" in refused(tmp_path / "empty.wav")
+    (tmp_path / "text.wav").write_text("no sound at all " * 20)
+    assert "no recording" in refused(tmp_path / "text.wav")
+    assert "is a folder" in refused(tmp_path)
+
+
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "a.wav", tone(400, 0.5))
+    path.write_bytes(path.read_bytes()[:3000])
+    assert "cut off" in refused(path)
+    path.write_bytes(path.read_bytes()[:44])
+    refused(path)
+
+
+def test_another_rate_names_the_command_that_converts(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "a b.wav", tone(400, 0.5), rate=44_100)
+    assert "44,100" in refused(path) and f"ffmpeg -i 'a b.wav' -ar {RATE}" in refused(path)
+
+
+def test_what_is_no_number_is_named_by_its_place(tmp_path: Path) -> None:
+    samples = tone(400, 0.5)
+    samples[1_234] = np.nan
+    soundfile.write(tmp_path / "nan.wav", samples, RATE, subtype="FLOAT")
+    assert "sample 1,234" in refused(tmp_path / "nan.wav")
+
+
+def test_a_source_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.forms.rows.rows_form.MOST_ROWS", 40)
+    assert "48 frames" in refused(write_wav(tmp_path / "a.wav", tone(400, 0.5)))
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def test_patches_stand_row_by_row() -> None:
+    pixels = np.arange(64, dtype=np.uint8).reshape(8, 8, 1)
+    patches = patches_of(pixels, 4)
+    assert patches.shape == (4, 16)
+    assert patches[1].tolist() == pixels[:4, 4:].ravel().tolist()
+    assert patches[2].tolist() == pixels[4:, :4].ravel().tolist()
+
+
+def test_pictures_of_a_file(tmp_path: Path) -> None:
+    pictures, labels = write_bars(tmp_path, 5)
+    assert is_idx(str(pictures)) and read_idx(labels).shape == (5,)
+    first, last = PICTURES.encode([f"{pictures}#0", f"{pictures}#4"])
+    assert first.shape == (4, 16) and first.dtype == np.uint8
+    assert np.array_equal(last, patches_of(read_idx(pictures)[4][..., None], 4))
+    plain = write_idx(tmp_path / "plain.idx", read_idx(pictures))
+    assert np.array_equal(read_idx(plain), read_idx(pictures))
+    assert content_of(f"{plain}#3") == content_of(f"{pictures}#3") != content_of(f"{plain}#2")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"),
+        (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "type 13"),
+        (b"JFIF and so on", "not an IDX file"),
+        (struct.pack(">BBBBI", 0, 0, 8, 1, 9) + b"12345", "cut off"),
+        (struct.pack(">BBBBI", 0, 0, 8, 1, 3) + b"12345", "damaged"),
+        (gzip.compress(b"x" * 999, mtime=0)[:-9], "cut off"),
+        (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1), "cut off"),
+    ],
+)
+def test_a_damaged_idx_file(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "a.idx"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=re.escape(told)) as error:
+        read_idx(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_picture_that_there_is_not(tmp_path: Path) -> None:
+    pictures, labels = write_bars(tmp_path, 5)
+    for raw, told in (
+        (f"{pictures}#5", "there are 5 pictures"),
+        (str(pictures), "names no picture"),
+        (f"{tmp_path / 'no.idx'}#0", "does not exist"),
+        (f"{labels}#0", "pictures have two"),
+    ):
+        with pytest.raises(DataError, match=re.escape(told)):
+            PICTURES.encode([raw])
+    wide = write_idx(tmp_path / "wide.idx", np.zeros((2, 8, 12), np.uint8))
+    with pytest.raises(DataError, match=r"8 x 12 x 1 .* 8 x 8 x 1"):
+        PICTURES.encode([f"{wide}#0"])
