@@ -33,7 +33,7 @@ class TranslateArguments:
     given: list[str] = argument("TEXT", None)
     """Files to translate, or text itself; standard input if not given."""
     to: Path | None = None
-    """Write the translation to this file, whole or not at all."""
+    """Write the translation to this file: whole, or not at all."""
     text: AsText = False
     plain: Plain = False
     document: bool = False
@@ -42,50 +42,50 @@ class TranslateArguments:
     final: bool = False
     """Of a document: mark translations as done, where its format can tell (PO, XLIFF)."""
     paragraphs: bool = False
-    """Running text: cut into sentences, keep spacing."""
+    """Translate running text: cut it into sentences and keep its spacing."""
     beam: int | None = setting(search_settings, default=None)
     n_best: int | None = setting(search_settings, default=None)
-    """Give so many translations, as number, text, score."""
+    """Write this many translations of each line, as number, text and score."""
     scores: bool = False
-    """Write the score (with --mbr the expected chrF) and a tab before each line."""
+    """Write the score and a tab before each line; with --mbr, the expected chrF."""
     temperature: float | None = setting(sampling_settings, default=None)
-    """Draw by chance instead of searching: below 1 favours the likely tokens, above 1 gives
+    """Draw samples instead of searching: values below 1 favour likely tokens, values above 1 give
     the others a better chance."""
     mbr: int = setting(translator_settings, metavar="N", le=None)
     prefix: str = ""
-    """How every translation must begin."""
+    """The text with which every translation must begin."""
     precision: str = setting(translator_settings)
     shortlist: bool = setting(translator_settings)
     ensemble: list[Path] = option()
-    """A run that translates together with RUN, of any kind of model with the same target
-    vocabulary; may be given again. The mean of their probabilities decides."""
+    """A run that translates together with RUN. It may be any kind of model with the same target
+    vocabulary. The mean of their probabilities decides. May be repeated."""
     rerank: Path | None = None
-    """A language model of the target language, which puts the n best (10, or --n-best) in order
-    again."""
+    """A language model of the target language. It reorders the n best translations (10, or
+    --n-best)."""
     rerank_weight: float | None = option(ge=0.0)
-    """λ in log P of RUN + λ log P of the language model: at 0 it says nothing, at 1 as much as
-    RUN. Left out: chosen by BLEU on RUN's dev pairs."""
+    """λ in log P of RUN + λ log P of the language model: 0 ignores the language model, 1 gives it
+    the weight of RUN. Without it, BLEU on RUN's dev pairs chooses."""
     long_lines: str = setting(translator_settings)
     whole: bool = setting(translator_settings)
     warn: bool = False
-    """Say on standard error what is doubtful, line by line: words that were left out, never
-    read or repeated; and how many lines are, before the others where files are given. Takes
-    several times as long."""
+    """Report doubtful translations on standard error, line by line: words that were left out,
+    never read or repeated. With files, the number of such lines comes first. Takes several times
+    as long."""
     set_: list[str] = option()
-    """Any search setting: length_penalty=1.0"""
+    """Change any search setting, such as length_penalty=1.0. May be repeated."""
     quiet: Quiet = option(False, "-q")
 
 
 def translate(args: TranslateArguments) -> None:
     """Translate standard input, files or a text, line by line.
 
-    One line out for one line in, whatever the line is. Lines come out a moment after they came, so
-    it works in a pipe and by hand; memory does not grow with the input. A line of several sentences
-    is translated sentence by sentence where the run has learned from single ones. Text is UTF-8 and
-    plain.
+    Each line of input gives one line of output. Lines are written as soon as they are translated,
+    so this works in a pipe and by hand, and memory does not grow with the input. A line of several
+    sentences is translated sentence by sentence if the run has learned from single ones. Text is
+    plain, in UTF-8.
 
     A document (Word, PowerPoint, Excel, HTML, Markdown, PO, XLIFF, subtitles and more) is written
-    to --to with all but its text as it was; a folder is translated file by file.
+    to --to; everything but its text stays as it was. A folder is translated file by file.
 
     Examples:
 

@@ -143,7 +143,7 @@ class TranslateRequest(Message):
     no_repeat_ngram: int | None = Field(default=None, ge=0, le=100)
     """No run of so many tokens stands twice in a sentence; 0: no limit."""
     sampling: SamplingSettings | None = None
-    """Draw tokens by chance in place of searching for the most probable."""
+    """Draw samples instead of searching for the most probable output."""
     stream: bool = False
     """Answer with server-sent events: each sentence as it grows."""
     warnings: bool = False
