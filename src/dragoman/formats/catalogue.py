@@ -168,6 +168,11 @@ def _archived(data: bytes, name: str) -> str:
             return kind
     if "content.xml" in members and "mimetype" in members:
         return "odt"
+    if "META-INF/container.xml" in members:
+        raise BadDocument(
+            f"{name} is a book (EPUB), which is not read. Unpack it, translate its pages (.xhtml) "
+            "as a folder, and pack it again, mimetype first and stored"
+        )
     raise BadDocument(
         f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
     )
