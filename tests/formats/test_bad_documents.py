@@ -210,6 +210,7 @@ LONG: dict[str, tuple[str, bytes]] = {
     ),
     "placeholders": ("a.po", b'msgid "' + b"one {0} " * 100_000 + b'"\nmsgstr ""\n'),
     "marks of Markdown": ("a.md", b"one **two** " * 5_000),
+    "blocks of Markdown": ("a.md", b"one *two* three\n\n" * 4_000),
     "brackets of Markdown": ("a.md", b"[" * 20_000 + b" one"),
     "tags": ("a.html", b"<p>" + b"one <b>two</b> " * 50_000),
     "lines": ("a.txt", b"one two three.\n" * 200_000),
@@ -220,7 +221,7 @@ LONG: dict[str, tuple[str, bytes]] = {
 }  # fmt: skip
 
 
-SOME = ("codes of a paragraph of Word", "placeholders", "messages", "brackets of Markdown")
+SOME = ("codes of a paragraph of Word", "placeholders", "messages", "blocks of Markdown")
 
 
 @pytest.mark.parametrize(
