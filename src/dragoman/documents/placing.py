@@ -32,6 +32,8 @@ class Translated:
     found: Sequence[Hypothesis]
 
 
+MOST_BETWEEN = 1000
+"""Characters between two sentences within which the next is looked for."""
 Places: TypeAlias = list[tuple[int, int]]
 """Where each sentence begins and ends in its text."""
 
@@ -94,7 +96,8 @@ def _places(one: Translated) -> Places:
     places, end = [], 0
     for piece in one.passage.pieces:
         # A part of a very long sentence may be written a little differently: then about here.
-        begin = max(end, one.unit.text.find(piece.text, end))
+        until = end + len(piece.text) + MOST_BETWEEN
+        begin = max(end, one.unit.text.find(piece.text, end, until))
         end = min(len(one.unit.text), begin + len(piece.text))
         places.append((begin, end))
     return places
