@@ -1,7 +1,8 @@
-"""The sizes that docs/recipes.md shows are those that files alone choose."""
+"""The sizes that the documentation shows are those that files alone choose."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
@@ -15,7 +16,12 @@ from dragoman.sizing.tags import TAG_TABLE
 from dragoman.sizing.texts import TEXT_TABLE
 from dragoman.sizing.trees import TREE_TABLE
 
-PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {
+    "pairs": "training", "texts": "language-models", "labels": "labels", "tags": "tags",
+    "trees": "trees",
+}  # fmt: skip
+"""The page of each table."""
 TABLES = {
     "pairs": TABLE, "texts": [row.size for row in TEXT_TABLE], "labels": LABEL_TABLE,
     "tags": TAG_TABLE, "trees": TREE_TABLE,
@@ -25,11 +31,11 @@ NO_NUMBER = {"model", "tags"}
 
 
 def shown(name: str) -> list[dict[str, str]]:
-    """The rows of the first table behind the mention of a file of ``sizing/``."""
-    lines = iter(PAGE.read_text(encoding="utf-8").splitlines())
-    behind = dropwhile(lambda line: f"`src/dragoman/sizing/{name}.py`" not in line, lines)
+    """The rows of the table of sizes of a page."""
+    lines = iter((DOCS / f"{PAGES[name]}.md").read_text(encoding="utf-8").splitlines())
     table = takewhile(
-        lambda line: line.startswith("|"), dropwhile(lambda line: not line.startswith("|"), behind)
+        lambda line: line.startswith("|"),
+        dropwhile(lambda line: not re.match(r"\| \w+ below \|", line), lines),
     )
     header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
     return [dict(zip(header, row, strict=True)) for row in rows]

@@ -321,6 +321,13 @@ def test_figures(client: Open) -> None:
             assert {"position-sinusoidal", "temperature", "pronoun"} < {
                 one["name"] for one in listed
             }
+            named = {one["name"]: one for one in listed}
+            waves = named["position-sinusoidal"]
+            assert (waves["group"], waves["encoding"]["en"]) == ("positions", "sines")
+            assert waves["values"]["dimension"][-1] == 512 and "sentence" not in waves
+            assert "encoding" not in named["scale"] and named["mask"]["sentence"] == "chosen"
+            assert named["alignment"]["sentence"] == "first" and not named["mask"]["values"]
+            assert all(one["needs_run"] for one in listed if "sentence" in one)
             made = await post(
                 http,
                 "/v1/figures",

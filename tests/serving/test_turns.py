@@ -21,6 +21,7 @@ from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
+from dragoman.documents import placing
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
 from dragoman.formats.html.document import HtmlDocument
@@ -43,7 +44,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import Detector
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate import endpoint, libretranslate, tagged
+from dragoman.serving.translate import endpoint, libretranslate
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 
@@ -74,7 +75,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (hypothesis, "words_of"), (served_run, "look_answer"), (tagged, "project"),
+        (hypothesis, "words_of"), (served_run, "look_answer"), (placing, "project"),
         (AligningHead, "weights"), (inspector, "weights_message"), (endpoint, "_start"),
         (endpoint, "_told"), (libretranslate, "_answer"), (connection, "_parsed"),
         (run_view, "view_of"),

@@ -36,26 +36,27 @@ class DemoArguments:
     """What ``dragoman demo`` takes."""
 
     to: Path | None = None
-    """The run folder; runs/demo if not given, or runs/demo-TASK. An older demo there is
-    replaced."""
+    """The run folder. Default: runs/demo, or runs/demo-TASK. An older demo there is replaced."""
     task: str = option("translate", metavar="TASK")
     """translate; write: a language model; fill: blanks in sentences; classify: labels for
     sentences; parse: the trees of sentences."""
     set_: list[str] = option()
-    """Any setting of the recipe."""
+    """Change any setting of the recipe. May be repeated."""
 
 
 def demo(args: DemoArguments) -> None:
     """Train a small translator on the embedded corpus, measure it, and look inside it.
 
-    With --task classify a smaller model learns from the English side alone which German pronoun an
-    "it" becomes, and what it takes for what is drawn. With --task write a language model over
-    letters writes German, and shows how much each word of a text surprises it. With --task fill one
-    learns to fill in blanks of English sentences, and where each word looks is drawn. With --task
-    parse one learns to write the constituency trees of English sentences, and draws some.
+    With --task classify, a smaller model learns from the English side alone which German pronoun an
+    "it" becomes, and its confusions are drawn. With --task write, a language model over letters
+    writes German and shows how much each word of a text surprises it. With --task fill, a model
+    learns to fill in blanks of English sentences, and a picture shows where each word looks. With
+    --task parse, a model learns to write the constituency trees of English sentences and draws
+    some.
 
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
-    AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
+    AVX-512 and over three with AVX2 alone. Before it trains, it measures how long it will take here
+    and says so.
     """
     from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 

@@ -32,7 +32,7 @@ TABLE = (
     Size(10_000_000, 32_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
     Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
-"""Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
+"""Chosen by experience with corpora of these sizes; docs/training.md shows it to users."""
 
 SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
 """The size for times so short that even the first row of the table would learn nothing."""

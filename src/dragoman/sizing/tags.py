@@ -39,7 +39,7 @@ TAG_TABLE = (
     Size(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 500, 1e-3, 15),
     Size(float("inf"), 16_000, 256, 8, 6, 0.1, 16_384, 1_000, 1e-3, 4),
 )
-"""The size of a tagger by the number of sentences; docs/recipes.md shows it for users."""
+"""The size of a tagger by the number of sentences; docs/tags.md shows it to users."""
 
 
 class TaggingBuilder(HeadBuilder):

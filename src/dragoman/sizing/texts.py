@@ -56,8 +56,8 @@ TEXT_TABLE = (
     TextSize("bpe", 512, Size(300_000_000, 8_000, 384, 6, 6, 0.1, 16_384, 2_000, 1e-3, 3)),
     TextSize("bpe", 512, Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 2_000, 7e-4, 1)),
 )
-"""Chosen by experience with texts of these sizes; docs/recipes.md shows it for users. Small updates
-teach a language model the most (docs/experiments.md, "Language models in an hour")."""
+"""Chosen by experience with texts of these sizes; docs/language-models.md shows it to users. Small
+updates teach a language model the most (docs/experiments.md, "Language models in an hour")."""
 
 _CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
 """A section is many lines: one odd character is no reason to lose them all."""

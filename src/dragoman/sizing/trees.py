@@ -34,7 +34,7 @@ TREE_TABLE = (
     Size(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 25),
     Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 8),
 )
-"""The size of a parser by the number of trees; docs/recipes.md shows it for users."""
+"""The size of a parser by the number of trees; docs/trees.md shows it to users."""
 
 _SAMPLE_SIZE = 50
 """Sentences whose language is identified."""

@@ -75,7 +75,7 @@ class TrainingState:
     processes: Few = 1
     """How many train together."""
     threads: Few = 0
-    """How many threads each process computes with."""
+    """Number of threads of each process."""
     cores: Few = 0
     """How many cores the machine has that the run began on."""
 

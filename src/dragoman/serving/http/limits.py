@@ -13,7 +13,7 @@ import re
 import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -66,6 +66,17 @@ class LimitSettings(Settings):
     """The most that one request may cost, estimated before it is worked on (docs/serve.md)."""
     written: int = Field(default=1000, ge=1, le=1_000_000)
     """Tokens that a language model writes in one answer."""
+    file_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
+    """Bytes of one document."""
+    file_characters: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
+    """Characters of text in one document."""
+    file_seconds: float = Field(default=3600.0, gt=0, le=86_400)
+    """Seconds that one document may take to be translated, waiting included."""
+    files: int = Field(default=2, ge=1, le=1_000)
+    """Documents of one client that are translated at the same time."""
+    files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
+    """Bytes of translated documents of all clients that wait in memory to be downloaded, for ten
+    minutes at most."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
     """Connections in all; fewer where the system allows the server few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)
@@ -253,6 +264,10 @@ class Limiter:
                 characters=characters,
                 most=limits.characters,
             )
+        self.check_marks(texts)
+
+    def check_marks(self, texts: Sequence[str]) -> None:
+        """Raises Refusal 400 for too many combining marks in a row."""
         marks = max(map(_marks, texts), default=0)
         if marks > MAX_MARKS:
             raise Refusal(
