@@ -20,7 +20,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-oldest test-matrix test-native wheel check format bench-train bench-ways bench-translate bench-cost bench-serve serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-oldest test-matrix test-native wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks
 
 bench-cost: $(DEV) ## how cost grows with length, vocabulary and beam -> benchmarks/results/cost.json
 	@$(BIN)/python benchmarks/cost.py $(ARGS)
+
+docs: $(DEV) ## build the documentation as a site, with its links checked: build/docs/index.html
+	@$(BIN)/python docs/site.py
 
 serve: $(SERVE) $(PAGE) runs/demo/model.safetensors ## serve the demo run: http://127.0.0.1:5050
 	@$(BIN)/dragoman serve runs/demo

@@ -50,9 +50,9 @@ class Recipe(Settings):
     name: str = "translator"
     """What the run is called."""
     task: str = "translation"
-    """What the model is for: a task, which ``dragoman train --help`` names."""
+    """The task; ``dragoman train --help`` lists all tasks."""
     seed: int = Field(1, ge=0, lt=2**63)
-    """Every random draw of the run follows from it."""
+    """The seed from which every random draw of the run follows."""
     languages: LanguageSettings = LanguageSettings()
     data: DataSettings = DataSettings()
     source: AnySource = TextSource()

@@ -14,7 +14,7 @@ GLOSSARY = (ROOT / "docs" / "korean.md").read_text(encoding="utf-8")
 
 def sources() -> list[Path]:
     """Everything that speaks Korean to people; the segmentation of Korean text does not."""
-    places = ("web/src/**/*.ts", "web/src/**/*.svelte", "src/dragoman/**/*.py")
+    places = ("web/src/**/*.ts", "web/src/**/*.svelte", "src/dragoman/**/*.py", "docs/ko/*.md")
     found = [path for place in places for path in ROOT.glob(place)]
     found.append(ROOT / "src/dragoman/insight/figures/captions.toml")
     return [path for path in found if path.name != "segmentation.py"]

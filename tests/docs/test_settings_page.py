@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 import re
 import tomllib
@@ -128,28 +127,27 @@ def test_two_vocabularies_do_not_share_a_matrix() -> None:
     assert not Recipe.load("demo", ["text.shared=false", "model.tie=target"]).text.shared
 
 
-def test_the_page_of_settings_is_what_the_classes_say() -> None:
-    spec = importlib.util.spec_from_file_location("settings_page", ROOT / "docs" / "settings.py")
-    assert spec is not None and spec.loader is not None
-    page = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(page)
-    written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert written == page.settings_page(), "python docs/settings.py > docs/settings.md"
-
-
 def test_the_recipes_of_the_documentation_are_some() -> None:
-    text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-    examples = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    letters, diary, blanks, topics = (Recipe.parse(tomllib.loads(one)) for one in examples)
-    assert topics.task == "classification" and topics.data.train[0].target_column == 1
-    assert [corpus.weight for corpus in letters.data.train] == [1.0, 3.0, 1.0]
-    assert diary.task == "language-model" and diary.model.kind == "decoder"
-    assert blanks.task == "masked" and blanks.model.kind == "encoder"
+    examples = [
+        Recipe.parse(tomllib.loads(one))
+        for page in sorted((ROOT / "docs").glob("*.md"))
+        for one in re.findall(
+            r"^```toml\n(name = .*?)^```",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
+        )
+    ]
+    of_task = {recipe.task: recipe for recipe in examples}
+    assert {"translation", "language-model", "masked", "classification"} <= set(of_task)
+    assert [corpus.weight for corpus in of_task["translation"].data.train] == [1.0, 3.0, 1.0]
+    assert of_task["language-model"].model.kind == "decoder"
+    assert of_task["masked"].model.kind == "encoder"
+    assert of_task["classification"].data.train[0].target_column == 1
 
 
-def test_the_tree_of_the_readme_is_the_tree() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (tree,) = re.findall(r"^```\nsrc/dragoman/\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+def test_the_tree_of_the_documentation_is_the_tree() -> None:
+    text = (ROOT / "docs" / "how-it-is-built.md").read_text(encoding="utf-8")
+    (tree,) = re.findall(r"^```text\nsrc/dragoman/\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     folder = ROOT / "src" / "dragoman"
     for name in re.findall(r"^  ([\w.]+)(?:/| )", tree, re.MULTILINE):
         assert (folder / name).exists(), name

@@ -40,6 +40,27 @@ def test_costly_searches_have_a_batch_of_their_own() -> None:
     asyncio.run(check())
 
 
+def test_sentences_that_wait_give_their_places_back_when_their_client_leaves() -> None:
+    gate = threading.Event()
+
+    async def check() -> None:
+        served = echo_run(model=EchoModel(gate=gate), settings=ServeSettings())
+        async with client_of(served):
+            (worker,) = served.queue._workers
+            wishes = [served.engine.request([5, 6, 2]) for _ in range(3)]
+            first = asyncio.ensure_future(served.queue.search(wishes, "first"))
+            await until(lambda: worker._held["first"] == 6)  # beam 2: all are under way
+            second = asyncio.ensure_future(served.queue.search(wishes, "second"))
+            await until(lambda: served.queue.waiting == 3)
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+            assert served.queue.waiting == 0
+            gate.set()
+            await first
+
+    asyncio.run(check())
+
+
 @pytest.mark.parametrize(("little", "costly"), [(1.0, 1.0), (2.0, 9.0), (7.0, 0.5)])
 def test_costly_searches_get_a_quarter_of_the_time(little: float, costly: float) -> None:
     """Whatever a step of either takes; and all of it, while nothing else is under way."""

@@ -170,7 +170,7 @@ def test_twenty_thousand_words_are_refused_or_tagged_as_the_limits_say(spans: Ru
 def test_an_answer_holds_only_so_many_tags(
     spans: Run, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_tagger, "MOST", 6)
+    monkeypatch.setattr(served_tagger, "MAX_PROBABILITIES", 6)
 
     async def check() -> None:
         async with served() as client:
@@ -229,8 +229,8 @@ def test_its_text_is_looked_into(spans: Run, served: Served) -> None:
 
 def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first turn brings is there when one batch alone was read."""
-    monkeypatch.setattr(served_tagger, "TOGETHER", 40)
-    monkeypatch.setattr(served_tagger, "WORDS", 5)
+    monkeypatch.setattr(served_tagger, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(served_tagger, "WORDS_AT_ONCE", 5)
     run = ServedTagger.open(spans, ServeSettings(), "spans")
     read: list[int] = []
     network = run.tagger.network

@@ -18,42 +18,43 @@ class AblateArguments:
     """What ``dragoman ablate`` takes."""
 
     recipe: str = argument("RECIPE")
-    """A .toml file, or the name of a recipe that ships."""
+    """A recipe: a .toml file, or the name of one that ships."""
     rows: str | None = None
-    """Groups of rows or single ones, commas between: heads, key-width, layers, width,
+    """Groups of rows or single rows, separated by commas: heads, key-width, layers, width,
     feed-forward, dropout, smoothing, positions, scaling, slices, warm-up, norm; or heads-1,
-    positions-learned. All if not given; the recipe as it is always."""
+    positions-learned. Default: all. The unchanged recipe is always trained too."""
     seeds: str = "1,2,3"
-    """Each row is trained once with each."""
+    """The seeds; each row is trained once with each."""
     minutes: float | None = option(ge=0.1)
-    """For all trainings together: each gets the updates that fit into its share, counted once
-    with the recipe as it is. Without it each is as long as the recipe says."""
+    """The time for all trainings together. Each gets the updates that fit into its share, counted
+    once with the unchanged recipe. Without it, each is as long as the recipe says."""
     to: Path | None = None
-    """The folder to make; runs/NAME-ablation if not given."""
+    """The folder to make. Default: runs/NAME-ablation."""
     set_: list[str] = option()
-    """Any setting, for all rows."""
+    """Change any setting for all rows. May be repeated."""
     keep: bool = False
-    """Keep the runs, not their records alone."""
+    """Keep the runs, not only their records."""
     list_: bool = False
-    """Name the rows of this recipe, and train nothing."""
+    """List the rows of this recipe and stop."""
 
 
 def ablate(args: AblateArguments) -> None:
     """Change one thing at a time and train: the paper's table 3 for a recipe of any size.
 
-    Rows are scaled to the recipe: where the paper takes 1, 4, 16 and 32 heads in place of 8, a
-    recipe of 4 takes 1, 2, 8 and 16. Beside the paper's rows: positions by index, normalised and
-    binary; scores that are not scaled; no warm-up; pre-norm; heads over slices. All have equal
-    updates over the same text. The table has mean and 95 % interval over the seeds, the difference
-    from the recipe as it is, and the paper's figures; ablation.svg is its picture. What a recipe
-    cannot have is said in its row.
+    Rows are scaled to the recipe: the paper tries 1, 4, 16 and 32 heads instead of 8, so a recipe
+    with 4 heads gets 1, 2, 8 and 16. There are more rows than the paper's: positions by index,
+    normalised and binary; scores that are not scaled; no warm-up; pre-norm; heads over slices. All
+    have the same updates over the same text. The table has the mean and 95 % interval over the
+    seeds, the difference from the unchanged recipe, and the paper's figures; ablation.svg is its
+    picture. If a row is not possible for the recipe, the table says why.
 
-    How long: rows times seeds times one training by the recipe, or --minutes in all (rows with
-    larger models take more than their share). The first example, four rows of three seeds, takes
-    less than twenty minutes on any machine; all rows of the demo are 25, 75 trainings.
+    It takes the number of rows times the number of seeds times one training by the recipe, or
+    --minutes in all (rows with larger models take more than their share). The first example, four
+    rows of three seeds, takes less than twenty minutes on any machine. The demo has 25 rows, so
+    all of them are 75 trainings.
 
-    Stopped or killed, it goes on: the same command again, or dragoman resume with the folder, here
-    or on another machine. Other rows or seeds given later join those that are there.
+    If it is stopped or killed, give the same command again, or dragoman resume with the folder,
+    here or on another machine. You can add rows or seeds later.
 
     Examples:
 

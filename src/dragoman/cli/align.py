@@ -26,40 +26,40 @@ class AlignArguments:
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[SOURCE TARGET | FILE]", None)
     """Source sentences and their translations, line by line; or one file with both (.tsv,
-    .jsonl). Standard input if not given: a tab or ||| between the two."""
+    .jsonl). Default: standard input, with a tab or ||| between the two."""
     head: str | None = None
-    """Align by this layer and head of the cross-attention, counted from 1: 2.1; 2.* is the mean
-    of the heads of layer 2."""
+    """Align by this layer and head of the cross-attention, counted from 1, such as 2.1; 2.* is the
+    mean of the heads of layer 2."""
     step: str | None = None
-    """Where --head looked in the step that has read a word (reading, the default), or in the
+    """Take where --head looked in the step that has read a word (reading, the default), or in the
     step that chose it (choosing)."""
     statistical: bool = False
-    """Align by an HMM that learns from the run's training text, not by its model."""
+    """Align by an HMM that learns from the run's training text, instead of by the model."""
     gold: Path | None = None
-    """Links made by people, in Pharaoh format (0-0 1-2 2?1, a line a pair) or NAACL's: gives
-    the alignment error rate."""
+    """A file of links made by people, in Pharaoh format (0-0 1-2 2?1, one line for each pair) or
+    NAACL's. Prints the alignment error rate."""
     gold_base: int | None = option(ge=0, le=1)
-    """What its first word is counted as: 0 (if not said), 1."""
+    """The number of the first word in --gold: 0 (the default) or 1."""
     gold_dev: int | None = option(ge=1)
-    """Pairs, the first ones, that choose layer, head and step; else half."""
+    """How many of the first pairs choose layer, head and step. Default: half."""
     oracle: bool = False
-    """Choose by all links of --gold, and measure on the same: too good."""
+    """Choose by all links of --gold and measure on the same links. The result is too good."""
     to: Path | None = None
-    """Write the links to this file, whole or not at all."""
+    """Write the links to this file: whole, or not at all."""
     quiet: Quiet = option(False, "-q")
 
 
 def align(args: AlignArguments) -> None:
     """Align given translations word by word: one line of links for one line, in Pharaoh format.
 
-    0-0 1-2: the first word of the source with the first of the translation, the second with the
-    third. Words are what stands between spaces. Links come from the attention of the run, each word
-    of the translation linked to the one that it looked at most, or from an HMM over the training
-    text: dev pairs show which is better, and it is said. A run that was trained with
-    training.guided.weight has a head for it, which is taken. --head and --statistical choose.
+    0-0 1-2 links the first word of the source with the first of the translation, and the second
+    with the third. Words are what stands between spaces. Links come from the attention of the run
+    (each word of the translation is linked to the word that it looked at most) or from an HMM over
+    the training text. Dev pairs decide which, and a line says so. A run that was trained with
+    training.guided.weight has a head for it, which is then used. --head and --statistical choose.
 
-    With --gold, the error rate goes to standard error: the first pairs choose layer, head and step,
-    and it is measured on the others, unless --head names one.
+    With --gold, the error rate is printed on standard error. The first pairs choose layer, head and
+    step, and the rate is measured on the others, unless --head names a head.
 
     Examples:
 
@@ -144,6 +144,7 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     beginning is said at once."""
     from itertools import chain, islice
 
+    from dragoman.data.bilingual import path_format
     from dragoman.data.corpora import read_lines, read_pairs
     from dragoman.data.corpus_settings import CorpusSettings
     from dragoman.data.lines import decode_lines
@@ -156,7 +157,8 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     if not files:
         return _cut(decode_lines(sys.stdin.buffer), "standard input")
     found: Iterator[TextPair]
-    if len(files) == 2 or files[0].name.removesuffix(".gz").endswith(_RECORDS):
+    has_records = files[0].name.removesuffix(".gz").endswith(_RECORDS)
+    if len(files) == 2 or has_records or path_format(str(files[0])) is not None:
         target = str(files[1]) if len(files) == 2 else None
         corpus = CorpusSettings(source=str(files[0]), target=target)
         found = ((pair.source, pair.target) for pair in read_pairs(corpus))

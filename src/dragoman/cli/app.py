@@ -79,8 +79,9 @@ class VerbGroup(TyperGroup):
 app = typer.Typer(
     name="dragoman",
     cls=VerbGroup,
-    help="Train a translator on your own pairs of sentences, measure it, use it, see inside it.",
-    epilog="Begin with: dragoman demo. Your own text: dragoman train my.en my.de",
+    help="Train a translator or another Transformer on your own text, measure it, use it, and look "
+    "inside it.",
+    epilog="Begin with: dragoman demo. Then your own text: dragoman train my.en my.de",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -105,7 +106,7 @@ def options(
 
 
 def main() -> None:
-    """The program ``dragoman``. A user's mistake never shows a traceback."""
+    """Run the program ``dragoman``. A user's mistake never shows a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Text is UTF-8 whatever the locale: a translation must not fail at its first umlaut.

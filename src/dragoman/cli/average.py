@@ -15,15 +15,15 @@ class AverageArguments:
 
     run: RunFolder = argument("RUN")
     last: int = option(10, ge=1)
-    """How many of the last snapshots."""
+    """How many of the last snapshots to average."""
     to: Path | None = None
-    """Write to this file; the run's own weights if not given."""
+    """Write to this file. Default: replace the run's weights."""
 
 
 def average(args: AverageArguments) -> None:
     """Average the weights of the last snapshots (paper, section 6.1).
 
-    The run's weights are replaced, in one step, by their mean; the snapshots stay where they are.
+    Their mean replaces the run's weights in one step. The snapshots stay where they are.
     """
     from dragoman.cli.console import program
     from dragoman.runs.run import Run

@@ -20,21 +20,21 @@ class ClassifyArguments:
     """Texts, or files with one text per line; standard input if not given. For a run that was
     trained on recordings or pictures: these files themselves, or folders of them."""
     to: Path | None = None
-    """Write to this file, whole or not at all."""
+    """Write to this file: whole, or not at all."""
     text: AsText = False
     plain: Plain = False
     all_: bool = False
-    """All labels of each line, the most probable first, behind one another."""
+    """Write all labels of each line, the most probable first."""
     explain: bool = option(False, was="--why")
-    """Also what each word has to do with the label, by two measures."""
+    """Also show what each word has to do with the label, by two measures."""
 
 
 def classify(args: ClassifyArguments) -> None:
     """Give each line a label: the label, a tab and its probability.
 
-    One line comes out for each that goes in, an empty one too. The model chooses among the labels
-    that it was trained on, also where none of them fits: a low probability says so, a high one
-    promises nothing about text unlike that of the training.
+    Each line of input gives one line of output, also an empty one. The model always chooses one of
+    the labels that it was trained on, even if none fits. A low probability says so; a high one
+    promises nothing about text that is unlike the training text.
 
     Examples:
 

@@ -19,45 +19,45 @@ class CompareArguments:
     """What ``dragoman compare`` takes."""
 
     systems: list[Path] = argument()
-    """Run folders, folders of runs that differ by their seed (train --seeds), or files of
-    translations; the first is the baseline."""
+    """Run folders, folders of several seeds (train --seeds), or files of translations. The first
+    is the baseline."""
     source: Path | None = None
-    """Source sentences to translate; labelled texts; trees."""
+    """The test set: source sentences, labelled texts, tagged words or trees."""
     reference: list[Path] = option()
-    """Their references; may be given again for further ones."""
+    """The references of --source. May be repeated."""
     test: str = "bootstrap"
-    """bootstrap (paired, Koehn 2004) or randomisation (Riezler 2005)."""
+    """The test: bootstrap (paired, Koehn 2004) or randomisation (Riezler 2005)."""
     samples: int | None = option(ge=1)
-    """Resamplings; 1,000 (bootstrap) or 10,000."""
+    """The number of resamplings. Default: 1,000 for bootstrap, 10,000 for randomisation."""
     seed: int = 12345
-    """Of the resampling."""
+    """The seed of the resampling."""
     json: AsJson = False
     to: Path | None = None
-    """Write a report of runs as one page, FILE.html, and its numbers beside it, FILE.json: what
-    they cost to train, how fast they translate, what the paper has."""
+    """Write a report on the runs as one page, FILE.html, and its numbers beside it, FILE.json: cost
+    of training, speed, and the paper's figures."""
 
 
 def compare(args: CompareArguments) -> None:
     """Compare systems on the same sentences, with significance.
 
-    Without --source and --reference the test set of the first run's recipe is used. The score of a
-    folder of runs is the mean over them, with their standard deviation (sd): what the seed alone
-    changes. The p-value is about the sentences: how sure the difference is on others like these.
+    Without --source and --reference, the test set of the first run's recipe is used. The score of a
+    folder of runs is their mean, with the standard deviation (sd): what the seed alone changes. The
+    p-value is about the sentences: how sure the difference is on others like these.
 
-    A run that has learned from test texts is named, and systems are then compared over the other
-    texts too. Where no system scores better than guessing (the same sentence for all, the most
-    frequent label, right-branching trees) none is called better. Runs of different languages are
-    refused. Below the figures stand some texts and what each system makes of them.
+    If a run has learned from test texts, it is named, and the systems are also compared over the
+    other texts. If no system scores better than guessing (the same sentence for all, the most
+    frequent label, right-branching trees), none is called better. Runs of different languages are
+    refused. Below the figures are some texts with the output of each system.
 
-    With --to, everything about runs of different kinds beside each other: parameters, operations
-    and minutes of training, dev BLEU over both, sentences a second and memory (each in a process of
-    its own, in turns: leave the machine alone meanwhile), cost and path of their layers, BLEU by
+    With --to, the report compares runs of different kinds in every respect: parameters, operations
+    and minutes of training, dev BLEU over both, sentences a second and memory (each in its own
+    process, in turns: leave the machine alone meanwhile), cost and path of their layers, BLEU by
     the length of the source (FILE-by-length.svg and .csv), the sweep of each (runs/x-sweep beside
-    runs/x), and the paper's tables 1 and 2. Who wins is said first.
+    runs/x), and the paper's tables 1 and 2. It begins with who wins.
 
-    Runs that label texts are compared by accuracy and macro F1 in the same way; --source is then a
-    file of labelled texts. Parsers are compared by F1 of labelled brackets and by exact parses,
-    with precision, recall, tags and F1 by length beside; --source is then a file of trees.
+    Runs that label texts are compared by accuracy and macro F1, and parsers by F1 of labelled
+    brackets and exact parses, with precision, recall, tags and F1 by length; --source is then a
+    file of labelled texts or of trees.
 
     Example: dragoman compare runs/small runs/large --test bootstrap
 

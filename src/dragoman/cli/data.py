@@ -17,19 +17,20 @@ class ShowArguments(FilesArguments):
     """What ``dragoman data show`` takes."""
 
     inputs: list[str] = argument("FILES")
-    """Whatever train takes: two files, one .tsv or .jsonl file, texts, trees or a recipe."""
+    """What train takes: two files, one .tsv or .jsonl file, texts, tags, trees or a recipe."""
     set_: list[str] = option()
-    """Any setting: data.cleaning.max_length=500"""
+    """Change any setting, such as data.cleaning.max_length=500. May be repeated."""
     json: bool = False
-    """JSON in place of text."""
+    """Print JSON instead of text."""
 
 
 def show(args: ShowArguments) -> None:
     """Look at text before training: what cleaning drops, lengths, and what looks wrong.
 
-    Each filter of the cleaning is named with how many pairs it drops and the first of them. At the
-    end stands what would ruin a training, with lines that show it: sides shifted against each
-    other, exchanged or mixed-up pairs, another language or encoding, a header, subtitles.
+    For each filter of the cleaning, it prints how many pairs the filter drops and the first of
+    them. At the end it lists what would ruin a training, with lines that show it: sides shifted
+    against each other, exchanged or mixed-up pairs, another language or encoding, a header,
+    subtitles.
 
     Examples:
 
@@ -64,15 +65,15 @@ class GetArguments:
     """What ``dragoman data get`` takes."""
 
     name: str = argument()
-    """What to fetch; dragoman data list names them."""
+    """The data to fetch; dragoman data list names all."""
     to: Path | None = None
-    """Where to; data/NAME if not given."""
+    """The folder to write to. Default: data/NAME."""
     from_: Path | None = None
-    """Take the files from this folder, not from the network."""
+    """Take the files from this folder instead of the network."""
 
 
 def get(args: GetArguments) -> None:
-    """Fetch public data: every file is checked by size and SHA-256 before it is put in place.
+    """Fetch public data; every file is checked by size and SHA-256 before it is put in place.
 
     Examples:
 
@@ -113,7 +114,7 @@ class ListArguments:
 
 
 def list_(args: ListArguments) -> None:
-    """Name what `data get` can fetch, with its size and terms."""
+    """List what data get can fetch, with sizes and terms."""
     from dragoman.data.download import DOWNLOADS
 
     for download in DOWNLOADS.values():
@@ -123,7 +124,7 @@ def list_(args: ListArguments) -> None:
 
 GROUP = TyperGroup(
     name="data",
-    help="Look at parallel text, or fetch some that is public.",
+    help="Look at text before training, or fetch public text.",
     commands=commands(show, get, list_),
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -36,26 +36,27 @@ class DemoArguments:
     """What ``dragoman demo`` takes."""
 
     to: Path | None = None
-    """The run folder; runs/demo if not given, or runs/demo-TASK. An older demo there is
-    replaced."""
+    """The run folder. Default: runs/demo, or runs/demo-TASK. An older demo there is replaced."""
     task: str = option("translate", metavar="TASK")
     """translate; write: a language model; fill: blanks in sentences; classify: labels for
     sentences; parse: the trees of sentences."""
     set_: list[str] = option()
-    """Any setting of the recipe."""
+    """Change any setting of the recipe. May be repeated."""
 
 
 def demo(args: DemoArguments) -> None:
     """Train a small translator on the embedded corpus, measure it, and look inside it.
 
-    With --task classify a smaller model learns from the English side alone which German pronoun an
-    "it" becomes, and what it takes for what is drawn. With --task write a language model over
-    letters writes German, and shows how much each word of a text surprises it. With --task fill one
-    learns to fill in blanks of English sentences, and where each word looks is drawn. With --task
-    parse one learns to write the constituency trees of English sentences, and draws some.
+    With --task classify, a smaller model learns from the English side alone which German pronoun an
+    "it" becomes, and its confusions are drawn. With --task write, a language model over letters
+    writes German and shows how much each word of a text surprises it. With --task fill, a model
+    learns to fill in blanks of English sentences, and a picture shows where each word looks. With
+    --task parse, a model learns to write the constituency trees of English sentences and draws
+    some.
 
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
-    AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
+    AVX-512 and over three with AVX2 alone. Before it trains, it measures how long it will take here
+    and says so.
     """
     from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 
@@ -161,7 +162,7 @@ def show_blanks(run: Run, console: Console) -> str:
     """What may stand in the blanks of English sentences, and where each word looks."""
     from dragoman.pictures.plain_table import plain_table
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.pictures.words import in_words
+    from dragoman.pictures.words import merged_to_words
     from dragoman.tasks.masked.evaluation import evaluate_run
     from dragoman.tasks.masked.filler import Filler
     from dragoman.tasks.report import write_report
@@ -176,7 +177,7 @@ def show_blanks(run: Run, console: Console) -> str:
             rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
             table = plain_table(("candidate", "probability"), rows)
             console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
-    record = in_words(filler.look(_BLANKS[0], ()))
+    record = merged_to_words(filler.look(_BLANKS[0], ()))
     console.print("Where each word looks, the blank as <mask> (percent of attention)\n")
     last = len(record.encoder) - 1
     console.print(heatmap_text(record.heatmap("encoder", last), min(console.width, 100)))

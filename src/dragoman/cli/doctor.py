@@ -16,11 +16,11 @@ class DoctorArguments:
 
 
 def doctor(args: DoctorArguments) -> None:
-    """Say what this machine can do: threads, vector and matrix units, GPU, precision, versions.
+    """Show what this machine can do: threads, vector and matrix units, GPU, precision, versions.
 
-    Also why the native kernels are used or not; put its output into any report of a fault. With
-    --measure it times every way to train the paper's base (some ten seconds on an idle machine) and
-    to translate, and says which is taken.
+    It also shows whether the native kernels are used, and why not. Put its output into any bug
+    report. With --measure it times every way to train the paper's base (some ten seconds on an idle
+    machine) and to translate, and shows which is used.
     """
     from dragoman.cli.console import prepare_process
 

@@ -27,41 +27,44 @@ class EvaluateArguments:
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[FILE]...", None)
-    """What is measured on: sentences to translate and their references, in several files where
-    each has several; or texts, labelled texts, bracketed trees."""
+    """The test set: a file of sentences and one or more files of references; or texts, labelled
+    texts, tagged words, bracketed trees."""
     beam: int | None = setting(search_settings, default=None)
     set_: list[str] = option()
-    """Any search setting: length_penalty=1.0; of a language model window=512 or stride=64."""
+    """Change any search setting, such as length_penalty=1.0; for a language model, window=512 or
+    stride=64. May be repeated."""
     mbr: int = setting(translator_settings, metavar="N", le=None)
     precision: str = setting(translator_settings)
     shortlist: bool = setting(translator_settings)
     ensemble: list[Path] = option()
-    """A run that translates together with RUN; may be given again."""
+    """A run that translates together with RUN. May be repeated."""
     columns: str | None = None
-    """Columns of source and reference, of text and label, or of word and tag: 2,3; for labelled
-    texts also label,text or text,label. As in training if not given."""
+    """The columns of source and reference, of text and label, or of word and tag, such as 2,3; for
+    labelled texts also label,text or text,label. Default: as in training."""
     keys: tuple[str, str] | None = None
-    """Of a .jsonl file, where the sides are: translation.en translation.de"""
+    """For a .jsonl file: the keys of source and reference, such as translation.en
+    translation.de"""
     output: Path | None = None
     """Also write the translations, parses or tags to this file."""
     json: AsJson = False
 
 
 def evaluate(args: EvaluateArguments) -> None:
-    """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
-    a language model, the perplexity and the bits per byte of a file (or folder) of texts; of a
-    masked model, loss and accuracy of masked tokens, and the pseudo-perplexity; of a run that
-    labels, accuracy and F1 on a file of labelled texts, what it takes for what, and its surest
-    mistakes; of a parser, labelled precision, recall and F1 on a file (or folder) of bracketed
-    trees, as EVALB counts; of a tagger, accuracy of known and unknown words, and F1 of spans.
+    """Score a run on a test set: BLEU, chrF, chrF++ and TER for a translator, with sacreBLEU's
+    signatures.
 
-    Without files, the test set of the recipe is used, and what is found is kept in the run's
-    scores.json, which reports and folders of seeds read; with --beam, --set, --mbr, --precision,
-    --shortlist or --ensemble it is printed alone. Of translations the sources come first; one
-    file with both sides (.tsv, .jsonl) is read as train reads it.
-    Several references are each compared with as the metric defines it; the signature says how many
-    there were. Where the run follows the older protocol (lower-cased, Moses-tokenised text), its
-    own BLEU is given beside, with the reason they differ.
+    A language model gets perplexity and bits per byte; a masked model loss and accuracy of masked
+    tokens, and pseudo-perplexity; a run that labels accuracy, F1, confusions and its surest
+    mistakes; a tagger accuracy of known and unknown words and F1 of spans; a parser labelled
+    precision, recall and F1, as EVALB counts.
+
+    Without files, the test set of the recipe is used and the result is kept in the run's
+    scores.json, which reports and folders of seeds read. With --beam, --set, --mbr, --precision,
+    --shortlist or --ensemble it is only printed. For translations, give the sources first; one file
+    with both sides (.tsv, .jsonl) is read as train reads it. Several references are used as each
+    metric defines it, and the signature says how many there were. If the run follows the older
+    protocol (lower-cased, Moses-tokenised text), its own BLEU is printed too, with the reason why
+    the two differ.
     """
     from dragoman.atomic import check_is_file, write_text
     from dragoman.cli.console import log_to_stderr

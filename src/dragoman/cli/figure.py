@@ -15,26 +15,27 @@ class FigureArguments:
     """What ``dragoman figure`` takes."""
 
     name: str | None = argument("NAME", None)
-    """Which figure; all names: --list."""
+    """The figure to compute; --list names all."""
     run: Path = option(Path("runs/demo"), metavar="RUN")
-    """The trained run that figures look into."""
+    """The trained run to look into."""
     sentence: str | None = None
-    """The sentence to show, where a figure shows one."""
+    """The sentence to show, in figures that show one."""
     to: Path | None = None
-    """A file that ends in .svg or .png; the numbers are written beside it as CSV. NAME.svg in
-    this folder unless given."""
+    """The file to write: .svg or .png; the numbers are written beside it as CSV. Default: NAME.svg
+    in this folder."""
     set_: list[str] = option(metavar="SLIDER=VALUE")
-    """What the page has as a slider: dimension=64."""
+    """Set what the page has as a slider, such as dimension=64. May be repeated."""
     list_: bool = False
-    """Name every figure."""
+    """List all figures and stop."""
     all_: Path | None = None
-    """Write all of them, and a book of them, into a folder."""
+    """Write all figures, and a book of them, into this folder."""
 
 
 def figure(args: FigureArguments) -> None:
     """Compute a figure of the paper: picture (SVG or PNG), numbers (CSV) and a caption.
 
-    Some figures need nothing; the others look into a trained run, the demo's unless told otherwise.
+    Some figures need no run; the others look into a trained run, the demo's unless --run names
+    another.
 
     Example: dragoman figure position-sinusoidal --to positions.svg
 

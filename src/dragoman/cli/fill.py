@@ -24,22 +24,22 @@ class FillArguments:
     standard input if not given."""
     plain: Plain = False
     best: int = option(5, "-n", ge=1, le=1000)
-    """So many candidates of each blank."""
+    """The number of candidates for each blank."""
     pieces: int = option(1, ge=1, le=8)
-    """Tokens of a blank, for words that the vocabulary has not whole."""
+    """The number of tokens in a blank, for words that the vocabulary does not have whole."""
     text: bool = False
-    """Write the filled texts alone, a line each."""
+    """Write only the filled texts, one on each line."""
     json: bool = False
-    """Write a line of JSON for each text."""
+    """Write one line of JSON for each text."""
 
 
 def fill(args: FillArguments) -> None:
     """Fill in the blanks of texts with a masked model, and say how probable each candidate is.
 
-    A blank is three underscores or more. The candidates of a blank are given the text around it,
-    while other blanks are open; their probabilities are among all tokens of the vocabulary, so that
-    those of what cannot stand there (half a word, say) are missing from the sum. In the filled text
-    the surest blank is filled first, and the others are asked again.
+    A blank is three underscores or more. The candidates of a blank depend on the text around it,
+    while the other blanks are open. Their probabilities are among all tokens of the vocabulary, so
+    tokens that cannot stand there (half a word, say) are missing from the sum. In the filled text
+    the surest blank is filled first, and the others are then computed again.
 
     Examples:
 

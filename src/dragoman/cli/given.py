@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman")
 
-AsText = Annotated[bool, "Take TEXT as text even where a file has that name."]
+AsText = Annotated[bool, "Take TEXT as text even if a file has that name."]
 Plain = Annotated[
     bool,
     "Read every line as it is, even if the input looks like subtitles, markup or an encoding other "

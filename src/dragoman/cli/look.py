@@ -14,40 +14,43 @@ class LookArguments:
 
     run: RunFolder = argument("RUN")
     sentence: str = argument()
-    """What is read, of a masked model with blanks (___); of a language model, what it
-    writes."""
+    """The sentence to read; for a masked model, with blanks (___); for a language model, the text
+    that it writes."""
     target: str | None = None
-    """Look at this translation in place of the run's own."""
+    """Look at this translation instead of the run's own."""
     kind: str | None = None
-    """What the terminal shows: cross, encoder or decoder."""
+    """The attention to show in the terminal: cross, encoder or decoder."""
     layer: int | None = option(ge=1)
-    """Of which layer; the last unless given."""
+    """The layer to show. Default: the last."""
     head: int | None = option(ge=1)
-    """Of which head; the mean of all unless given."""
+    """The head to show. Default: the mean of all."""
     hide: list[str] = option()
-    """What if this word could not be seen? A word, or its number."""
+    """Hide this word of the source and show what changes: a word, or its number. May be
+    repeated."""
     head_off: list[str] = option()
-    """What if a head were off? cross.2.1, encoder.1.*, decoder.*.3"""
+    """Switch off a head and show what changes: cross.2.1, encoder.1.*, decoder.*.3. May be
+    repeated."""
     prefix: str = ""
-    """What if the translation began so?"""
+    """Begin the translation with this text and show what changes."""
     importance: bool = False
-    """Also the loss without each head."""
+    """Also show the loss without each head."""
     gold: Path | None = None
-    """Links made by people for this pair, in Pharaoh format: 0-0 1-2 2?1. Gives AER."""
+    """A file of links made by people for this pair, in Pharaoh format: 0-0 1-2 2?1. Prints the
+    alignment error rate."""
     gold_base: int | None = option(ge=0, le=1)
-    """What its first word is counted as: 0 (if not said), 1."""
+    """The number of the first word in --gold: 0 (the default) or 1."""
     pieces: bool = False
-    """Show subword pieces in place of words."""
+    """Show subword pieces instead of words."""
     to: Path | None = None
     """Write a page (.html), a picture (.svg) or numbers (.csv)."""
 
 
 def look(args: LookArguments) -> None:
-    """Show where every layer and head of a run looked while it wrote: the translation of a sentence
-    or, of a language model, the text that is given; its tree; or while it read, to fill in blanks
-    or to give a label.
+    """Show where every layer and head of a run looked at one sentence.
 
-    The terminal shows one of them; --to look.html writes a page with all, to look around in.
+    A translator looks while it writes the translation, a language model while it writes the text
+    that you give, a parser while it writes the tree, and a masked model or a classifier while it
+    reads. The terminal shows one layer and head; --to look.html writes a page with all of them.
 
     Example: dragoman look runs/demo "The dog sleeps." --hide dog --to look.html
     """

@@ -51,8 +51,8 @@ def arguments(kind: type[T]) -> type[T]:
 
 
 RunFolder = Annotated[Path, "A run folder."]
-Quiet = Annotated[bool, "Say nothing but errors."]
-AsJson = Annotated[bool, "JSON in place of a table."]
+Quiet = Annotated[bool, "Print nothing but errors."]
+AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 
 def argument(metavar: str | None = None, default: Any = ...) -> Any:
@@ -91,7 +91,7 @@ def values_of(args: Any, of: Callable[[], type[Settings]]) -> dict[str, Any]:
 
 
 def translator_settings() -> type[TranslatorSettings]:
-    """How a translator treats its input and this machine."""
+    """How a translator reads its input and uses this machine."""
     from dragoman.engine.settings import TranslatorSettings
 
     return TranslatorSettings

@@ -26,24 +26,24 @@ class ParseArguments:
     plain: Plain = False
     beam: int | None = setting(search_settings, default=None)
     n_best: int = setting(search_settings, "-n")
-    """So many trees of each sentence, best first."""
+    """The number of trees for each sentence, best first."""
     draw: bool = False
-    """Draw each tree with lines, in place of brackets."""
+    """Draw each tree with lines instead of brackets."""
     svg: Path | None = None
-    """Also draw the tree into this file; of standard input, or if it is a folder, into files
-    1.svg, 2.svg, ... of it."""
+    """Also draw the tree into this file. With standard input, or if this is a folder, the files
+    are 1.svg, 2.svg, ... inside it."""
     scores: bool = False
     """Write the score and a tab before each tree."""
     set_: list[str] = option()
-    """Any search setting: length_penalty=0.5"""
+    """Change any search setting, such as length_penalty=0.5. May be repeated."""
 
 
 def parse(args: ParseArguments) -> None:
     """Parse sentences: one line in, one tree in brackets out.
 
-    Words are cut as in the treebank that the run has learned from; the Penn Treebank writes "It
-    does n't sleep ." and -LRB- for a parenthesis. Each output is a tree over exactly the words
-    that are given: the search writes no other. A line without words stays one.
+    Separate words as in the treebank that the run has learned from; the Penn Treebank writes "It
+    does n't sleep ." and -LRB- for a parenthesis. Each output is a tree over exactly the words that
+    you give. A line without words stays one.
 
     Examples:
 

@@ -19,21 +19,21 @@ class ScoreArguments:
 
     run: RunFolder = argument("RUN")
     source: Path = argument()
-    """Source sentences, one a line; of a language model, texts."""
+    """Source sentences, one on each line; for a language model, texts."""
     target: Path | None = argument(None, None)
-    """Their translations, line by line; a language model has none."""
+    """Their translations, line by line; not for a language model."""
     tokens: bool = False
-    """Also the log-probability of every token."""
+    """Also print the log-probability of every token."""
     words: bool = False
-    """Of a language model: the text itself, each word by how much it surprised."""
+    """For a language model: print the text with each word coloured by its surprisal."""
 
 
 def score(args: ScoreArguments) -> None:
-    """Write log P(target | source) for each pair, or log P of each text by a language model, and
-    the perplexity of all to standard error.
+    """Score given translations, or texts by a language model.
 
-    Columns: log-probability in nats, tokens (the end symbol counted), perplexity per token. With
-    --words, the texts of a language model in colours, by the bits that each word costs.
+    It writes a line for each pair or text: log-probability in nats, tokens (the end symbol
+    counted), perplexity per token. The perplexity of all goes to standard error. With --words, a
+    language model's texts are printed in colours, by the bits that each word costs.
     """
     from dragoman.cli.score_texts import score_texts
     from dragoman.data.corpora import read_pairs

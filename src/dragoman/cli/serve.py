@@ -30,16 +30,17 @@ class ServeArguments:
     precision: str = setting(serve_settings)
     page: bool = setting(serve_settings)
     set_: list[str] = option()
-    """Any setting: limits.characters=50000 (see docs/serve.md)"""
+    """Change any setting, such as limits.characters=50000; docs/serve.md lists them. May be
+    repeated."""
     quiet: Quiet = option(False, "-q")
 
 
 def serve(args: ServeArguments) -> None:
     """Serve runs: a page, and an API that LibreTranslate's clients know.
 
-    Each run has the view and the endpoints of its task: to translate, to go on with a text, to fill
-    in blanks, to label or to parse. Several are told apart by the languages that their recipes
-    name, or by their names. SIGTERM and Ctrl-C finish what was taken before it stops.
+    Each run has the view and the endpoints of its task: translating, writing, filling in blanks,
+    labelling or parsing. Several runs are told apart by the languages in their recipes, or by their
+    names. On SIGTERM and Ctrl-C the server finishes the requests that it has taken, then stops.
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """

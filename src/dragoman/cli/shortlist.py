@@ -32,8 +32,8 @@ class ShortlistArguments:
 def shortlist(args: ShortlistArguments) -> None:
     """Learn the shortlist of a run from the text that it was trained on, in some seconds.
 
-    With it, translate --shortlist scores some hundred words in place of the whole vocabulary.
-    It is kept in the run and holds for the weights that the run has now.
+    translate --shortlist then scores some hundred words instead of the whole vocabulary. The
+    shortlist is kept in the run and is valid for the weights that the run has now.
 
     Example: dragoman shortlist runs/demo
     """

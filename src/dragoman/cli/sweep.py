@@ -18,40 +18,40 @@ class SweepArguments:
     """What ``dragoman sweep`` takes."""
 
     recipe: str = argument("RECIPE")
-    """A .toml file, or the name of a recipe that ships."""
+    """A recipe: a .toml file, or the name of one that ships."""
     search_space: list[str] = option(was="--over")
-    """A setting and its values: key=LOW..HIGH, key=LOW..HIGH:log (evenly by the logarithm;
-    whole numbers if both ends are), or key=A,B,C. May be given again."""
+    """A setting and its values: key=LOW..HIGH, key=LOW..HIGH:log (evenly on a logarithmic scale),
+    or key=A,B,C. Values are whole numbers if both ends are. May be repeated."""
     trials: int = option(8, ge=2, le=10_000)
-    """How many; the first is the recipe as it is."""
+    """The number of trials; the first is the recipe as it is."""
     minutes: float | None = option(ge=0.1)
-    """For all trials together: each gets the updates that fit into its share, counted once, as
-    fast as this machine is. Without it each is as long as the recipe says."""
+    """The time for all trials together. Each gets the updates that fit into its share, counted once
+    from the speed of this machine. Without it, each is as long as the recipe says."""
     seed: int = option(1, ge=0)
-    """Of the search; it decides the trials."""
+    """The seed of the search; it decides the trials."""
     to: Path | None = None
-    """The folder to make; runs/NAME-sweep if not given."""
+    """The folder to make. Default: runs/NAME-sweep."""
     set_: list[str] = option()
-    """Any setting, for all trials: plan.tokens_per_update=2048"""
+    """Change any setting for all trials, such as plan.tokens_per_update=2048. May be repeated."""
     keep: bool = False
-    """Keep the run of each trial, not its record alone."""
+    """Keep the run of each trial, not only its record."""
 
 
 def sweep(args: SweepArguments) -> None:
     """Search settings at random: trials of equal cost, a table, a picture, the best recipe.
 
-    Without --search-space: the learning rate, from a quarter of the recipe's to four times it, and
-    the dropout that is usual for the kind of model. Trials are judged on dev, by training.metric,
-    language models by bits per byte, which compares across vocabularies; the test set is not looked
-    at. All have equal updates, whatever training.patience or training.minutes say, and the same
-    text and seed. What diverges is a row of the table. best.toml, at the end, is the recipe with
-    what was best, for dragoman train; there is none where no trial scores better than guessing.
+    Without --search-space, the learning rate (from a quarter of the recipe's to four times it) and
+    the dropout that is usual for the kind of model are searched. Trials are judged on dev by
+    training.metric; language models by bits per byte, which compares across vocabularies. The test
+    set is not used. All trials have the same updates, text and seed, whatever training.patience or
+    training.minutes say. A trial that diverges is a row of the table. At the end, best.toml is the
+    recipe with the best settings, for dragoman train; it is missing if no trial scores better than
+    guessing.
 
-    Stopped or killed, it goes on where it was: give the same command again, or dragoman resume with
-    the folder, here or on another machine. Given again with more --trials, it makes the further
-    ones.
+    If it is stopped or killed, give the same command again, or dragoman resume with the folder,
+    here or on another machine. With more --trials it adds the further ones.
 
-    It takes --minutes, or trials times what one training by the recipe takes.
+    It takes --minutes, or the number of trials times one training by the recipe.
 
     Examples:
 

@@ -24,25 +24,26 @@ class TagArguments:
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line; standard input if not given."""
     to: Path | None = None
-    """Write to this file, whole or not at all."""
+    """Write to this file: whole, or not at all."""
     text: AsText = False
     plain: Plain = False
     format: Literal["underscore", "tsv", "json"] | None = None
-    """underscore: word_TAG word_TAG, a line each; tsv: a word, a tab and its tag, blank lines
-    between sentences; json: a line with words, tags and probabilities. If not given, underscore;
-    tsv with --all, and for tags that hold an underscore."""
+    """The output: underscore, word_TAG word_TAG, a line for each sentence; tsv, a word, a tab and
+    its tag on each line, with blank lines between sentences; json, a line with words, tags and
+    probabilities for each sentence. Default: underscore; tsv with --all, and for tags that hold an
+    underscore."""
     json: bool = False
-    """The same as --format json."""
+    """Short for --format json."""
     all_: bool = False
-    """All tags of each word, the most probable first, each with its probability."""
+    """Write all tags of each word with their probabilities, the most probable first."""
 
 
 def tag(args: TagArguments) -> None:
     """Tag each word of each line: The_DT cat_NN sleeps_VBZ ._.
 
-    Words are what stands between spaces, as in the text that the run has learned from; of the Penn
-    Treebank "It does n't sleep ." One line comes out for each that goes in, an empty one too. The
-    model chooses among the tags that it was trained on.
+    Words are what stands between spaces, as in the text that the run has learned from; in the Penn
+    Treebank, "It does n't sleep ." Each line of input gives one line of output, also an empty one.
+    The model chooses among the tags that it was trained on.
 
     Examples:
 

@@ -32,19 +32,20 @@ class FilesArguments:
     """What a text is in the file of a language or masked model: text (a line), documents
     (between blank lines) or file (all of it); detected if not given."""
     languages: str | None = None
-    """Such as en-de; guessed from file names if not given. Of a text: en."""
+    """Source and target language, such as en-de; one language, such as en, for texts. Without it,
+    they are taken from the file names."""
     keys: tuple[str, str] | None = None
-    """Of a .jsonl file, where the sides are: translation.en translation.de"""
+    """For a .jsonl file: the keys of source and target, such as translation.en translation.de"""
     columns: str | None = None
-    """Columns of source and target, or of text and label, in a tab-separated file: 2,3; for
-    labelled texts also label,text or text,label; detected if not given."""
+    """For a tab-separated file: the columns of source and target, or of text and label, such as
+    2,3; for labelled texts also label,text or text,label. Detected if not given."""
     groups: str | None = option(metavar="PATTERN")
-    """How the name of a recording tells its speaker: a regular expression with one group, such as
-    _([a-z]+)_ for 7_jackson_32.wav. All of a speaker stay on one side of the split."""
+    """For recordings: how a file name tells the speaker, as a regular expression with one group,
+    such as _([a-z]+)_ for 7_jackson_32.wav. All of a speaker stay on one side of the split."""
     label_ends: str | None = option(metavar="CHARACTERS")
-    """How fine the labels of trees are: the characters at which a label ends. With -= (the
-    default) NP-SBJ-1 is learned as NP; with -=. grup.nom.ms is learned as grup; with "" labels
-    stay whole. Fewer labels need fewer trees."""
+    """For trees: the characters at which a label ends. With -= (the default) NP-SBJ-1 is learned
+    as NP; with -=. grup.nom.ms is learned as grup; with "" labels stay whole. Fewer labels need
+    fewer trees."""
 
 
 @arguments
@@ -53,47 +54,47 @@ class TrainArguments(FilesArguments):
 
     inputs: list[str] = argument("SOURCE TARGET | RECIPE")
     """Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe (a .toml
-    file, or the name of one that ships); for a language model or a masked one one file of text,
-    for a parser one of bracketed trees (.mrg), or a folder of them."""
+    file, or the name of a recipe that ships). A language model or a masked model takes one file of
+    text, and a parser one of bracketed trees (.mrg); both also take a folder of such files."""
     to: Path | None = None
-    """The run folder to make; runs/NAME if not given."""
+    """The run folder to make. Default: runs/NAME."""
     minutes: float | None = option(ge=0.05)
-    """Train about so long: size, updates and validations follow from it and from how fast this
-    machine is, and are counted again once, after the first minute."""
+    """Train for about this long. The size of the model and the number of updates follow from it and
+    from the speed of this machine; the number is corrected once, after the first minute."""
     epochs: float | None = option(ge=0.01)
-    """Train so many epochs."""
+    """Train for this many epochs."""
     recipe: str | None = None
-    """For files of text: take everything from this recipe (sizes, schedule, cleaning, Moses
-    tokens, languages that the files' names do not tell) but its own text."""
+    """For files of text: take everything but the text from this recipe: sizes, schedule, cleaning,
+    Moses tokens, and languages if the file names do not tell them."""
     dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
-    """What to validate on: two files, or one, as those to train on are. If you give one file, put
-    it after the training files."""
+    """Files to validate on: two or one, like the training files. If you give one file, put the
+    option after the training files."""
     test: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
-    """What to measure on at the end, likewise."""
+    """Files to measure on at the end: two or one, as for --dev."""
     model: str | None = option(metavar="transformer|lstm|conv")
-    """The family of model to train on files of text, in the size that the text and the minutes
-    allow: transformer (the default), lstm, or conv (translation only)."""
+    """The kind of model: transformer (the default), lstm, or conv (translation only). Its size
+    follows from the text and the minutes."""
     from_: Path | None = None
-    """Fine-tune this run: its weights, the best so far, and its vocabulary."""
+    """Fine-tune this run: begin with its best weights so far and its vocabulary."""
     init_part: str | None = option(metavar="encoder|decoder", was="--take")
-    """Of the run that --from names only its encoder or its decoder, for a task of another kind;
-    what does not fit begins anew."""
+    """Take only the encoder or the decoder of the run that --from names, for another kind of task.
+    Weights that do not fit are initialised anew."""
     seed: int | None = None
-    """Every random draw follows from it."""
+    """The seed from which every random draw follows."""
     seeds: str | None = None
-    """Several runs that differ by their seed alone, as 1,2,3: one after another, in folders of
-    their own within the run folder, with as many updates as the first."""
+    """Train several runs that differ only in their seed, such as 1,2,3: one after another, each in
+    a folder inside the run folder, with as many updates as the first."""
     set_: list[str] = option()
-    """Any setting: model.dropout=0.2"""
+    """Change any setting, such as model.dropout=0.2. May be repeated."""
 
 
 def train(args: TrainArguments) -> None:
     """Train a translator on your own pairs of sentences.
 
-    Without dev and test files, some pairs are held out. The size of the model follows from the
-    number of pairs (and from --minutes, if they are few), the length of the training from --minutes
-    or --epochs; all of it is written into the run's recipe.toml. docs/recipes.md explains the
-    sizes, docs/settings.md every setting.
+    Without dev and test files, some pairs are held out. The number of pairs decides the size of the
+    model (and --minutes, if there are few), and --minutes or --epochs the length of the training.
+    All of it is written into the run's recipe.toml. docs/training.md explains the sizes, and
+    docs/settings.md every setting.
 
     Ctrl-C stops it and saves; dragoman resume goes on.
 
@@ -202,17 +203,17 @@ class ResumeArguments:
     """What ``dragoman resume`` takes."""
 
     run: Path = argument("RUN")
-    """A run folder, or a folder of train --seeds, sweep or ablate."""
+    """A run folder, or a folder that train --seeds, sweep or ablate made."""
     text: list[Path] = option(metavar="FILE|FOLDER")
-    """Where the text of a run that was moved is now: a file, or a folder that has its files;
-    may be given again."""
+    """Where the text of the run is now, if it was moved: a file, or a folder with its files. May
+    be repeated."""
 
 
 def resume(args: ResumeArguments) -> None:
-    """Go on with a training that was stopped or killed; it ends as if it had not been.
+    """Go on with a training that was stopped or killed, as if it had never stopped.
 
-    A finished one goes on after training.updates in its recipe.toml was raised. Of several seeds
-    those that were not begun are trained too, and of a sweep or an ablation what is missing.
+    To train a finished run longer, raise training.updates in its recipe.toml first. In a folder of
+    several seeds, a sweep or an ablation, everything that is missing is trained.
     """
     from dragoman.cli.console import (
         command,

@@ -25,20 +25,20 @@ class WriteArguments:
 
     run: RunFolder = argument("RUN")
     begin: str = argument("BEGIN", "")
-    """How the text begins."""
+    """The beginning of the text."""
     number: int = option(1, "-n", ge=1)
-    """So many texts."""
+    """The number of texts to write."""
     temperature: float = setting(sampling_settings)
     top_k: int = setting(sampling_settings)
     top_p: float = setting(sampling_settings)
     seed: int = setting(sampling_settings)
-    """The same seed writes the same text; each further text has the next one."""
+    """The seed; the same seed writes the same text. Each further text uses the next seed."""
     stop: list[str] = option()
-    """The text ends before this; \\n is the end of a line. May be repeated."""
+    """End the text before this string; \\n is a line end. May be repeated."""
     longest: int = option(256, ge=1)
-    """At most so many tokens more, also beyond what the model reads at once."""
+    """The most tokens to add; may be more than the model reads at once."""
     likeliest: bool = False
-    """Search for the most probable, draw nothing."""
+    """Search for the most probable text instead of drawing one."""
     scores: bool = False
     """Write the score and a tab before each text."""
 
@@ -46,9 +46,9 @@ class WriteArguments:
 def write(args: WriteArguments) -> None:
     """Write texts with a language model, from nothing or from how they begin.
 
-    Tokens are drawn by their probabilities, and shown as they are drawn. A text ends where the
-    model ends it, at --stop or at --longest. When it is longer than what the model reads at once,
-    it goes on from the last half of that.
+    Tokens are drawn by their probabilities and shown as they are drawn. A text ends where the model
+    ends it, at --stop or at --longest. A text that is longer than the model reads at once goes on
+    from the last half of what the model read.
 
     Examples:
 

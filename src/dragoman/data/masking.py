@@ -35,13 +35,14 @@ class MaskingSettings(Settings):
     """Masked models: which tokens of a text are asked for, and what is read in their place."""
 
     share: float = Field(0.15, gt=0, le=1)
-    """So many of a text's tokens are asked for, one at least (BERT: 15 %)."""
+    """Share of a text's tokens that the model must predict, at least one (BERT: 15 %)."""
     hidden: float = Field(0.8, ge=0, le=1)
-    """So many of those are read as ``<mask>`` (BERT: 80 %)."""
+    """Share of those that are read as ``<mask>`` (BERT: 80 %)."""
     replaced: float = Field(0.1, ge=0, le=1)
-    """So many are read as a token drawn at random (BERT: 10 %); the rest as they are."""
+    """Share of those that are read as a token drawn at random (BERT: 10 %); the rest are read as
+    they are."""
     whole_words: bool = False
-    """All tokens of a word are asked for together."""
+    """Mask all tokens of a word together."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

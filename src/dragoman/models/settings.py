@@ -20,7 +20,7 @@ class ModelSettings(Settings):
     """What the settings of every kind of model say; ``kinds.py`` lists the kinds."""
 
     kind: str
-    """Which family of models."""
+    """The kind of model."""
     model_dim: int = Field(ge=1, le=65_536)
     """Width of embeddings and layers."""
 
@@ -56,7 +56,7 @@ class TransformerSettings(ModelSettings):
     """Sizes and choices of a Transformer. The defaults are the paper's base model (table 3)."""
 
     kind: Literal["transformer"] = "transformer"
-    """Which family of models."""
+    """The kind of model."""
     model_dim: int = Field(512, ge=1, le=65_536)
     """Width of embeddings and layers (d_model)."""
     ffn_dim: int = Field(2048, ge=1, le=1_000_000)
@@ -139,7 +139,7 @@ class RecurrentSettings(ModelSettings):
     """Sizes and choices of a recurrent model."""
 
     kind: Literal["recurrent"] = "recurrent"
-    """Which family of models."""
+    """The kind of model."""
     model_dim: int = Field(512, ge=2, le=65_536, multiple_of=2)
     """Width of embeddings and layers; each direction of the first encoder layer has half of it."""
     encoder_layers: int = Field(2, ge=1, le=1_000)
@@ -198,7 +198,7 @@ class ConvolutionalSettings(ModelSettings):
     a small corpus; the paper has 15 layers and more, of 512 channels and more."""
 
     kind: Literal["convolutional"] = "convolutional"
-    """Which family of models."""
+    """The kind of model."""
     model_dim: int = Field(256, ge=1, le=65_536)
     """Width of embeddings, and of queries and keys."""
     channels: int = Field(256, ge=1, le=32_768)
@@ -252,7 +252,7 @@ class StackSettings(ModelSettings):
     ffn_dim: int = Field(2048, ge=1, le=1_000_000)
     """Width inside the feed-forward layers (d_ff)."""
     layers: int = Field(6, ge=1, le=256)
-    """How many (N)."""
+    """Number of layers (N)."""
     attention: AttentionSettings = AttentionSettings()
     """Heads and their widths."""
     dropout: float = Field(0.1, ge=0, lt=1)
@@ -305,7 +305,7 @@ class DecoderSettings(StackSettings):
     """Sizes and choices of a Transformer's decoder by itself, which reads nothing (GPT's shape)."""
 
     kind: Literal["decoder"] = "decoder"
-    """Which family of models."""
+    """The kind of model."""
 
     reads: ClassVar[bool] = False
 
@@ -315,7 +315,7 @@ class EncoderSettings(StackSettings):
     of each token that it reads, or of all together, it says what it was taught to say."""
 
     kind: Literal["encoder"] = "encoder"
-    """Which family of models."""
+    """The kind of model."""
     attend_unknown: bool = True
     """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
 
@@ -326,19 +326,20 @@ class RecurrentDecoderSettings(ModelSettings):
     """Sizes and choices of LSTM layers that read nothing (the shape of AWD-LSTM and ULMFiT)."""
 
     kind: Literal["recurrent-decoder"] = "recurrent-decoder"
-    """Which family of models."""
+    """The kind of model."""
     model_dim: int = Field(400, ge=1, le=65_536)
     """Width of embeddings, of the last layer and of the output."""
     hidden_dim: int | None = Field(None, ge=1, le=65_536)
     """Width of the layers before the last; as ``model_dim`` if not given."""
     layers: int = Field(3, ge=1, le=1_000)
-    """How many."""
+    """Number of layers."""
     dropout: float = Field(0.3, ge=0, lt=1)
-    """Between layers and before the output: one mask a window, the same at every step."""
+    """Between layers and before the output: one mask for each window, the same at every step."""
     embedding_dropout: float = Field(0.3, ge=0, lt=1)
-    """On embeddings, likewise."""
+    """On embeddings: one mask for each window, the same at every step."""
     recurrent_dropout: float = Field(0.2, ge=0, lt=1)
-    """On what a layer hands to its next step, likewise (Gal and Ghahramani, 2016)."""
+    """On the state that a layer hands to its next step: one mask for each window, the same at every
+    step (Gal and Ghahramani, 2016)."""
     tie: bool = True
     """One matrix for what is read back and for the output."""
 

@@ -34,24 +34,24 @@ class SearchSettings(Settings):
     length_penalty: float = Field(default=0.6, ge=0, le=10)
     """α of ((5 + length) / 6)^α, which divides log-probabilities: 0 favours short outputs."""
     max_extra: int = Field(default=50, ge=0, le=100_000)
-    """An output may be so many tokens longer than its source, end symbols counted in both; where
-    nothing is read (language models) it may have plan.context, and 1,000 at most."""
+    """How many tokens longer than its source an output may be, end symbols counted in both. If
+    nothing is read (language models), an output may have plan.context tokens, at most 1,000."""
     max_length: int | None = Field(default=None, ge=0, le=100_000)
-    """At most so many tokens, the end symbol not counted; takes the place of max_extra."""
+    """The most tokens of an output, the end symbol not counted; replaces max_extra."""
     min_length: int = Field(default=0, ge=0, le=100_000)
-    """At least so many tokens, the end symbol not counted."""
+    """The fewest tokens of an output, the end symbol not counted."""
     n_best: int = Field(default=1, ge=1, le=4096)
     """How many hypotheses to give, best first; when sampling, how many to draw."""
     alternatives: bool = False
     """Give n_best hypotheses that differ in their first token (after a prefix: the first free
     one): its n_best most probable tokens, each completed by a search of its own."""
     no_repeat_ngram: int = Field(default=0, ge=0, le=1000)
-    """No run of so many tokens stands twice in an output; 0: no limit."""
+    """No sequence of this many tokens occurs twice in an output. 0: no limit."""
     stop: Literal["certain", "full"] = "certain"
     """certain: when nothing under way can still be among the n best. full: also once `beam`
     hypotheses have ended, which is sooner and now and then misses a better one."""
     sampling: SamplingSettings | None = None
-    """Draw tokens by chance in place of searching for the most probable."""
+    """Draw samples instead of searching for the most probable output."""
 
     @model_validator(mode="after")
     def _agree(self) -> SearchSettings:

@@ -28,7 +28,7 @@ LABEL_TABLE = (
     Size(200_000, 16_000, 256, 8, 3, 0.2, 8_192, 500, 1e-3, 8),
     Size(float("inf"), 16_000, 256, 8, 4, 0.1, 16_384, 1_000, 1e-3, 4),
 )
-"""A first choice that was not tuned; docs/recipes.md shows it for users."""
+"""A first choice that was not tuned; docs/labels.md shows it to users."""
 
 
 class ClassificationBuilder(HeadBuilder):

@@ -24,7 +24,7 @@ from dragoman.sizing.trees import with_label_ends
 from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
 
-_LOOKED_AT = 200
+_SAMPLE_LINES = 200
 
 _CALLED: dict[Layout, str] = {
     "columns": "columns",
@@ -39,7 +39,7 @@ TAG_TABLE = (
     Size(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 500, 1e-3, 15),
     Size(float("inf"), 16_000, 256, 8, 6, 0.1, 16_384, 1_000, 1e-3, 4),
 )
-"""The size of a tagger by the number of sentences; docs/recipes.md shows it for users."""
+"""The size of a tagger by the number of sentences; docs/tags.md shows it to users."""
 
 
 class TaggingBuilder(HeadBuilder):
@@ -94,7 +94,7 @@ def tagged_corpus(
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1], format="jsonl")
     corpus = CorpusSettings(source=path, format="tags")
     first = files_of(path)[0]
-    lines = list(islice(read_lines(first), _LOOKED_AT))
+    lines = list(islice(read_lines(first), _SAMPLE_LINES))
     layout = layout_of(lines, first)
     if layout != "columns":
         _refuse(path, _CALLED[layout], ("--columns", columns))

@@ -34,8 +34,8 @@ _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""
 _SHORTEST = 500
 """characters."""
-_LOOKED_AT = 50
-_FILES_LOOKED_AT = 8
+_SAMPLE_SIZE = 50
+_SAMPLE_FILES = 8
 _WHOLES = 100_000
 """Texts by which it is told which share of them to hold out."""
 
@@ -56,8 +56,8 @@ TEXT_TABLE = (
     TextSize("bpe", 512, Size(300_000_000, 8_000, 384, 6, 6, 0.1, 16_384, 2_000, 1e-3, 3)),
     TextSize("bpe", 512, Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 2_000, 7e-4, 1)),
 )
-"""Chosen by experience with texts of these sizes; docs/recipes.md shows it for users. Small updates
-teach a language model the most (docs/experiments.md, "Language models in an hour")."""
+"""Chosen by experience with texts of these sizes; docs/language-models.md shows it to users. Small
+updates teach a language model the most (docs/experiments.md, "Language models in an hour")."""
 
 _CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
 """A section is many lines: one odd character is no reason to lose them all."""
@@ -103,7 +103,7 @@ class LanguageModelBuilder(RecipeBuilder):
                 "files; what it is measured on is held out of it, or named by --dev FILE and "
                 "--test FILE"
             )
-        for one in islice(files_of(names[0]), _FILES_LOOKED_AT):
+        for one in islice(files_of(names[0]), _SAMPLE_FILES):
             try:
                 next(read_lines(one, check_is_lines), None)
             except NotLines as error:  # to write markup may be what is wanted
@@ -125,7 +125,7 @@ class LanguageModelBuilder(RecipeBuilder):
             characters += len(pair.target)
             if pair.whole and (pair.whole in wholes or len(wholes) < _WHOLES):
                 wholes[pair.whole] += len(pair.target)
-            if texts <= _LOOKED_AT:
+            if texts <= _SAMPLE_SIZE:
                 first.append(pair.target)
         if not any(pair.target.strip() for pair in read_pairs(corpus)):
             raise DataError(f"{corpus.source} holds nothing but spaces")

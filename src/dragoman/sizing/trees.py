@@ -34,9 +34,9 @@ TREE_TABLE = (
     Size(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 25),
     Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 8),
 )
-"""The size of a parser by the number of trees; docs/recipes.md shows it for users."""
+"""The size of a parser by the number of trees; docs/trees.md shows it to users."""
 
-_LOOKED_AT = 50
+_SAMPLE_SIZE = 50
 """Sentences whose language is identified."""
 
 
@@ -72,7 +72,7 @@ class ParsingBuilder(RecipeBuilder):
         trees, sentences = 0, list[str]()
         for pair in read_pairs(corpus):
             trees += 1
-            if trees <= _LOOKED_AT:
+            if trees <= _SAMPLE_SIZE:
                 sentences.append(pair.source)
         if not trees:
             raise DataError(f"{corpus.source} holds no tree")

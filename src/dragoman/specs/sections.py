@@ -38,9 +38,9 @@ class DataSettings(Settings):
     train: tuple[CorpusSettings, ...] = ()
     """Corpora to train on, with weights."""
     dev: CorpusSettings | None = None
-    """What validation uses; held out of ``train`` if not given."""
+    """The text to validate on; held out of ``train`` if not given."""
     test: CorpusSettings | None = None
-    """What the final score is measured on; held out of ``train`` if not given."""
+    """The text for the final score; held out of ``train`` if not given."""
     split: SplitSettings = SplitSettings()
     """How much is held out where dev or test is not given."""
     moses: bool = False
@@ -60,7 +60,7 @@ class EvaluationSettings(Settings):
     """How a finished model is measured."""
 
     dev_sentences: int = Field(500, ge=1, le=1_000_000)
-    """So many sentences of dev are translated at each validation; its loss is over all of them."""
+    """How many sentences of dev are translated at each validation. The loss is over all of dev."""
     dev_beam: int = Field(1, ge=1, le=4096)
     """Beam of those translations; 1 is greedy, which is several times faster."""
     samples: int = Field(10, ge=0, le=1000)

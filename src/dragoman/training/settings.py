@@ -42,9 +42,9 @@ class GuidedSettings(Settings):
     """A head that is taught to align, beside translating (Garg et al. 2019)."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
-    """How much the loss of its alignment counts beside that of the translation (λ; the paper has
-    0.05). 0: no head is taught. Links are those of a corpus (`links`), else of statistics; those of
-    trees lead from each symbol to the word that comes next."""
+    """Weight of the alignment loss beside that of the translation (λ; the paper has 0.05). 0: no
+    head is taught. The head learns the links of a corpus (`links`), or else those of an HMM; for
+    trees, links from each symbol to the word that comes next."""
     layer: int = Field(default=0, ge=0, le=1000)
     """Layer of the decoder, counted from 1; 0: the last but one, or the only one."""
     head: int = Field(default=1, ge=1, le=10_000)
@@ -91,15 +91,15 @@ class TrainingSettings(Settings):
     """Everything about training, data and model aside."""
 
     updates: int = Field(default=100_000, ge=1, le=1_000_000_000)
-    """How often the weights are changed (steps)."""
+    """Number of updates of the weights (steps)."""
     minutes: float = Field(default=0.0, ge=0, le=10_000_000)
     """The time that `updates` were counted for; after the first minute they are counted again,
     once. 0: none."""
     first_plan: FirstPlan | None = None
-    """What was followed until then."""
+    """The plan that was followed before the number of updates was corrected."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Of matrix products; auto: bf16 where it is measured to be faster than fp32 by more than 10 %.
-    Weights are always fp32."""
+    """Precision of matrix products; auto: bf16 if it is measured to be more than 10 % faster than
+    fp32. Weights are always fp32."""
     kernels: Literal["auto", "plain"] = "auto"
     """auto: native kernels or torch, whichever is measured to be faster; plain: torch alone, the
     reference."""
@@ -120,10 +120,10 @@ class TrainingSettings(Settings):
     validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)
     """Updates between validations; the last update is validated too. 0: never."""
     metric: str = Field(default="loss", min_length=1, max_length=100)
-    """Which score of the validation says what is best; a recipe that leaves it out takes its
-    task's (BLEU for translation)."""
+    """The score of the validation that decides which weights are best. Default: the task's own
+    (BLEU for translation)."""
     patience: int = Field(default=0, ge=0, le=1_000_000)
-    """Stop after so many validations without a better score. 0: never."""
+    """Stop after this many validations without a better score. 0: never."""
     checkpoint_every: int = Field(default=0, ge=0, le=1_000_000_000)
     """Updates between checkpoints, from which a killed run goes on. 0: only by time."""
     checkpoint_minutes: float = Field(default=5.0, ge=0, le=100_000)
@@ -133,7 +133,7 @@ class TrainingSettings(Settings):
     keep_snapshots: int = Field(default=10, ge=1, le=10_000)
     """How many of the last snapshots stay on disk."""
     average_last: int = Field(default=0, ge=0, le=10_000)
-    """At the end, average so many of the last snapshots. 0: none."""
+    """At the end, average this many of the last snapshots. 0: none."""
     final_weights: Literal["better", "best", "average", "last"] = "better"
     """What model.safetensors holds at the end: the best validated weights, the average, the last,
     or (better) the average if it scores higher than the best."""
@@ -141,9 +141,9 @@ class TrainingSettings(Settings):
     """Decay of an exponential moving average of the weights, which is then what is validated and
     kept as best. 0: none."""
     max_bad_updates: int = Field(default=10, ge=1, le=1_000_000)
-    """Stop after so many updates in a row whose loss or gradient is not finite."""
+    """Stop after this many updates in a row whose loss or gradient is not finite."""
     line_every_seconds: float = Field(default=10.0, gt=0, le=86_400)
-    """Seconds between progress lines where no terminal is attached."""
+    """Seconds between progress lines if no terminal is attached."""
     tensorboard: bool = False
     """Write TensorBoard event files beside metrics.jsonl."""
 

@@ -28,7 +28,7 @@ class Way(Settings):
     precision: Literal["fp32", "bf16"]
     """Of matrix products."""
     threads: int = Field(ge=1, le=4096)
-    """How many threads each process computes with."""
+    """Number of threads of each process."""
     machine: str = Field(min_length=1, max_length=1000)
     """The processor on which this was measured, and how many of its cores could be used."""
 

@@ -27,11 +27,11 @@ from dragoman.serving.tag.schema import (
 )
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
-TOGETHER = 1024
+TOKENS_AT_ONCE = 1024
 """Tokens that are read in one turn, or one part of a text: others wait no longer than it takes."""
-WORDS = 64
+WORDS_AT_ONCE = 64
 """Words that are told at once: of what is made and written in one go others are held up."""
-MOST = 100_000
+MAX_PROBABILITIES = 100_000
 """Tags in one answer, those of all words together."""
 
 _WORD = re.compile(r"\S+")
@@ -87,10 +87,10 @@ class ServedTagger(ServedRun):
             f"{plural(count, 'word')} of {plural(len(texts), 'text')}; {tokens:,} tokens are read",
             "Send fewer or shorter texts at once.",
         )
-        for scored in self.tagger.scored(parts, TOGETHER):
+        for scored in self.tagger.scored(parts, TOKENS_AT_ONCE):
             told = self._words(texts[scored.sentence], found[scored.sentence], scored, top)
-            for first in range(0, len(scored.log_probabilities), WORDS):
-                some = list(islice(told, WORDS))
+            for first in range(0, len(scored.log_probabilities), WORDS_AT_ONCE):
+                some = list(islice(told, WORDS_AT_ONCE))
                 yield TaggedPart(
                     scored.sentence,
                     scored.first + first,
@@ -100,15 +100,16 @@ class ServedTagger(ServedRun):
                 )
 
     def _check_tags(self, words: int, each: int) -> None:
-        if words * each > MOST:
+        if words * each > MAX_PROBABILITIES:
             raise Refusal(
                 "too_many_tags",
                 f"{plural(each, 'tag')} of each of {words:,} words are {words * each:,}; this "
-                f"server gives {MOST:,} at once. Ask for fewer of each (top), or send less text.",
+                f"server gives {MAX_PROBABILITIES:,} at once. Ask for fewer of each "
+                "(top), or send less text.",
                 each=each,
                 words=words,
                 total=words * each,
-                most=MOST,
+                most=MAX_PROBABILITIES,
             )
 
     def _words(

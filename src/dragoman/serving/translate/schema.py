@@ -89,6 +89,23 @@ class FrontendSettings(Message):
     supportedFilesFormat: list[str] = Field(default=[])
 
 
+class FileFields(Message):
+    """What is sent beside a document."""
+
+    source: str
+    """Language of the document, or "auto"."""
+    target: str
+    stream: bool = False
+    """Whether the answer is events that tell how far it is."""
+    api_key: str | None = None
+
+
+class TranslatedFile(Message):
+    """Where a translated document waits for ten minutes."""
+
+    translatedFileUrl: str
+
+
 # ---- our own
 
 
@@ -126,7 +143,7 @@ class TranslateRequest(Message):
     no_repeat_ngram: int | None = Field(default=None, ge=0, le=100)
     """No run of so many tokens stands twice in a sentence; 0: no limit."""
     sampling: SamplingSettings | None = None
-    """Draw tokens by chance in place of searching for the most probable."""
+    """Draw samples instead of searching for the most probable output."""
     stream: bool = False
     """Answer with server-sent events: each sentence as it grows."""
     warnings: bool = False

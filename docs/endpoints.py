@@ -1,0 +1,125 @@
+"""Writes endpoints.md from the OpenAPI description: python docs/endpoints.py > docs/endpoints.md"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dragoman.serving.app import create_app
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.service.catalogue import Detector
+
+Json = Mapping[str, Any]
+
+_HEAD = """\
+# Endpoints
+
+Every path of the server, with what it takes and gives. A running server shows the same at `/docs`,
+and the OpenAPI description at `/openapi.json`. [Serve](serve.md) explains them with examples, and
+lists the errors that every path may answer with.
+
+This page is made from the program: `python docs/endpoints.py > docs/endpoints.md`.
+"""
+
+_PAGES = """\
+## pages
+
+These paths are for browsers: `/` is the page, `/assets/{name}` its files, `/docs` the API as a page
+and `/docs.css` its style.
+"""
+
+
+def endpoints_page() -> str:
+    """The whole page."""
+    description = description_of_server()
+    page = _HEAD
+    for tag in description["tags"]:
+        page += f"\n## {tag['name']}\n\n{tag['description']}\n"
+        page += "".join(
+            _operation(*one) for one in operations(description) if tag["name"] in one[2]["tags"]
+        )
+    types = sorted(description["components"]["schemas"].items())
+    return page + f"\n{_PAGES}\n## Types\n" + "".join(_type(name, one) for name, one in types)
+
+
+def description_of_server() -> Json:
+    """What a server of no run says of itself; the description does not depend on its runs."""
+    found: Json = create_app([], ServeSettings(), Detector()).openapi()
+    return found
+
+
+def operations(description: Json) -> Iterator[tuple[str, str, Json]]:
+    """Method, path and description of each."""
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, {"tags": ["dragoman"], **operation}
+
+
+def _operation(method: str, path: str, operation: Json) -> str:
+    page = f"\n### {method} {path}\n\n{operation['summary']}. {operation.get('description', '')}\n"
+    for parameter in operation.get("parameters", ()):
+        where, kind = parameter["in"], _kind(parameter["schema"])
+        page += f"\nParameter `{parameter['name']}` ({where}): {kind}.\n"
+    takes = operation.get("requestBody", {}).get("content", {})
+    if takes:
+        forms = " or a form" if len(takes) > 1 else ""
+        page += f"\nTakes {_link(next(iter(takes.values()))['schema'])}, as JSON{forms}.\n"
+    for status, answer in operation["responses"].items():
+        if status == "200":
+            gives = answer.get("content", {})
+            named = [_link(one["schema"]) for one in gives.values() if one.get("schema")]
+            page += f"\nGives {' or '.join(named)}.\n" if any(named) else ""
+    return page
+
+
+def _type(name: str, schema: Json) -> str:
+    page = f"\n### {name}\n\n{_text(schema.get('description', ''))}\n"
+    if not schema.get("properties"):
+        return page
+    page += "\n| field | type | default | what it is |\n|---|---|---|---|\n"
+    needed = schema.get("required", ())
+    for field, about in schema["properties"].items():
+        default = "must be given" if field in needed else ""
+        if "default" in about:
+            default = f"`{json.dumps(about['default'], ensure_ascii=False)}`"
+        page += (
+            f"| `{field}` | {_kind(about)} | {default} | {_text(about.get('description', ''))} |\n"
+        )
+    return page
+
+
+def _kind(schema: Json) -> str:
+    if "$ref" in schema:
+        return _link(schema)
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            kinds = [_kind(one) for one in schema[several] if one.get("type") != "null"]
+            return " or ".join(dict.fromkeys(kinds))
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " or ".join(f"`{json.dumps(one, ensure_ascii=False)}`" for one in values)
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    if schema.get("type") == "object":
+        return (
+            f"object of {_kind(schema['additionalProperties'])}"
+            if isinstance(schema.get("additionalProperties"), dict)
+            else "object"
+        )
+    return str(schema.get("type", "anything"))
+
+
+def _link(schema: Json) -> str:
+    if "$ref" not in schema:
+        return _kind(schema)
+    name = schema["$ref"].rpartition("/")[2]
+    return f"[{name}](#{name.lower()})"
+
+
+def _text(text: str) -> str:
+    return " ".join(text.replace("``", "`").split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(endpoints_page(), end="")

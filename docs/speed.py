@@ -1,0 +1,83 @@
+"""Draws images/speed.svg from the benchmark's results: python docs/speed.py
+
+Sentences a second of each program over the same trained weights, greedy search. A test compares the
+picture with ``benchmarks/results/translate.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dragoman.pictures.labels import escape
+from dragoman.pictures.theme import svg
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "translate.json"
+PICTURE = ROOT / "docs" / "images" / "speed.svg"
+WORK = "translate-multi30k-d256-greedy"
+_SYSTEMS = {
+    ("dragoman", "ours"): "dragoman",
+    ("ctranslate2", "tuned"): "CTranslate2, tuned",
+    ("ctranslate2", "shipped"): "CTranslate2, as shipped",
+    ("hugging-face", "tuned"): "Hugging Face, tuned",
+    ("hugging-face", "shipped"): "Hugging Face, as shipped",
+}
+_CONDITIONS = (
+    "The same weights in every program (3+3 layers, width 256, Multi30k); "
+    "two cores of an AMD EPYC with AVX-512"
+)
+_LEFT, _RIGHT, _TOP, _STEP, _BAR, _WIDTH = 178.0, 64.0, 66.0, 30.0, 18.0, 680.0
+
+
+def bars() -> list[tuple[str, float]]:
+    """Name and sentences a second of each program."""
+    found = {
+        (row["system"], row["kind"]): row["median"] for row in rows() if row["vocabulary"] == "full"
+    }
+    return [(name, found[which]) for which, name in _SYSTEMS.items()]
+
+
+def rows() -> list[dict[str, Any]]:
+    """Those of the benchmark that the picture shows."""
+    content = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return [row for row in content["rows"] if row.get("work") == WORK]
+
+
+def speed_svg() -> str:
+    """The picture."""
+    values = bars()
+    most = max(value for _, value in values)
+    machine, date = rows()[0]["machine"], rows()[0]["date"]
+    room = _WIDTH - _LEFT - _RIGHT
+    drawn = [
+        '<text x="12" y="26" font-weight="600">Sentences translated a second, greedy search</text>',
+        f'<text class="muted small" x="12" y="46">{_CONDITIONS}</text>',
+    ]
+    for place, (name, value) in enumerate(values):
+        top = _TOP + place * _STEP
+        long = value / most * room
+        middle = top + _BAR / 2 + 4.5
+        drawn.append(
+            f'<text x="{_LEFT - 10:.0f}" y="{middle:.1f}" text-anchor="end">{escape(name)}</text>'
+        )
+        colour = "f1" if place == 0 else "f0"
+        drawn.append(
+            f'<rect class="{colour}" x="{_LEFT:.0f}" y="{top:.0f}" width="{long:.1f}" '
+            f'height="{_BAR:.0f}" rx="2"/>'
+        )
+        drawn.append(f'<text x="{_LEFT + long + 8:.1f}" y="{middle:.1f}">{value:,.0f}</text>')
+    height = _TOP + len(values) * _STEP + 22
+    assert "EPYC" in machine and "AVX512" in machine and "2 cores" in machine, machine
+    drawn.append(
+        f'<text class="muted small" x="12" y="{height - 12:.0f}">Measured {date}; '
+        "benchmarks/README.md has the conditions and other machines</text>"
+    )
+    told = "; ".join(f"{name} {value:,.0f}" for name, value in values)
+    title = escape(f"Sentences translated a second: {told}")
+    return svg("".join(drawn), _WIDTH, height, title, alone=True)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(speed_svg(), encoding="utf-8")
