@@ -11,6 +11,7 @@ from serving_echo import TEXT, EchoModel, client_of, echo_run, until
 
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.batches import Batches, QueueBatch
+from dragoman.serving.queue.worker import QueueCounters
 
 
 def test_costly_searches_have_a_batch_of_their_own() -> None:
@@ -38,6 +39,10 @@ def test_costly_searches_have_a_batch_of_their_own() -> None:
             assert not worker._held and served.queue.rows == 0
 
     asyncio.run(check())
+
+
+def test_a_queue_begins_with_nothing_counted() -> None:
+    assert set(vars(QueueCounters()).values()) == {0}
 
 
 def test_sentences_that_wait_give_their_places_back_when_their_client_leaves() -> None:

@@ -78,12 +78,14 @@ def test_another_encoding_keeps_the_sizes_that_it_can_have(opened: Open) -> None
         expect(page.locator(".encodings button")).to_have_text(
             ["index", "index ÷ length", "binary", "sines"]
         )
-        for button, dimensions in (("index", "128"), ("sines", "128")):  # of 512
+        dimensions = page.get_by_role("slider", name="dimensions")
+        expect(dimensions).to_have_attribute("aria-valuetext", "512")
+        for button, formula in (("index", "PE(pos) = pos"), ("sines", "positions 0–127, 128")):
             page.get_by_role("button", name=button, exact=True).click()
-            shown(page)
-            for name, value in (("dimensions", dimensions), ("length", "128")):
-                slider = page.get_by_role("slider", name=name)
-                expect(slider).to_have_attribute("aria-valuetext", value)
+            expect(page.locator(".panels figcaption").first).to_contain_text(formula)
+            expect(dimensions).to_have_attribute("aria-valuetext", "128")
+            length = page.get_by_role("slider", name="length")
+            expect(length).to_have_attribute("aria-valuetext", "128")
 
 
 def test_the_list_of_figures_is_the_server_s(opened: Open) -> None:
