@@ -72,6 +72,7 @@ def _signature(name: str, thing: Any) -> str:
         .replace("(self)", "()")
     )
     signature = re.sub(r"\b(?:[A-Za-z_]\w*\.)+(\w)", r"\1", signature)
+    signature = re.sub(r"<function [^>]*<lambda> at 0x[0-9a-f]+>", "...", signature)
     signature = re.sub(r"<function (?:[^>]|<locals>)*?(\w+) at 0x[0-9a-f]+>", r"\1", signature)
     signature = re.sub(r"Annotated\[(.*?)(?:, [GL][et]\([^)]*\))+\]", r"\1", signature)
     if inspect.isclass(thing):

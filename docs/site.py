@@ -26,7 +26,8 @@ SITE = ROOT / "build" / "docs"
 NAVIGATION: dict[str, list[str]] = {
     "Begin": ["install.md", "first-translator.md", "coming-from.md"],
     "Do": [
-        "training.md", "translate.md", "tasks.md", "language-models.md", "masked-models.md",
+        "training.md", "translate.md", "documents.md", "tasks.md", "language-models.md",
+        "masked-models.md",
         "labels.md", "tags.md", "trees.md", "sources.md", "measure.md", "serve.md", "page.md",
         "look.md", "python.md", "processes.md",
     ],

@@ -55,6 +55,21 @@ TESTS = {
     ),
     "metrics/*.py": "tests/metrics",
     **{
+        f"tasks/translation/{name}.py": f"tests/tasks/translation/test_{tests}.py"
+        for name, tests in (
+            ("aligner", "aligner"),
+            ("given_pairs", "aligner"),
+            ("reranking", "reranking"),
+            ("minimum_risk", "minimum_risk"),
+            ("translator", "translator"),
+            ("planning", "translator"),
+            ("lines", "translator"),
+            ("result", "translator"),
+            ("evaluation", "translator"),
+            ("proofreading/*", "warnings"),
+        )
+    },
+    **{
         f"{room}/{name}{rest}": f"tests/tasks/{name} tests/test_recipe.py"
         for name in (
             "classification",
@@ -70,11 +85,11 @@ TESTS = {
     "tasks/shared/*.py": "tests/tasks/shared tests/tasks/test_verdict.py tests/tasks/parsing",
     "tasks/verdict.py": "tests/tasks/test_verdict.py",
     "tasks/inspection.py": "tests/sizing/test_from_files.py tests/tasks/tagging",
-    "tasks/*.py": "tests/runs tests/tasks/test_guided_runs.py",
-    "engine/*.py": "tests/engine tests/tasks/translation",
+    "tasks/*.py": "tests/tasks/classification tests/runs/test_prepare.py",
+    "engine/*.py": "tests/engine tests/tasks/translation/test_translator.py",
     "sizing/*.py": (
-        "tests/sizing/test_sizing.py tests/sizing/test_from_files.py "
-        "tests/sizing/test_held_out.py tests/sizing/test_families.py"
+        "tests/sizing/test_from_files.py tests/sizing/test_held_out.py "
+        "tests/sizing/test_sizing.py tests/docs/test_size_tables.py"
     ),
     "serving/queue/*.py": (
         "tests/serving/test_batches.py tests/serving/test_cost.py tests/serving/test_parts.py "
@@ -224,6 +239,13 @@ class Watcher:
         self._to.write_text(json.dumps(self._found), encoding="utf-8")
 
 
+class WithoutDemo:
+    """A plugin of pytest: without the tests for which the demo trains some minutes."""
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if "demo" not in item.fixturenames]
+
+
 class Order:
     """A plugin of pytest: first the tests that run the line of a fault, the quick ones before."""
 
@@ -261,7 +283,7 @@ class Trial:
             import pytest
 
             options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-            os._exit(pytest.main([*options, *tests.split()], plugins=[plugin]))
+            os._exit(pytest.main([*options, *tests.split()], plugins=[plugin, WithoutDemo()]))
 
     def ended(self) -> bool | None:
         """Whether the tests have passed; None while they run."""
@@ -343,6 +365,8 @@ def main() -> None:
         "--only", nargs="*", default=[], help="of files whose path holds one of these"
     )
     parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time")
+    unmeasured = "not to find out first which tests reach a fault: for few mutants of many files"
+    parser.add_argument("--unmeasured", action="store_true", help=unmeasured)
     parser.add_argument("--to", type=Path, default=Path("mutants.jsonl"))
     given = parser.parse_args()
     # What stops it lets it tidy up.
@@ -367,10 +391,7 @@ def main() -> None:
         warm()
         mutants = drawn(workers[0].tree, given.seed, given.count, given.only)
         waiting = [mutant for mutant in mutants if (mutant.path, mutant.number) not in known]
-        reached = {
-            tests: sound(workers[0].tree, tests)
-            for tests in sorted({mutant.tests for mutant in waiting})
-        }
+        reached: dict[str, Reached] = {}
         while waiting or any(worker.mutant for worker in workers):
             time.sleep(0.05)
             for worker in workers:
@@ -380,6 +401,10 @@ def main() -> None:
                         file.write(json.dumps(results[-1]) + "\n")
                 if worker.mutant is None and waiting:
                     mutant = waiting.pop(0)
+                    if given.unmeasured:
+                        reached[mutant.tests] = {}
+                    elif mutant.tests not in reached:
+                        reached[mutant.tests] = sound(worker.tree, mutant.tests)
                     worker.begin(mutant, reached[mutant.tests])
     finally:
         for worker in workers:

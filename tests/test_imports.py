@@ -34,6 +34,7 @@ LEVELS = (
     {"recipe"},
     {"runs"},
     {"engine", "sizing"},
+    {"documents"},
     {"tasks"},
     {"insight"},
     {"studies"},
@@ -47,8 +48,10 @@ LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
 # A distribution is not always imported by its own name.
 DISTRIBUTION_OF = {
     "charset_normalizer": "charset-normalizer",
+    "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
     "tomli_w": "tomli-w",
+    "yaml": "PyYAML",
 }
 
 

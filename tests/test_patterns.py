@@ -88,7 +88,9 @@ MADE = {
 }
 """Of modules that put patterns together as they run: such patterns."""
 NOT_TEXT = {
+    "dragoman.data.corpus_settings": "a pattern that the user gives is compiled, no more",
     "dragoman.data.encoding": "bytes of a file that the user names",
+    "dragoman.data.file_examples": "names of files, by a pattern that the user gives",
     "dragoman.data.file_kinds": "the first bytes of a file that the user names",
     "dragoman.insight.what_if": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from random_trees import random_tree
 
-from dragoman.tree import DEEPEST, LONGEST, Tree, TreeError, plain, read_trees
+from dragoman.tree import DEEPEST, MAX_LENGTH, Tree, TreeError, plain, read_trees
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
 
@@ -88,7 +88,7 @@ def test_of_a_tree_of_traces_nothing_is_left() -> None:
         ("(S (NN a (NN b)))", 1, "a word, a, and a bracket"),
         ("(S (NN a) b)", 1, "beside them a word, b"),
         ("(S " * (DEEPEST + 1), 1, "within each other"),
-        (f"(S\n(NN {'a' * (LONGEST + 1)}))", 2, r"'aaa[a…]+' has 10,001 characters"),
+        (f"(S\n(NN {'a' * (MAX_LENGTH + 1)}))", 2, r"'aaa[a…]+' has 10,001 characters"),
     ],
 )
 def test_brackets_that_are_no_tree_are_refused_with_their_line(
@@ -108,7 +108,7 @@ def test_the_deepest_tree_is_read_and_written() -> None:
 def test_what_is_no_sentence_any_more_is_refused_before_all_of_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.tree.MOST", 3000)
+    monkeypatch.setattr("dragoman.tree.MAX_BRACKETS", 3000)
     read = 0
 
     def file(sentences: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as Python carries them in text (``surrogateescape``)."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """The same, and halves of characters, which escapes in JSON may name."""
-MOST_JSON = 2 << 20
+MAX_JSON = 2 << 20
 """Bytes of a JSON file, or of one line of one. Python's objects take up to 25 times as much."""
 
 
@@ -57,14 +57,14 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 def read_json(path: Path) -> Any:
     """What a JSON file holds. Errors: ``RunError`` as above, or if it is damaged."""
-    return parse_json(read_bytes(path, MOST_JSON), str(path))
+    return parse_json(read_bytes(path, MAX_JSON), str(path))
 
 
 def parse_json(text: bytes | str, where: str) -> Any:
     """What JSON text holds, half characters replaced (``whole_characters``); ``where`` is what
     messages call it. Errors: ``RunError``."""
-    if len(text) > MOST_JSON:
-        raise RunError(f"{where} has more than the {MOST_JSON:,} bytes that it may have")
+    if len(text) > MAX_JSON:
+        raise RunError(f"{where} has more than the {MAX_JSON:,} bytes that it may have")
     try:
         return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:

@@ -20,7 +20,7 @@ from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes
 from dragoman.shortened import shortened
 
-_MOST = 1 << 20
+_MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""
 
 _TOLD, _SHOWN = 20, 200
@@ -42,7 +42,7 @@ def read_text(path: Path) -> str:
             f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
         )
     try:
-        return read_bytes(path, _MOST).decode("utf-8")
+        return read_bytes(path, _MAX_BYTES).decode("utf-8")
     except (RunError, UnicodeDecodeError) as error:
         raise RecipeError(f"recipe {path}: {error}") from error
 

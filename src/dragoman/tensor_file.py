@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import RunError
-from dragoman.reading import MOST_JSON, open_regular, parse_json
+from dragoman.reading import MAX_JSON, open_regular, parse_json
 
 Kind = Literal["F32", "I32"]
 """The numbers of a file: all our weights are fp32, all our ids int32."""
@@ -44,7 +44,7 @@ class TensorFile:
         size = file.seek(0, 2)
         file.seek(0)
         length = int.from_bytes(self._take(8), "little")
-        if length > min(size - 8, MOST_JSON):
+        if length > min(size - 8, MAX_JSON):
             raise self._damaged(f"a header of {length:,} bytes")
         header = parse_json(self._take(length), f"{path}: its header")
         if not isinstance(header, dict):

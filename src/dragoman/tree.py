@@ -18,10 +18,10 @@ from dragoman.shortened import shortened
 DEEPEST = 200
 """Brackets within each other: real trees have some 30, and what walks a tree calls itself."""
 
-MOST = 100_000
+MAX_BRACKETS = 100_000
 """Brackets of one tree, those of its words counted: real trees have some hundreds, and a whole file
 becomes one tree where a bracket is not closed."""
-LONGEST = 10_000
+MAX_LENGTH = 10_000
 """Characters of a word or of a label."""
 
 TOP = "TOP"
@@ -37,7 +37,7 @@ LABEL_ENDS = "-="
 """What follows one of these in a label is a function or an index."""
 
 _BRACKET_OR_WORD = re.compile(r"[()]|[^\s()]+")
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
 
 
 class TreeError(Exception):
@@ -133,8 +133,8 @@ def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
     """Each tree, and the line (from 1) that it begins on; one tree is held at a time.
 
     Raises ``TreeError`` for brackets that do not fit, or that have no label or no word, and for a
-    tree of more than ``MOST`` brackets, ``DEEPEST`` of them within each other, as soon as it has
-    so many. Only the outermost bracket of a tree may do without a label.
+    tree of more than ``MAX_BRACKETS`` brackets, ``DEEPEST`` of them within each other, as soon as
+    it has so many. Only the outermost bracket of a tree may do without a label.
     """
     opened: list[_Open] = []
     brackets = 0
@@ -143,11 +143,11 @@ def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
             symbol = match.group()
             if symbol == "(":
                 brackets = brackets + 1 if opened else 1
-                if brackets > MOST:
+                if brackets > MAX_BRACKETS:
                     raise TreeError(
                         opened[0].line,
-                        f"the tree that begins here has more than {MOST:,} brackets; one tree is "
-                        "one sentence, so a bracket that closes it may be missing",
+                        f"the tree that begins here has more than {MAX_BRACKETS:,} brackets; one "
+                        "tree is one sentence, so a bracket that closes it may be missing",
                     )
                 _check_may_open(opened, number)
                 opened.append(_Open(number))
@@ -185,11 +185,11 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
     """A symbol that is no bracket: the label if it comes first, else the word."""
     if not opened:
         raise TreeError(line, f"{_shown(symbol)!r} stands outside of all brackets")
-    if len(symbol) > LONGEST:
+    if len(symbol) > MAX_LENGTH:
         raise TreeError(
             line,
             f"{_shown(symbol)!r} has {len(symbol):,} characters, and a word or a label has "
-            f"{LONGEST:,} at most",
+            f"{MAX_LENGTH:,} at most",
         )
     now = opened[-1]
     if now.label is None:
@@ -211,4 +211,4 @@ def _closed(begun: _Open, line: int) -> Tree:
 
 
 def _shown(text: str) -> str:
-    return shortened(text, _MOST_SHOWN)
+    return shortened(text, _MAX_SHOWN)

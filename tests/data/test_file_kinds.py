@@ -120,6 +120,6 @@ def test_an_array_of_records_is_json() -> None:
     ],
 )  # fmt: skip
 def test_what_to_do_with_a_table_is_said_for_each_task(task: str, advice: str) -> None:
-    with pytest.raises(RecipeError, match=f"{re.escape('my.csv')}: .csv is not read.*{advice}"):
-        check_is_read(Path("my.csv"), task)
+    with pytest.raises(RecipeError, match=f"{re.escape('my.xlsx')}: .xlsx is not read.*{advice}"):
+        check_is_read(Path("my.xlsx"), task)
     check_is_read(Path("my.txt"), task)

@@ -16,16 +16,18 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
-from dragoman.formats.html.document import KEPT, NEVER, SHOWN, HtmlDocument, Running, Tag
+from dragoman.documents.placing import Translated
+from dragoman.documents.projection import Alignment, project
+from dragoman.formats.html.document import KEPT, NEVER, SHOWN, HtmlDocument
 from dragoman.formats.html.elements import FORMATTING
+from dragoman.formats.units.unit import Code, Unit, parts_of
 from dragoman.forms.pieces import piece_spans
+from dragoman.forms.shown_words import words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.outputs.words import words_of
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate.tag_projection import Alignment, project
-from dragoman.serving.translate.tagged import Translated, with_tags
+from dragoman.serving.translate.tagged import with_tags
 
 TAG = re.compile(r"<[^>]*>")
 WORDS = st.sampled_from(["Das", "Tier", "is", "müde.", "Where?", "3", "&amp;", " ", "\n "])
@@ -225,9 +227,9 @@ def test_attributes_are_translated_in_their_place_and_quotes() -> None:
 
 async def tagged(run: ServedRun, translated: list[Translated]) -> list[list[str]]:
     turns = FairExecutor("texts")
-    parts = await with_tags(run, translated, turns, "me")
+    targets = await with_tags(run, translated, turns, "me")
     turns.close()
-    return parts
+    return [parts_of(target) for target in targets]
 
 
 def divided(source: str, target: str, alignment: Alignment | None = None) -> str:
@@ -253,9 +255,9 @@ def divided(source: str, target: str, alignment: Alignment | None = None) -> str
     ],
 )
 def test_equal_sentences_keep_their_tags_where_they_are(source: str) -> None:
-    # Of two spaces with nothing shown between them, one stays.
-    assert divided(source, HtmlDocument.cut(source).texts[0].text) == source.replace(
-        "> <img", "><img"
+    assert divided(source, HtmlDocument.cut(source).texts[0].text) in (
+        source,
+        source.replace("> <img", "><img"),  # of two spaces with nothing between them, one stays
     )
 
 
@@ -346,7 +348,7 @@ def test_a_page_comes_back_with_its_tags() -> None:
         async with client_of() as client:
             body = {"q": source, "source": "en", "target": "de", "format": "html"}
             got = (await client.post("/translate", json=body)).json()["translatedText"]
-            assert got == source.replace(".  ", ". ")
+            assert got == source
 
     asyncio.run(check())
 
@@ -385,8 +387,8 @@ def test_tokens_that_do_not_spell_the_text_are_shared_out() -> None:
 
 
 def test_tags_between_sentences_stay_between_them() -> None:
-    running = Running(
-        "Wo? Da.", (Tag(3, "</b>", closes=True), Tag(4, "<i>"), Tag(6, "</i>", closes=True))
+    running = Unit(
+        "Wo? Da.", (Code(3, "</b>", closes=True), Code(4, "<i>"), Code(6, "</i>", closes=True))
     )
     run = echo_run()
     (passage,) = run.engine.cut([running.text], whole=False)

@@ -305,7 +305,7 @@ def three(folder: Path) -> list[Path]:
 def test_what_was_not_used_for_long_goes(
     three: list[Path], weights: Path, settings: TransformerSettings, folder: Path
 ) -> None:
-    old = time.time() - packed_models.MOST_SECONDS - 60
+    old = time.time() - packed_models.MAX_SECONDS - 60
     os.utime(three[1], (old, old))
     rubbish, fresh = folder / ".writing-1", folder / ".writing-2"
     for path in (rubbish, fresh):
@@ -325,7 +325,7 @@ def test_what_was_used_last_is_kept_where_all_together_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     size = len(content(opened(weights, settings, None)))
-    monkeypatch.setattr(packed_models, "MOST_BYTES", size + 2500)
+    monkeypatch.setattr(packed_models, "MAX_BYTES", size + 2500)
     opened(weights, settings, folder)
     assert three[0].exists() and three[1].exists() and not three[2].exists()
     # Used now, so it stays when another needs room.
@@ -333,7 +333,7 @@ def test_what_was_used_last_is_kept_where_all_together_are_too_large(
     os.utime(mine, (0, 0))
     opened(weights, settings, folder)
     assert time.time() - mine.stat().st_mtime < 3600
-    monkeypatch.setattr(packed_models, "MOST_BYTES", size - 1)
+    monkeypatch.setattr(packed_models, "MAX_BYTES", size - 1)
     mine.unlink()
     opened(weights, settings, folder)
     assert not mine.exists() and three[0].exists()

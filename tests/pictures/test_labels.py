@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.pictures.labels import cells, escape, labels, visible
 from dragoman.pictures.records import AttentionRecord
-from dragoman.pictures.words import by_word, in_words, words
+from dragoman.pictures.words import by_word, merged_to_words, words
 
 anything = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -69,7 +69,7 @@ def test_a_record_in_words() -> None:
         return drawn / drawn.sum(-1, keepdims=True)
 
     record = AttentionRecord(source, target, weights(3, 3), weights(4, 4), weights(4, 3))
-    merged = in_words(record)
+    merged = merged_to_words(record)
     assert merged.source == ("animal", "</s>")
     assert merged.target == ("Tier", "ja", "</s>")
     for name in ("encoder", "decoder", "cross"):
@@ -83,7 +83,7 @@ def test_a_record_in_words() -> None:
 
 def test_a_record_that_was_cut_off_in_a_word() -> None:
     ones = np.ones((1, 1, 2, 2)) / 2
-    merged = in_words(AttentionRecord(["▁a", "</s>"], ["▁Ti", "er"], ones, ones, ones))
+    merged = merged_to_words(AttentionRecord(["▁a", "</s>"], ["▁Ti", "er"], ones, ones, ones))
     assert merged.target == ("Ti", "er")
 
 

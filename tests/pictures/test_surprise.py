@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dragoman.pictures.surprise import MOST, surprise_svg
+from dragoman.pictures.surprise import MAX_BITS, surprise_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -17,7 +17,7 @@ def inks(svg: str) -> list[float]:
 
 
 def test_ink_is_the_bits() -> None:
-    words = [("Das", -0.0), ("Tier", 4.0), ("<i>", 8.0), ("Straße", 2 * MOST)]
+    words = [("Das", -0.0), ("Tier", 4.0), ("<i>", 8.0), ("Straße", 2 * MAX_BITS)]
     svg = surprise_svg([("Eins", words)])
     strengths = inks(svg)[: len(words)]
     assert strengths[0] == 0 and strengths[2] == pytest.approx(2 * strengths[1], abs=2e-3)

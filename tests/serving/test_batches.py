@@ -11,6 +11,7 @@ from serving_echo import TEXT, EchoModel, client_of, echo_run, until
 
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.batches import Batches, QueueBatch
+from dragoman.serving.queue.worker import QueueCounters
 
 
 def test_costly_searches_have_a_batch_of_their_own() -> None:
@@ -36,6 +37,31 @@ def test_costly_searches_have_a_batch_of_their_own() -> None:
             assert max(model.seen_rows) == 16
             assert (await costly).status_code == 200
             assert not worker._held and served.queue.rows == 0
+
+    asyncio.run(check())
+
+
+def test_a_queue_begins_with_nothing_counted() -> None:
+    assert set(vars(QueueCounters()).values()) == {0}
+
+
+def test_sentences_that_wait_give_their_places_back_when_their_client_leaves() -> None:
+    gate = threading.Event()
+
+    async def check() -> None:
+        served = echo_run(model=EchoModel(gate=gate), settings=ServeSettings())
+        async with client_of(served):
+            (worker,) = served.queue._workers
+            wishes = [served.engine.request([5, 6, 2]) for _ in range(3)]
+            first = asyncio.ensure_future(served.queue.search(wishes, "first"))
+            await until(lambda: worker._held["first"] == 6)  # beam 2: all are under way
+            second = asyncio.ensure_future(served.queue.search(wishes, "second"))
+            await until(lambda: served.queue.waiting == 3)
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+            assert served.queue.waiting == 0
+            gate.set()
+            await first
 
     asyncio.run(check())
 

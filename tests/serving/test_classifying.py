@@ -116,7 +116,7 @@ def test_errors_are_clear(
 def test_an_answer_holds_only_so_many_labels(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_classifier, "MOST", 5)
+    monkeypatch.setattr(served_classifier, "MAX_LABELS", 5)
 
     async def check() -> None:
         async with served() as client:
@@ -199,7 +199,7 @@ def test_keys_and_turns_hold_for_labelling_too(
 
 def test_many_texts_are_labelled_in_turns(topics: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first turn brings is there when its texts alone were read."""
-    monkeypatch.setattr(served_classifier, "TOGETHER", 30)
+    monkeypatch.setattr(served_classifier, "TOKENS_AT_ONCE", 30)
     found = ServedClassifier.open(topics, ServeSettings(), "topics")
     read: list[int] = []
     network = found.labeller.network

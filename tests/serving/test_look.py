@@ -149,7 +149,7 @@ def test_the_rows_of_a_word_are_the_models_own(client: Open, run: Run) -> None:
 def test_long_texts_are_told_in_small_pieces(client: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six hundred tokens and more: no megabytes, and what was let go is made again."""
     text = "The small man eats the dinosaur and the big dog sees it. " * 48
-    monkeypatch.setattr(inspector, "MOST_KEPT", 1)
+    monkeypatch.setattr(inspector, "MAX_KEPT", 1)
 
     async def check() -> None:
         async with client() as http:
@@ -194,7 +194,7 @@ def test_what_each_head_is_good_for(client: Open, monkeypatch: pytest.MonkeyPatc
                 )
                 fallen = found["fallen"][part][layer][head]
                 assert whole - fallen == pytest.approx(without["compared"], abs=1e-3)
-            monkeypatch.setattr(inspector, "MOST_MEASURED", 24 * len(tokens))
+            monkeypatch.setattr(inspector, "MAX_MEASURED", 24 * len(tokens))
             refused = await http.post("/v1/look/heads", json={"text": TEXT})
             assert refused.status_code == 400 and "24 heads" in refused.json()["error"]
 
@@ -321,6 +321,13 @@ def test_figures(client: Open) -> None:
             assert {"position-sinusoidal", "temperature", "pronoun"} < {
                 one["name"] for one in listed
             }
+            named = {one["name"]: one for one in listed}
+            waves = named["position-sinusoidal"]
+            assert (waves["group"], waves["encoding"]["en"]) == ("positions", "sines")
+            assert waves["values"]["dimension"][-1] == 512 and "sentence" not in waves
+            assert "encoding" not in named["scale"] and named["mask"]["sentence"] == "chosen"
+            assert named["alignment"]["sentence"] == "first" and not named["mask"]["values"]
+            assert all(one["needs_run"] for one in listed if "sentence" in one)
             made = await post(
                 http,
                 "/v1/figures",

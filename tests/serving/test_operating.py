@@ -27,7 +27,7 @@ from dragoman.errors import DataError, RunError
 from dragoman.serving.app import create_app
 from dragoman.serving.http.compression import LARGE, Compressed
 from dragoman.serving.http.limits import ApiKeys, LimitSettings
-from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, told
+from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.renewal import Renewal
 
@@ -115,9 +115,9 @@ def test_a_failure_is_logged_with_its_place_and_without_text(
 
 
 def test_the_words_of_an_exception_are_told_where_they_hold_no_text() -> None:
-    assert told(RunError("no such run")) == "RunError: no such run"
+    assert error_summary(RunError("no such run")) == "RunError: no such run"
     for error in (ValueError("text"), KeyError("text"), UnicodeError("text")):
-        assert told(error) == type(error).__name__
+        assert error_summary(error) == type(error).__name__
 
 
 def test_strangers_cannot_fill_the_log() -> None:
@@ -340,8 +340,8 @@ def test_what_cannot_be_taken_up_leaves_all_as_it_was(
                 assert answer.status_code == 200
 
     asyncio.run(check())
-    told = [record.getMessage() for record in caplog.records]
-    assert "can be guessed" in told[0] and "recipe.toml" in told[-1]
+    error_summary = [record.getMessage() for record in caplog.records]
+    assert "can be guessed" in error_summary[0] and "recipe.toml" in error_summary[-1]
 
 
 def test_keys_are_read_again_at_sighup(tmp_path: Path) -> None:
@@ -486,23 +486,26 @@ async def answered(parts: list[bytes], kind: str, accepted: str, status: int = 2
 
     headers = [(b"accept-encoding", accepted.encode())] if accepted else []
     await Compressed(app)({"type": "http", "headers": headers}, None, send)  # type: ignore[arg-type]
-    told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return told, [message["body"] for message in sent[1:]]
+    error_summary = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return error_summary, [message["body"] for message in sent[1:]]
 
 
 @pytest.mark.parametrize("parts", [[b"text " * 300], [b"ab" * LARGE], [b"text " * 300] * 3])
 def test_text_is_sent_as_gzip(parts: list[bytes]) -> None:
     async def check() -> None:
         for accepted in ("gzip", "br;q=1.0, GZIP;q=0.8", "*"):
-            told, bodies = await answered(parts, "application/json", accepted)
-            assert told["content-encoding"] == "gzip" and told["vary"] == "accept-encoding"
-            assert told["etag"] == 'W/"1"'
+            error_summary, bodies = await answered(parts, "application/json", accepted)
+            assert (
+                error_summary["content-encoding"] == "gzip"
+                and error_summary["vary"] == "accept-encoding"
+            )
+            assert error_summary["etag"] == 'W/"1"'
             assert gzip.decompress(b"".join(bodies)) == b"".join(parts)
             if len(parts) == 1:
-                assert told["content-length"] == str(len(bodies[0]))
+                assert error_summary["content-length"] == str(len(bodies[0]))
         for accepted in ("", "br", "gzip;q=0, br"):
-            told, bodies = await answered(parts, "text/html; charset=utf-8", accepted)
-            assert "content-encoding" not in told and bodies == parts
+            error_summary, bodies = await answered(parts, "text/html; charset=utf-8", accepted)
+            assert "content-encoding" not in error_summary and bodies == parts
 
     asyncio.run(check())
 
@@ -518,8 +521,8 @@ def test_text_is_sent_as_gzip(parts: list[bytes]) -> None:
 )
 def test_what_gains_nothing_is_sent_as_it_is(parts: list[bytes], kind: str, status: int) -> None:
     async def check() -> None:
-        told, bodies = await answered(parts, kind, "gzip", status)
-        assert "content-encoding" not in told and bodies == parts
+        error_summary, bodies = await answered(parts, kind, "gzip", status)
+        assert "content-encoding" not in error_summary and bodies == parts
 
     asyncio.run(check())
 

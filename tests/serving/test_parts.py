@@ -16,10 +16,10 @@ from serving_echo import TEXT
 
 from dragoman.errors import DataError, SearchError
 from dragoman.forms.moses import MosesText
+from dragoman.forms.shown_words import words_of
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _all_told, event_of
-from dragoman.serving.outputs.words import words_of
 from dragoman.serving.queue.fair import FairQueue
 
 SLOW = Refusal("too_slow", "too slow", seconds=1)

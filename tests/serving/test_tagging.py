@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dragoman.forms.text import Text
 from dragoman.metrics.tagging import spans_of
 from dragoman.runs.run import Run
 from dragoman.serving.http import connection
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.tag import served_tagger
 from dragoman.serving.tag.served_tagger import ServedTagger
@@ -147,10 +149,28 @@ def test_what_is_odd_is_answered(served: Served) -> None:
     asyncio.run(check())
 
 
+def test_twenty_thousand_words_are_refused_or_tagged_as_the_limits_say(spans: Run) -> None:
+    text = "dog " * 20_000
+    assert refused(spans, "spans", "/v1/tag", {"text": text}, 400, "20,000 at once")
+
+    async def check() -> None:
+        limits = LimitSettings(characters=100_000)
+        async with serves(spans, "spans", limits=limits)() as client:
+            (told,) = (await post(client, "/v1/tag", text=text))["texts"]
+            assert len(told["words"]) == 20_000 and told["parts"] > 800
+            costly = LimitSettings(characters=100_000, token_steps=40_000)
+        async with serves(spans, "spans", limits=costly)() as client:
+            answer = (await client.post("/v1/tag", json={"text": text})).json()
+            assert (answer["code"], answer["values"]["work"]) == ("too_costly", "tags")
+            assert answer["values"]["cost"] > 4 * 20_000
+
+    asyncio.run(check())
+
+
 def test_an_answer_holds_only_so_many_tags(
     spans: Run, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_tagger, "MOST", 6)
+    monkeypatch.setattr(served_tagger, "MAX_PROBABILITIES", 6)
 
     async def check() -> None:
         async with served() as client:
@@ -175,7 +195,7 @@ def test_a_server_that_does_not_tag_says_so_and_one_that_does_alone_is_whole(
             assert answer.status_code == 400 and "--task tagging" in answer.json()["error"]
         async with served() as client:
             (told,) = (await client.get("/v1/info")).json()["runs"]
-            assert (told["task"], told["look"]) == ("tagging", True)
+            assert (told["task"], told["look"], told["figures"]) == ("tagging", True, False)
             examples = told["knows"]["examples"]
             assert examples and not any("_" in example for example in examples)
             scores = (await client.get("/v1/runs/spans")).json()["scores"]
@@ -209,7 +229,8 @@ def test_its_text_is_looked_into(spans: Run, served: Served) -> None:
 
 def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first turn brings is there when one batch alone was read."""
-    monkeypatch.setattr(served_tagger, "TOGETHER", 40)
+    monkeypatch.setattr(served_tagger, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(served_tagger, "WORDS_AT_ONCE", 5)
     run = ServedTagger.open(spans, ServeSettings(), "spans")
     read: list[int] = []
     network = run.tagger.network
@@ -220,13 +241,15 @@ def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPa
         return original(source)
 
     monkeypatch.setattr(network, "encode", counted)
-    parts = run.tag([LONG, "dog", TEXT], 1)
+    texts = [LONG, "dog", TEXT]
+    parts = run.tag(texts, 1)
     first = next(parts)
-    assert len(read) == 1 and first[0] in (1, 2)
+    assert len(read) == 1 and first.text in (1, 2)
     found = [first, *parts]
-    assert len(read) > 3 and max(read) <= 40
-    told = run.answer(3, found)
-    assert [len(one.words) for one in told.texts] == [160, 1, 7]
+    assert len(read) > 3 and max(read) <= 40 and max(len(one.tags) for one in found) == 5
+    told = json.loads(b"".join(run.answer(3, reversed(found))))
+    assert [len(one["words"]) for one in told["texts"]] == [160, 1, 7]
+    assert [one["parts"] for one in told["texts"]] == [one.parts for one in Tagger(spans)(texts)]
     asyncio.run(run.close())
 
 
@@ -266,7 +289,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (Text, "encode_lists"), (BaseModel, "model_dump_json"), (ServedTagger, "_words"),
-        (ServedTagger, "answer"), (connection, "_parsed"),
+        (ServedTagger, "_spans"), (connection, "_parsed"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

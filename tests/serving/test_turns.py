@@ -21,6 +21,7 @@ from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
+from dragoman.documents import placing
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
 from dragoman.formats.html.document import HtmlDocument
@@ -43,7 +44,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import Detector
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate import endpoint, libretranslate, tagged
+from dragoman.serving.translate import endpoint, libretranslate
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 
@@ -74,7 +75,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (hypothesis, "words_of"), (served_run, "look_answer"), (tagged, "project"),
+        (hypothesis, "words_of"), (served_run, "look_answer"), (placing, "project"),
         (AligningHead, "weights"), (inspector, "weights_message"), (endpoint, "_start"),
         (endpoint, "_told"), (libretranslate, "_answer"), (connection, "_parsed"),
         (run_view, "view_of"),
@@ -246,13 +247,13 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
         ):
             asked = [
                 asyncio.ensure_future(client.post("/v1/look", json={"text": f"Das Tier {n}"}))
-                for n in range(inspector.MOST_OF_CLIENT)
+                for n in range(inspector.MAX_OF_CLIENT)
             ]
-            await until(lambda: turns_of.waiting == inspector.MOST_OF_CLIENT and began.is_set())
+            await until(lambda: turns_of.waiting == inspector.MAX_OF_CLIENT and began.is_set())
             refused = await client.post("/v1/look", json={"text": "one more"})
             assert refused.status_code == 429 and "look" in refused.json()["error"]
             other = asyncio.ensure_future(theirs.post("/v1/look", json={"text": "Wo?"}))
-            await until(lambda: turns_of.waiting == inspector.MOST_OF_CLIENT + 1)
+            await until(lambda: turns_of.waiting == inspector.MAX_OF_CLIENT + 1)
             for one in asked[4:]:
                 one.cancel()
             await until(lambda: turns_of.waiting == 5)
@@ -335,7 +336,7 @@ def test_a_figure_that_nobody_waits_for_ends_at_its_next_part(
 def test_limits_of_looking_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many weights, a token that is not there: refused without a step of the model."""
     model = tiny_model()
-    monkeypatch.setattr(packed, "MOST_WEIGHTS", 1000)
+    monkeypatch.setattr(packed, "MAX_WEIGHTS", 1000)
     monkeypatch.setattr(model, "encode", None)
     text = "A small man eats a dinosaur. " * 4
 

@@ -390,7 +390,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
 
 def test_a_long_text_is_read_in_turns(letters: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have theirs between: a part is there when its windows alone have been scored."""
-    monkeypatch.setattr(served_language_model, "TOGETHER", 64)
+    monkeypatch.setattr(served_language_model, "TOKENS_AT_ONCE", 64)
     read: list[int] = []
     scored = windows.log_probabilities_of
 

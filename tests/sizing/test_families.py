@@ -12,6 +12,7 @@ from tiny_treebank import treebank, write_treebank
 
 from dragoman.errors import RecipeError
 from dragoman.forms.sides import Forms
+from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget
 from dragoman.sizing.families import FAMILIES, settings_of
 from dragoman.sizing.from_files import recipe_of
@@ -103,6 +104,15 @@ def test_minutes_are_measured_with_the_family(
     assert set(asked) == {"lstm"}
     monkeypatch.undo()
     assert budget.tokens_per_second("conv", SMALLEST) > 0
+
+
+def test_the_heads_of_a_small_transformer_that_parses_are_64_wide(
+    files: dict[str, list[str]],
+) -> None:
+    """The row is that of an LSTM, which has one head."""
+    recipe, _ = recipe_of(files["parsing"], model="transformer")
+    assert isinstance(recipe.model, TransformerSettings)
+    assert (recipe.model.model_dim, recipe.model.attention.num_heads) == (128, 2)
 
 
 @pytest.mark.parametrize("task", TASKS)

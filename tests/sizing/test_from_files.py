@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from row_files import write_idx
 from untrained_run import untrained_run
 
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RunError
+from dragoman.forms.rows.settings import PictureSource
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
-from dragoman.sizing.from_files import recipe_of
+from dragoman.sizing.from_files import name_of, recipe_of
 from dragoman.sizing.languages import languages_of
-from dragoman.studies.comparison import System, require_one_test_set
+from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 
 
@@ -134,3 +137,28 @@ def test_languages_that_are_not_known_are_not_said_to_look_right(tmp_path: Path)
         found = inspect_data(recipe.model_copy(update={"data": data}))
         assert found.languages_looked_at is looked_at
         assert ("was not checked" in found.text()) is not (looked_at or bool(found.warnings))
+
+
+def test_a_run_is_called_by_its_file_or_by_the_languages_of_two(tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("my.en", "my.de", "wsj.mrg", "some.txt")]
+    for path in files:
+        Path(path).write_text("a\n", encoding="utf-8")
+    source, target, trees, text = files
+    assert name_of([source, target], None, None) == "en-de"
+    assert name_of([source, target], None, "en-und") == "my"
+    assert name_of([text], "language-model", "en") == "some"
+    assert name_of([trees], None, "en") == "wsj"
+    assert name_of(["demo"], None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("side", "patch"), [(28, 4), (14, 7), (10, 2), (25, 5), (9, 3), (11, 1), (20, 4), (6, 2)]
+)
+def test_pictures_are_cut_into_patches_that_fill_them(
+    side: int, patch: int, tmp_path: Path
+) -> None:
+    pictures = write_idx(tmp_path / "some-images-idx3-ubyte", np.zeros((4, side, side)))
+    labels = write_idx(tmp_path / "some-labels-idx1-ubyte", [0, 1, 0, 1])
+    recipe, _ = recipe_of([str(pictures), str(labels)], task="classification")
+    assert isinstance(recipe.source, PictureSource)
+    assert recipe.source.patch == patch

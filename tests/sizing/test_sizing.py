@@ -26,6 +26,7 @@ from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.pairs import SMALLEST, TABLE, row_for, rows_for
 from dragoman.sizing.size import Size
 from dragoman.sizing.texts import TEXT_TABLE
+from dragoman.training.minutes import VALIDATIONS
 from dragoman.training.speed.throughput import Throughput
 
 MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
@@ -283,3 +284,22 @@ def test_a_small_text_says_how_it_is_cut_and_holds_some_out(tmp_path: Path) -> N
     said.clear()
     recipe_of([str(path)], task="language-model", texts="text", say=said.append)
     assert "passages" not in " ".join(said)
+
+
+def test_of_many_texts_a_twentieth_is_held_out_for_each_part(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"line {n}\n" for n in range(1_000)), encoding="utf-8")
+    recipe, _ = recipe_of([str(path)], task="language-model", texts="text")
+    assert (recipe.data.split.dev, recipe.data.split.test) == (0.05, 0.05)
+
+
+def test_fewer_validations_leave_as_many_snapshots_to_average() -> None:
+    """Where a recipe takes none between its validations."""
+    changes = ["training.average_last=5", "training.snapshot_every=0"]
+    averaged = Recipe.load("demo").change(changes)
+    plain = averaged.change(["training.average_last=0"])
+    often = 1_000 // VALIDATIONS
+    few = VALIDATIONS // 2
+    assert with_updates(averaged, 1_000).training.snapshot_every == 0
+    assert with_updates(averaged, 1_000, validations=few).training.snapshot_every == often
+    assert with_updates(plain, 1_000, validations=few).training.snapshot_every == 0

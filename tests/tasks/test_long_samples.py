@@ -12,11 +12,11 @@ from untrained_run import untrained_run
 
 from dragoman.data.pair import Pair
 from dragoman.errors import RunError
-from dragoman.reading import MOST_JSON
+from dragoman.reading import MAX_JSON
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, SCORES, Run
 from dragoman.runs.scores import keep_scores, samples
-from dragoman.training.records import MOST_SHOWN, Sample, ValidationRecord, as_json
+from dragoman.training.records import MAX_SHOWN, Sample, ValidationRecord, as_json
 
 SMALL = (
     "text.vocabulary=300", "text.character_coverage=0.99",
@@ -32,7 +32,7 @@ def test_a_document_in_the_dev_set_is_trained_with_and_reported(
     kinds = {"cat": "The cat sleeps on a chair.", "dog": "A dog eats and runs home."}
     lines = [f"{label}\t{text} {n}\n" for n in range(30) for label, text in kinds.items()]
     (tmp_path / "my.tsv").write_text("".join(lines), encoding="utf-8")
-    document = "The cat sleeps. " * (MOST_JSON // 15)
+    document = "The cat sleeps. " * (MAX_JSON // 15)
     (tmp_path / "dev.tsv").write_text(f"cat\t{document}\ndog\tA dog.\n", encoding="utf-8")
     changes = [word for size in SMALL for word in ("--set", size)]
     said = dragoman(
@@ -62,7 +62,7 @@ def test_what_an_earlier_version_recorded_is_read_without_its_samples(tmp_path: 
     assert [sample["source"] for sample in first["samples"]] == ["short", '], "best": ']
 
 
-@pytest.mark.parametrize("line", ["x" * (MOST_JSON + 9), '{"samples": [' + "1," * MOST_JSON])
+@pytest.mark.parametrize("line", ["x" * (MAX_JSON + 9), '{"samples": [' + "1," * MAX_JSON])
 def test_what_is_longer_for_another_reason_is_damaged(tmp_path: Path, line: str) -> None:
     (tmp_path / METRICS).write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(RunError, match="line 1"):
@@ -76,9 +76,9 @@ def test_scores_of_long_texts_are_read_back(tmp_path: Path, wanted: int) -> None
     pairs = [Pair(n, text, text) for n in range(1200)]
     found: dict[str, Any] = samples(run, pairs, [text] * 1200)
     assert len(found["samples"]) == wanted
-    assert max(len(one["source"]) for one in found["samples"]) <= MOST_SHOWN
+    assert max(len(one["source"]) for one in found["samples"]) <= MAX_SHOWN
     keep_scores(run, found, own=True)
-    assert (tmp_path / SCORES).stat().st_size < MOST_JSON
+    assert (tmp_path / SCORES).stat().st_size < MAX_JSON
     assert len(run.scores()["samples"]) == wanted
     (short,) = samples(run, [Pair(1, "A dog.", "Ein Hund.")], ["Der Hund."])["samples"]
     assert json.dumps(short) == json.dumps(

@@ -16,7 +16,7 @@ from untrained_run import untrained_run
 
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.minutes import least_tokens
+from dragoman.sizing.minutes import min_tokens
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
 from dragoman.tasks.verdict import verdict
@@ -99,11 +99,11 @@ def test_the_minutes_that_are_missing_follow_from_what_was_seen(tmp_path: Path) 
 
 def test_what_a_model_must_see_grows_with_its_width_and_with_the_text() -> None:
     task = TASKS["translation"]
-    assert least_tokens(task, 128) == 2 * least_tokens(task, 64)
-    assert least_tokens(task, 64, 60.0) > least_tokens(task, 64, 10.0) == least_tokens(task, 64)
+    assert min_tokens(task, 128) == 2 * min_tokens(task, 64)
+    assert min_tokens(task, 64, 60.0) > min_tokens(task, 64, 10.0) == min_tokens(task, 64)
     # Of 4,500 pairs of six tokens it learns after a dozen epochs.
-    assert least_tokens(task, 64, 6.0, 27_000) == 12 * 27_000
-    assert least_tokens(task, 64, 6.0, 100) == 64 * 2_000, "but not at once"
+    assert min_tokens(task, 64, 6.0, 27_000) == 12 * 27_000
+    assert min_tokens(task, 64, 6.0, 100) == 64 * 2_000, "but not at once"
 
 
 def test_a_text_known_by_heart_asks_for_more_text(tmp_path: Path) -> None:

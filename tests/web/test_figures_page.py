@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from opening import Open, accessible, fits, in_every_look, opening
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from dragoman.insight.figures.captions import captions
 
@@ -70,6 +70,48 @@ def test_every_figure_is_drawn(opened: Open) -> None:
                 if not re.search("[가-힣]", text) and re.search("[A-Za-z]{3}", KEPT.sub("", text))
             ]
             assert set(english) <= set(sentences), (name, english)
+
+
+def test_another_encoding_keeps_the_sizes_that_it_can_have(opened: Open) -> None:
+    with opened("#figures?figure=position-sinusoidal") as page:
+        shown(page)
+        expect(page.locator(".encodings button")).to_have_text(
+            ["index", "index ÷ length", "binary", "sines"]
+        )
+        dimensions = page.get_by_role("slider", name="dimensions")
+        expect(dimensions).to_have_attribute("aria-valuetext", "512")
+        for button, formula in (("index", "PE(pos) = pos"), ("sines", "positions 0–127, 128")):
+            page.get_by_role("button", name=button, exact=True).click()
+            expect(page.locator(".panels figcaption").first).to_contain_text(formula)
+            expect(dimensions).to_have_attribute("aria-valuetext", "128")
+            length = page.get_by_role("slider", name="length")
+            expect(length).to_have_attribute("aria-valuetext", "128")
+
+
+def test_the_list_of_figures_is_the_server_s(opened: Open) -> None:
+    """What is about what, and which take a sentence, the page does not know by their names."""
+
+    def answer(route: Route) -> None:
+        told = route.fetch().json()
+        for one in told["figures"]:
+            one["group"] = "attention" if one["name"] == "timeline" else "training"
+            one["sentence"] = "first" if one["name"] == "scale" else None
+            one["encoding"] = None
+        told["figures"].reverse()
+        route.fulfill(json=told)
+
+    with opened("#figures?figure=lookup") as page:
+        page.route("**/v1/figures?*", answer)
+        page.reload()
+        shown(page)
+        groups = page.locator("nav ul")
+        expect(page.locator("nav p")).to_have_text(["Attention", "Cost, training, decoding"])
+        expect(groups.first.locator("a")).to_have_text([captions()["timeline"].title.english])
+        expect(page.get_by_label("Sentence")).to_have_count(0)
+        page.get_by_role("link", name=captions()["scale"].title.english).first.click()
+        shown(page)
+        expect(page.get_by_label("Sentence")).to_have_count(1)
+        expect(page.locator(".encodings")).to_have_count(0)
 
 
 def test_sliders_compute_anew(opened: Open) -> None:

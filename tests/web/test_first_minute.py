@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, accessible_and_fits
-from playwright.sync_api import Page, expect
+from opening import Open, accessible, accessible_and_fits, fits, opening, serving
+from playwright.sync_api import Browser, Page, expect
+from untrained_run import untrained_run
 
 RECIPE = "demo"
 SMALL = (
@@ -57,6 +58,18 @@ def test_a_view_has_its_heading_before_its_answer(opened: Open) -> None:
             tab.click()
             expect(page.locator("[role=tabpanel]:not([hidden]) h1")).to_have_count(1)
             accessible(page)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_long_name_of_a_run_fits(
+    chromium: Browser, built: Path, tmp_path: Path, width: int
+) -> None:
+    named = tmp_path / "english-to-german-of-the-second-of-november"
+    named.mkdir()
+    untrained_run(named, *SMALL, recipe_name=RECIPE)
+    with serving(named) as address, opening(chromium, address)(width=width) as page:
+        expect(page.locator(".model")).to_contain_text("english-to-german")
+        fits(page)
 
 
 def test_the_command_of_a_view_answers_what_the_view_shows(opened: Open, tmp_path: Path) -> None:

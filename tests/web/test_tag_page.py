@@ -17,6 +17,8 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
+from dragoman.tasks.tagging.evaluation import evaluate_run
+
 INK = "(one) => getComputedStyle(one).backgroundColor"
 TEXT = "dog cat  bread horse soup apple"
 TAGS = [("New", "B-LOC"), ("York", "I-LOC"), ("likes", "O"), ("Ada", "B-PER"), ("Bob", "B-PER")]
@@ -26,7 +28,7 @@ TAGS = [("New", "B-LOC"), ("York", "I-LOC"), ("likes", "O"), ("Ada", "B-PER"), (
 def tagged(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A run that tags spans, and one that tags parts of speech."""
     folder = tmp_path_factory.mktemp("tagged")
-    trained_run(tiny_recipe_of("tagging", folder), folder / "spans")
+    evaluate_run(trained_run(tiny_recipe_of("tagging", folder), folder / "spans"))
     (folder / "speech.txt").write_text("the_DT dog_NN sees_VB a_DT cat_NN ._.\n" * 80)
     trained_run(tiny_tagger_of(folder / "speech.txt"), folder / "speech")
     with serving(folder / "spans", folder / "speech") as address:
@@ -185,6 +187,8 @@ def test_examples_and_scores_are_of_the_run(opened: Open) -> None:
         expect(page.locator(".words .word")).to_have_text(text.split())
         page.get_by_role("tab", name="Run").click()
         expect(page.locator("figure svg").first).to_be_visible()
+        means = page.locator(".scores .term", has_text="F1").locator(".means")
+        expect(means).to_contain_text("over all spans")
     with opened("#run?run=spans", language="ko") as page:
         expect(page.locator("figure svg").first).to_be_visible()
         left = [
@@ -192,6 +196,8 @@ def test_examples_and_scores_are_of_the_run(opened: Open) -> None:
             if re.search("[A-Za-z]{3}", re.sub("SHA-256|nat", "", one))
         ]  # fmt: skip
         assert not left, left
+        expect(page.locator(".samples .who").first).to_contain_text(re.compile("모델"))
+        expect(page.get_by_text("참조 번역")).to_have_count(0)
 
 
 @in_every_look

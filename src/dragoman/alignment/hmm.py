@@ -35,7 +35,7 @@ TokenPair = tuple[Integers, Integers]
 
 ROUNDS = 5
 """Of expectation maximisation, for IBM model 1 and then for the HMM."""
-MOST_CELLS = 12_000_000
+MAX_CELLS = 12_000_000
 """Pairs of a source and a target token to learn from; sentence pairs beyond are left out."""
 
 _NOTHING = 0.2
@@ -243,7 +243,7 @@ class StatisticalAligner:
         target_vocabulary: int,
         *,
         rounds: int = ROUNDS,
-        most: int = MOST_CELLS,
+        most: int = MAX_CELLS,
         watch: Callable[[int], None] = lambda _: None,
     ) -> StatisticalAligner:
         """From tokenised pairs, without special symbols; those that are empty on a side are left

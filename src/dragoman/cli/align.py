@@ -144,6 +144,7 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     beginning is said at once."""
     from itertools import chain, islice
 
+    from dragoman.data.bilingual import path_format
     from dragoman.data.corpora import read_lines, read_pairs
     from dragoman.data.corpus_settings import CorpusSettings
     from dragoman.data.lines import decode_lines
@@ -156,7 +157,8 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     if not files:
         return _cut(decode_lines(sys.stdin.buffer), "standard input")
     found: Iterator[TextPair]
-    if len(files) == 2 or files[0].name.removesuffix(".gz").endswith(_RECORDS):
+    has_records = files[0].name.removesuffix(".gz").endswith(_RECORDS)
+    if len(files) == 2 or has_records or path_format(str(files[0])) is not None:
         target = str(files[1]) if len(files) == 2 else None
         corpus = CorpusSettings(source=str(files[0]), target=target)
         found = ((pair.source, pair.target) for pair in read_pairs(corpus))

@@ -162,7 +162,7 @@ def show_blanks(run: Run, console: Console) -> str:
     """What may stand in the blanks of English sentences, and where each word looks."""
     from dragoman.pictures.plain_table import plain_table
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.pictures.words import in_words
+    from dragoman.pictures.words import merged_to_words
     from dragoman.tasks.masked.evaluation import evaluate_run
     from dragoman.tasks.masked.filler import Filler
     from dragoman.tasks.report import write_report
@@ -177,7 +177,7 @@ def show_blanks(run: Run, console: Console) -> str:
             rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
             table = plain_table(("candidate", "probability"), rows)
             console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
-    record = in_words(filler.look(_BLANKS[0], ()))
+    record = merged_to_words(filler.look(_BLANKS[0], ()))
     console.print("Where each word looks, the blank as <mask> (percent of attention)\n")
     last = len(record.encoder) - 1
     console.print(heatmap_text(record.heatmap("encoder", last), min(console.width, 100)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
 """Bits below which a word has this colour."""
 LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
-_TOGETHER = 64
+_BATCH_SIZE = 64
 
 
 def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
@@ -36,7 +36,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
 
     windows = windows_of(run)
     texts = (text for text in read_like(run, path) if text.strip())
-    some = list(islice(texts, _TOGETHER))
+    some = list(islice(texts, _BATCH_SIZE))
     if not some:
         raise DragomanError(f"{path} holds nothing but spaces")
     scorer, console = Scorer(run, *windows), Console(highlight=False)
@@ -54,7 +54,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
                 every = zip(found.tokens, found.log_probabilities, strict=True)
                 line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
             typer.echo(line)
-        some = list(islice(texts, _TOGETHER))
+        some = list(islice(texts, _BATCH_SIZE))
     if words:
         typer.echo(LEGEND, err=True)
     typer.echo(f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from dragoman.cli.documents import check_targets, documents_among, translate_documents
 from dragoman.cli.given import AsText, Plain, files_among, lines_given, running_text
 from dragoman.cli.options import (
     Quiet,
@@ -34,6 +36,11 @@ class TranslateArguments:
     """Write the translation to this file: whole, or not at all."""
     text: AsText = False
     plain: Plain = False
+    document: bool = False
+    """Read plain text as a document too: its paragraphs are kept, and its lines may be wrapped.
+    Word, HTML, Markdown, messages, subtitles and their like are read so by themselves."""
+    final: bool = False
+    """Of a document: mark translations as done, where its format can tell (PO, XLIFF)."""
     paragraphs: bool = False
     """Translate running text: cut it into sentences and keep its spacing."""
     beam: int | None = setting(search_settings, default=None)
@@ -75,7 +82,10 @@ def translate(args: TranslateArguments) -> None:
     Each line of input gives one line of output. Lines are written as soon as they are translated,
     so this works in a pipe and by hand, and memory does not grow with the input. A line of several
     sentences is translated sentence by sentence if the run has learned from single ones. Text is
-    plain, in UTF-8; dragoman serve translates HTML.
+    plain, in UTF-8.
+
+    A document (Word, PowerPoint, Excel, HTML, Markdown, PO, XLIFF, subtitles and more) is written
+    to --to; everything but its text stays as it was. A folder is translated file by file.
 
     Examples:
 
@@ -84,6 +94,10 @@ def translate(args: TranslateArguments) -> None:
       dragoman translate runs/demo letter.en --to letter.de
 
       dragoman translate runs/demo "The dog sleeps."
+
+      dragoman translate runs/demo contract.docx --to vertrag.docx
+
+      dragoman translate runs/demo manual/ --to handbuch/
 
       dragoman translate runs/demo letter.en --to letter.de --warn
 
@@ -116,12 +130,19 @@ def translate(args: TranslateArguments) -> None:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
+    documents = []
+    if not args.text and not args.plain:
+        documents = documents_among(args.given, args.to, asked=args.document)
+    _check_document_options(args, documents)
+    pairs = check_targets(documents, args.to) if documents else []
     opened = Run.open(args.run)
     language_model = None if args.rerank is None else Run.open(args.rerank)
     others = [Run.open(one) for one in args.ensemble]
     language = opened.recipe.languages.source
     helps = ("--to", "--text", "--ensemble")
-    files = [] if args.text else files_among(args.given, "translate", *helps, quiet=args.quiet)
+    files = []
+    if not args.text and not documents:
+        files = files_among(args.given, "translate", *helps, quiet=args.quiet)
 
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
@@ -140,6 +161,10 @@ def translate(args: TranslateArguments) -> None:
     search = with_beams(search_of(opened.recipe, changes), beam, candidates)
     settings = TranslatorSettings.check(**values_of(args, translator_settings))
     translator = Translator(opened, settings, search, others)
+    if documents:
+        log_line(translator.description)
+        translate_documents(pairs, translator, final=args.final, quiet=args.quiet)
+        return
     in_order = None
     if language_model is not None:
         from dragoman.tasks.translation.reranking import rerank_by
@@ -184,3 +209,28 @@ def translate(args: TranslateArguments) -> None:
                 out.flush()
                 for warnings in translator.proofread(translations):
                     told.take(warnings)
+
+
+def _check_document_options(args: TranslateArguments, documents: Sequence[Path]) -> None:
+    """Errors: ``DragomanError`` for options of lines with documents, and the other way round."""
+    from dragoman.errors import DragomanError
+
+    if not documents:
+        if args.document or args.final:
+            option = "--document" if args.document else "--final"
+            raise DragomanError(f"{option} is for a document: give a file, or a folder of them")
+        return
+    of_lines = {
+        "--scores": args.scores,
+        "--n-best": args.n_best is not None,
+        "--warn": args.warn,
+        "--prefix": bool(args.prefix),
+        "--mbr": bool(args.mbr),
+        "--rerank": args.rerank is not None,
+    }
+    given = [option for option, is_given in of_lines.items() if is_given]
+    if given:
+        raise DragomanError(
+            f"{given[0]} is for lines, and {documents[0]} is a document: leave it out, or give "
+            "--plain to read the file line by line"
+        )

@@ -55,8 +55,8 @@ def numbered(columns: str) -> tuple[int, int]:
 
 
 def is_tabbed(path: str) -> bool:
-    """Whether a file of labelled texts is tab-separated, and not JSON Lines, by its name."""
-    return not path.removesuffix(".gz").lower().endswith((".jsonl", ".ndjson", ".json"))
+    """Whether a file has columns, and not keys as JSON Lines and TMX have, by its name."""
+    return not path.removesuffix(".gz").lower().endswith((".jsonl", ".ndjson", ".json", ".tmx"))
 
 
 def _columns_found(path: str) -> str:

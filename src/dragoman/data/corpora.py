@@ -23,6 +23,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from dragoman.data.bilingual import path_format, read_catalogue, read_csv, read_tmx, read_xliff
 from dragoman.data.corpus_settings import BY, SECTION, CorpusSettings, Format
 from dragoman.data.documents import By, Section, read_texts
 from dragoman.data.file_examples import grouped, listed, read_folders, read_idx_pairs, recordings_in
@@ -81,6 +82,8 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             columns = corpus.source_column, corpus.target_column
             files = _lines_of_files(corpus.source)
             return starmap(Pair, read_tagged(files, columns, corpus.label_ends))
+        case "tmx" | "xliff" | "po" | "csv" as how:
+            return _read_translated(corpus, how)
         case _:
             keys = corpus.source_key, corpus.target_key
             return _read_jsonl(Path(corpus.source), *keys, corpus.group_key)
@@ -88,7 +91,8 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
 
 def is_one_file(path: str) -> bool:
     """Whether its name is that of one file with both sides."""
-    return path.removesuffix(".gz").lower().endswith(_ONE_FILE)
+    is_translated = path_format(path) is not None
+    return is_translated or path.removesuffix(".gz").lower().endswith(_ONE_FILE)
 
 
 def read_lines(
@@ -164,10 +168,18 @@ def _format(
             return "tsv"
         case ".jsonl" | ".ndjson" | ".json":
             return "jsonl"
+        case ".tmx":
+            return "tmx"
+        case ".xlf" | ".xliff":
+            return "xliff"
+        case ".po":
+            return "po"
+        case ".csv":
+            return "csv"
         case _:
             raise DataError(
-                f"{corpus.source}: one file for both sides must be .tsv or .jsonl (say which with "
-                "format = ...); for two files, name the target as well"
+                f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, "
+                ".xliff or .po (say which with format = ...); for two files, name target as well"
             )
 
 
@@ -213,6 +225,26 @@ def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
     for one in files_of(source):
         with _opened(one) as file:
             yield one, decode_lines(file, str(one))
+
+
+def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
+    """Of a file that holds texts with their translations, in any encoding that it names."""
+    path = Path(corpus.source)
+    with _opened(path, None if how != "csv" else check_is_text) as file:
+        match how:
+            case "tmx":
+                keys = corpus.source_key, corpus.target_key
+                # What is called so by default says no language.
+                source, target = (None, None) if keys == ("source", "target") else keys
+                found = read_tmx(file, str(path), source, target)
+            case "xliff":
+                found = read_xliff(file, str(path))
+            case "po":
+                found = read_catalogue(file, str(path))
+            case _:
+                columns = corpus.source_column, corpus.target_column
+                found = read_csv(file, str(path), *columns)
+        yield from starmap(Pair, found)
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:

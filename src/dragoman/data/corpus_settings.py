@@ -20,8 +20,9 @@ CORPUS_FILES = ("source", "target", "links")
 """The settings of a corpus that name a file."""
 
 Format = Literal[
-    "auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees", "tags", "folders", "idx"
-]
+    "auto", "lines", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "text", "documents", "file",
+    "trees", "tags", "folders", "idx",
+]  # fmt: skip
 """How the files of a corpus are laid out."""
 
 TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
@@ -42,7 +43,8 @@ class CorpusSettings(Settings):
     target: str | None = None
     """File of target sentences; left out when ``source`` holds all there is."""
     format: Format = "auto"
-    """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
+    """auto: lines for two files; for one file, tsv, csv, jsonl, tmx, xliff or po by its name: of
+    what holds translations those that are done and not fuzzy. For a task whose examples
     have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
     lines between texts; file, each file is one text. trees: bracketed trees, in a file or a folder
     of files (task parsing). tags: words and their tags, as columns, ``word_TAG`` or trees (task
@@ -62,9 +64,10 @@ class CorpusSettings(Settings):
     whole.
     """
     source_key: str = "source"
-    """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``."""
+    """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``. TMX: the
+    source language, where entries have more than two."""
     target_key: str = "target"
-    """JSON Lines: where the target sentence is."""
+    """JSON Lines: where the target sentence is. TMX: the target language."""
     source_column: int = Field(1, ge=1, le=1_000)
     """Tab-separated: which column the source sentence is in, from 1."""
     target_column: int = Field(2, ge=1, le=1_000)

@@ -46,7 +46,9 @@ _BINARY = (
 
 _TABLES = (".csv", ".xls", ".xlsx", ".ods")
 _CATALOGUES = (".po", ".tmx", ".xliff", ".xlf")
-"""Endings of files that are not read, whatever they hold; beside them .zip."""
+"""Endings of files that most tasks do not read, whatever they hold; beside them .zip."""
+_OF_TRANSLATION = (".csv", *_CATALOGUES)
+"""Those of which a translator learns."""
 
 _BEFORE_MARKUP = re.compile(rb"(\s*(<\?.*?\?>|<!--.*?-->))*\s*", re.S)
 """Declarations and comments, which may stand before the first tag."""
@@ -83,6 +85,8 @@ def check_is_read(path: Path, task: str) -> None:
     ending = path.suffix.lower()
     if ending not in (*_TABLES, *_CATALOGUES, ".zip"):
         return
+    if task == "translation" and ending in _OF_TRANSLATION:
+        return
     if ending == ".zip":
         advice = _UNPACK
     elif task == "classification":
@@ -91,11 +95,6 @@ def check_is_read(path: Path, task: str) -> None:
         advice = "Take the text out, one text a line (.txt)"
     elif task == "parsing":
         advice = "A parser reads bracketed trees (.mrg)"
-    elif ending == ".po":
-        advice = (
-            "Write its msgid and msgstr as tab-separated text (.tsv), or as JSON Lines (.jsonl); "
-            "or give two files of lines, one for each language"
-        )
     else:
         advice = (
             "Save it as tab-separated text (.tsv), source first, without a header; or give two "

@@ -28,7 +28,7 @@ MOST = 10_000
 LONGEST = 1_000
 """Characters of one."""
 _ALL = 400_000
-"""Characters of all together: their file is read back only if it is no larger than MOST_JSON."""
+"""Characters of all together: their file is read back only if it is no larger than MAX_JSON."""
 _SHOWN = 8
 
 

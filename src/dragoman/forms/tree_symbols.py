@@ -33,7 +33,7 @@ _SPECIAL = ("<unk>", "<s>", "</s>")
 _MOST = 10_000
 """Labels, or tags: treebanks have some dozens."""
 _ALL = 400_000
-"""Characters of all together: their file is read back only if it is no larger than MOST_JSON."""
+"""Characters of all together: their file is read back only if it is no larger than MAX_JSON."""
 
 
 class TreeSettings(Settings):

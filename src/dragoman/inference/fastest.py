@@ -146,7 +146,7 @@ def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
         return path.trial(amount)
 
 
-LEAST_GAIN = 0.03
+MIN_GAIN = 0.03
 """Of more rows, below which a batch stays small."""
 
 
@@ -164,7 +164,7 @@ def _rows(
     if not trials.keys() <= times.keys():
         return path.rows
     few, more = (times[name] / n for name, n in zip(trials, sizes, strict=True))
-    return path.more_rows if more < few * (1 - LEAST_GAIN) else path.rows
+    return path.more_rows if more < few * (1 - MIN_GAIN) else path.rows
 
 
 def _rows_trial(path: FastPath, rows: int) -> Callable[[], None]:

@@ -48,11 +48,11 @@ _WHAT = b"dragoman: packed weights, 1".ljust(32, b"\n")
 _HEADER = struct.Struct("<32s32sQQ")
 _PAGE = 4096
 
-MOST_BYTES = 4 << 30
+MAX_BYTES = 4 << 30
 """Of all files together; those that were used last are kept."""
-MOST_SECONDS = 30 * 24 * 3600
+MAX_SECONDS = 30 * 24 * 3600
 """Since a file was last used."""
-LEAST_FREE = 8
+MIN_FREE = 8
 """Times its size must be free on the disk before a file is written: the cache is no reason for
 others to find it full."""
 _RUBBISH_SECONDS = 3600
@@ -128,11 +128,11 @@ def read(path: Path, key: bytes, parts: Parts) -> bool:
 def keep(path: Path, key: bytes, parts: Parts) -> None:
     """Write a file, if there is room for it, and let those go that nobody uses."""
     size = sum(map(len, parts))
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         return
     try:
-        _tidy(path.parent, MOST_BYTES - size)
-        if shutil.disk_usage(path.parent).free < LEAST_FREE * size:
+        _tidy(path.parent, MAX_BYTES - size)
+        if shutil.disk_usage(path.parent).free < MIN_FREE * size:
             logger.debug("%s: packed weights are not kept: the disk is nearly full", path)
             return
         with replacing_file(path, forced=False) as temporary, temporary.open("wb") as file:
@@ -168,6 +168,6 @@ def _tidy(folder: Path, most: int) -> None:
             goes = age > _RUBBISH_SECONDS
         else:
             total += stat.st_size
-            goes = age > MOST_SECONDS or total > most
+            goes = age > MAX_SECONDS or total > most
         if goes:
             path.unlink(missing_ok=True)

@@ -34,7 +34,7 @@ from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.figure import DataTable
 from dragoman.pictures.pages.look import ComparedLooks, Exhibit, look_html
 from dragoman.pictures.records import KINDS, AttentionKind, AttentionRecord, Heatmap
-from dragoman.pictures.words import in_words
+from dragoman.pictures.words import merged_to_words
 from dragoman.plural import plural
 from dragoman.tasks.translation.translator import Translator
 
@@ -162,7 +162,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     if found is not None:
         through = change.on(predictor, options.sentence).probe(record=True)
         shown = predictor.look(options.sentence, found.after.ids, through)
-    record = shown if options.pieces else in_words(shown)
+    record = shown if options.pieces else merged_to_words(shown)
     kind = options.kind or _likeliest(record)
     layers = [a.name for a in predictor.plain.attentions_of(kind)]
     heatmap = _chosen(record, kind, options, layers, change)
@@ -219,7 +219,7 @@ def _aligned(
     gold = read_gold(path, first=base)
     if len(gold) != 1:
         raise DataError(f"{path} has {plural(len(gold), 'line')}; one is needed, for this sentence")
-    looked, words = HeadLinks.of_record(pieces), in_words(pieces)
+    looked, words = HeadLinks.of_record(pieces), merged_to_words(pieces)
     scores = AlignmentScores.of([looked], gold)
     best = scores.best
     links = sorted(looked.by(best), key=lambda link: link[1])

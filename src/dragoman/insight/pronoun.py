@@ -19,7 +19,7 @@ from dragoman.demo.corpus import PronounProbe, order_probes, pronoun_probes
 from dragoman.engine.predictor import Predictor
 from dragoman.insight.parts import begin_part
 from dragoman.pictures.records import AttentionRecord, Hops, Weights
-from dragoman.pictures.words import in_words
+from dragoman.pictures.words import merged_to_words
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def look_at(predictor: Predictor, probe: PronounProbe) -> AttentionRecord:
     """All attention of the reference translation of a probe, by words."""
     begin_part()
     (given,) = predictor.engine.target.tokens([probe.reference])
-    return in_words(predictor.look(probe.source, given))
+    return merged_to_words(predictor.look(probe.source, given))
 
 
 def find_heads(predictor: Predictor, probes: Sequence[PronounProbe]) -> PronounHeads:

@@ -101,9 +101,9 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     """
     try:
         with path.open("rb") as file:  # a pipe too; a device may never end
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise DataError(f"{path} has more than the {_MOST_BYTES:,} bytes that links may have")
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise DataError(f"{path} has more than the {_MAX_BYTES:,} bytes that links may have")
         lines = content.decode("utf-8").splitlines()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
@@ -124,14 +124,14 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     return gold
 
 
-_MOST_BYTES = 1 << 27
+_MAX_BYTES = 1 << 27
 """Of a file of links: those of some millions of sentences."""
 _MANY = 20
 """Sentences among which at least one link would touch a first word, if it were number 0."""
 
 _NAACL = re.compile(r"\s*(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?\s*")
 
-_MOST_PAIRS = 10_000_000
+_MAX_PAIRS = 10_000_000
 
 
 def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
@@ -165,7 +165,7 @@ def _naacl(lines: Sequence[str], path: Path) -> list[Gold]:
         if match is None:
             continue
         pair, source, target = (int(match[n]) for n in (1, 2, 3))
-        if not 0 < pair <= _MOST_PAIRS:
+        if not 0 < pair <= _MAX_PAIRS:
             raise DataError(f"{path}, line {number}: pairs are numbered from 1, not {pair}")
         last = max(last, pair)
         if source and target:

@@ -106,7 +106,7 @@ class _PlainOutput(_Output):
 class _Int8Output(_Output):
     def __init__(self, weight: Tensor) -> None:
         self._map = native.Int8Map(weight, None)
-        self.most = min(native.MOST_BEST, len(weight))
+        self.most = min(native.MAX_BEST, len(weight))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self._map.any_rows(hidden)

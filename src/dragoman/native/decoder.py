@@ -21,7 +21,7 @@ from dragoman.native.abi import Factors, Shape, Step
 
 Array = npt.NDArray[Any]
 
-MOST_IDLE = 8
+MAX_IDLE = 8
 """States kept for the next search: their pages of memory are the dear part of a short one."""
 
 
@@ -125,7 +125,7 @@ class NativeModel:
             return int(self.kernels.state_new(self._handle))
 
     def leave_state(self, handle: int) -> None:
-        if len(self._idle) >= MOST_IDLE:
+        if len(self._idle) >= MAX_IDLE:
             self.kernels.state_free(handle)
             return
         self.kernels.state_select(handle, None, 0)

@@ -19,7 +19,7 @@ from torch import Tensor
 from dragoman.native import loader
 from dragoman.native.pointers import address
 
-MOST_BEST = 64
+MAX_BEST = 64
 """Up to this k the best outputs are kept while products pass by."""
 
 
@@ -87,7 +87,7 @@ class Int8Map:
         return out
 
     def best(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The k best outputs of a map without bias, k at most ``MOST_BEST`` and N, best first:
+        """The k best outputs of a map without bias, k at most ``MAX_BEST`` and N, best first:
         log-probabilities (P, k) and which they are (P, k)."""
         x = _rows(x)
         found, ids = x.new_empty(len(x), k), x.new_empty(len(x), k, dtype=torch.int64)

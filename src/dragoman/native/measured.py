@@ -34,7 +34,7 @@ from dragoman.reading import read_json
 
 NAME = "machine.json"
 
-MOST = 500
+MAX_REMEMBERED = 500
 """Machines, or kinds of work on one, that are remembered; the oldest go first."""
 
 _KNOWN = TypeAdapter(dict[str, dict[str, Annotated[int, Field(strict=True, ge=1, le=10**12)]]])
@@ -88,7 +88,7 @@ def remember(folder: pathlib.Path, found: Mapping[str, int], work: str = "") -> 
     """Keep what was measured, trial -> microseconds; of other work what was measured last."""
     kept, key = _read(folder / NAME), machine_key(work)
     kept.pop(key, None)
-    _write(folder / NAME, dict([*kept.items(), (key, dict(found))][-MOST:]))
+    _write(folder / NAME, dict([*kept.items(), (key, dict(found))][-MAX_REMEMBERED:]))
 
 
 def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[str, int]:

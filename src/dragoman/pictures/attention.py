@@ -18,7 +18,7 @@ from dragoman.shortened import shortened
 
 # Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
 _CELLS_WITH_TOOLTIPS = 2_500
-_LONGEST_LABEL = 18
+_MAX_LABEL_WIDTH = 18
 # Above this strength of ink the paper's colour reads better on it than the text's.
 _TURNS_LIGHT = 0.7
 SHOWN_FROM = 0.005
@@ -27,7 +27,7 @@ SHOWN_FROM = 0.005
 
 def short_label(label: str) -> str:
     """One that cannot push the picture off the page."""
-    return shortened(label, _LONGEST_LABEL)
+    return shortened(label, _MAX_LABEL_WIDTH)
 
 
 def share(weight: float) -> str:

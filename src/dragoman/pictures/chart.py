@@ -14,7 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
 """Around the axes, where the names of the lines need one row."""
 _ROW = 16.0
 """Of more names."""
-_MOST_STRETCHES = 150
+_MAX_STRETCHES = 150
 # A second way, besides colour, to tell lines apart.
 _DASHES = ("", "6 3", "2 3", "9 3 2 3")
 
@@ -30,7 +30,7 @@ class Band:
     high: list[float]
 
 
-def thinned(series: Series, most: int = _MOST_STRETCHES) -> Band:
+def thinned(series: Series, most: int = _MAX_STRETCHES) -> Band:
     """At most ``most`` stretches; a short series keeps each point as a stretch of its own.
 
     Points that are not finite are left out, so a skipped update draws no line to zero.

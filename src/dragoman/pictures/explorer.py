@@ -18,7 +18,7 @@ from dragoman.pictures.labels import labels, visible
 from dragoman.pictures.page import part
 
 # Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
-_MOST_WEIGHTS = 2_000_000
+_MAX_WEIGHTS = 2_000_000
 
 
 class AttentionView(Protocol):
@@ -44,7 +44,7 @@ def explorer(records: Sequence[AttentionView], before: str = "", asked: int | No
     ``asked`` is the target word of the first record that is pointed out at first.
     """
     weights = sum(r.encoder.size + r.decoder.size + r.cross.size for r in records)
-    thinned = weights > _MOST_WEIGHTS
+    thinned = weights > _MAX_WEIGHTS
     payload = [_packed(record, thinned) for record in records]
     words = records[0].target or records[0].source
     payload[0]["asked"] = asked if asked is not None else len(words) // 2

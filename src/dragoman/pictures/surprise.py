@@ -1,6 +1,6 @@
 """Texts as SVG, each word on the ink of its surprise: -log2 P of a language model, in bits.
 
-The strength of the ink is the number, up to ``MOST`` bits; two pictures can be compared.
+The strength of the ink is the number, up to ``MAX_BITS`` bits; two pictures can be compared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dragoman.decimals import decimals
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import FONT_SIZE, svg
 
-MOST = 16.0
+MAX_BITS = 16.0
 """Bits from which the ink is as strong as text can be read on."""
 
 Surprised = tuple[str, float]
@@ -79,7 +79,7 @@ def _legend(top: float) -> list[str]:
 
 
 def _ink(left: float, top: float, width: float, height: float, bits: float) -> str:
-    share = _STRONGEST * min(max(bits, 0.0), MOST) / MOST
+    share = _STRONGEST * min(max(bits, 0.0), MAX_BITS) / MAX_BITS
     return (
         f'<rect class="f1" x="{left - 3:.1f}" y="{top:.1f}" width="{width + 6:.1f}" '
         f'height="{height:g}" rx="4" fill-opacity="{decimals(share, 3)}"/>'

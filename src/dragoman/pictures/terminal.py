@@ -18,7 +18,7 @@ from dragoman.pictures.theme import LIGHT
 
 _SHADES = "·░▒▓█"
 _SHADE_FROM = (0.0, 0.05, 0.2, 0.45, 0.7)
-_LONGEST_LABEL = 14
+_MAX_LABEL_WIDTH = 14
 _GAP = 1
 
 
@@ -63,11 +63,11 @@ def hops_text(hops: Hops, width: int = 100) -> Text:
 
 
 def _fitted(label: str) -> str:
-    if cells(label) <= _LONGEST_LABEL:
+    if cells(label) <= _MAX_LABEL_WIDTH:
         return label
     kept = ""
     for character in label:
-        if cells(kept + character) >= _LONGEST_LABEL:
+        if cells(kept + character) >= _MAX_LABEL_WIDTH:
             break
         kept += character
     return kept + "…"

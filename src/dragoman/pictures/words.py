@@ -37,7 +37,7 @@ def by_word(weights: Weights, word_of_row: Sequence[int], word_of_column: Sequen
     return np.asarray(mean_of_rows.T @ weights @ columns, dtype=weights.dtype)
 
 
-def in_words(record: AttentionRecord) -> AttentionRecord:
+def merged_to_words(record: AttentionRecord) -> AttentionRecord:
     """The record of subword pieces (with their ``▁``) as one of words.
 
     A word that the model was cut off in keeps its last piece apart, so that a step still has read

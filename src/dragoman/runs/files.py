@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.errors import RunError
-from dragoman.reading import MOST_JSON, open_regular, parse_json, read_json
+from dragoman.reading import MAX_JSON, open_regular, parse_json, read_json
 
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
@@ -190,11 +190,11 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
         return
     with open_regular(path) as file:
         for number in range(1, 1 << 40):
-            line = file.readline(MOST_JSON + 1)
+            line = file.readline(MAX_JSON + 1)
             where = f"{path}, line {number}"
-            if len(line) > MOST_JSON:
+            if len(line) > MAX_JSON:
                 line = _without_samples(line, file)
-            if not line.endswith(b"\n") and len(line) <= MOST_JSON:
+            if not line.endswith(b"\n") and len(line) <= MAX_JSON:
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
             _checked({"record": record}, _LineNote, where)
@@ -205,7 +205,7 @@ def _without_samples(begun: bytes, file: BufferedReader) -> bytes:
     """A line of which ``begun`` has been read, without the samples that it holds: a validation on
     documents recorded them in full before they were cut. The rest is read, and not kept."""
     end = begun[-_AROUND:]
-    while not end.endswith(b"\n") and (more := file.readline(MOST_JSON)):
+    while not end.endswith(b"\n") and (more := file.readline(MAX_JSON)):
         end = (end + more)[-_AROUND:]
     before, samples, _ = begun[:_AROUND].partition(b'"samples": [')
     _, _, behind = end.rpartition(b'], "best": ')

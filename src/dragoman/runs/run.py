@@ -128,7 +128,7 @@ class Run:
         """The vocabulary of the source. Errors: as ``source``, or that nothing is read."""
         vocabulary = self.source.vocabulary
         if vocabulary is None:
-            raise RunError(f"{self.folder} reads no text: it is a {self.task.called}{self._of}")
+            raise RunError(f"{self.folder} is a {self.task.called}{self._of}: it reads no text")
         return vocabulary
 
     @property

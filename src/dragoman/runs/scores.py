@@ -16,10 +16,10 @@ from dragoman.data.pair import Pair
 from dragoman.measure import score_table
 from dragoman.runs.run import SCORES, Run
 from dragoman.task import Task
-from dragoman.training.records import MOST_SHOWN, Sample
+from dragoman.training.records import MAX_SHOWN, Sample
 
 _CHARACTERS = 500_000
-"""Of all samples together: the file is read back only if it is no larger than ``MOST_JSON``."""
+"""Of all samples together: the file is read back only if it is no larger than ``MAX_JSON``."""
 
 logger = logging.getLogger("dragoman")
 
@@ -53,7 +53,7 @@ def samples(run: Run, pairs: Sequence[Pair], hypotheses: Sequence[str]) -> dict[
     """As many as the recipe says, spread over all: pairs, and what the run makes of them. Long
     texts are shortened, the more the more samples there are."""
     wanted = run.recipe.evaluation.samples
-    most = min(MOST_SHOWN, _CHARACTERS // (3 * max(1, wanted)))
+    most = min(MAX_SHOWN, _CHARACTERS // (3 * max(1, wanted)))
     step = max(1, len(pairs) // max(1, wanted))
     some = list(zip(pairs, hypotheses, strict=True))[::step][:wanted]
     return {

@@ -39,7 +39,7 @@ from dragoman.serving.served_tasks import TASKS
 from dragoman.serving.service.catalogue import Catalogue, Detector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.serving.translate import libretranslate
+from dragoman.serving.translate import documents, libretranslate
 
 logger = logging.getLogger("dragoman")
 
@@ -70,6 +70,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         service.figures.close()
         await service.catalogue.close()
         service.texts.close()
+        service.documents.close()
 
     app = FastAPI(
         title="dragoman",
@@ -88,7 +89,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         ],
     )
     app.state.service = service
-    own = [libretranslate.endpoints, *(endpoints for _, endpoints in TASKS)]
+    own = [libretranslate.endpoints, documents.endpoints, *(endpoints for _, endpoints in TASKS)]
     routes = [endpoints(service) for endpoints in (*own, look.endpoints, figures.endpoints)]
     for router in (*routes, operation.endpoints(service)):
         app.include_router(router)
@@ -97,7 +98,9 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     describe(app, list(chain.from_iterable(one.bodies for one in routes)))
     # The first is the innermost.
     app.add_middleware(Failures)
-    app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes)
+    most = settings.limits.file_bytes + documents.FIELDS_BYTES
+    files = {documents.PATH: max(most, settings.limits.body_bytes)}
+    app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes, of_paths=files)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,

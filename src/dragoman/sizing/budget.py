@@ -23,7 +23,7 @@ from dragoman.models.settings import ModelSettings
 from dragoman.plural import plural
 from dragoman.runs.prepare import Say
 from dragoman.sizing.families import settings_of
-from dragoman.sizing.minutes import least_tokens
+from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.translation import TRANSLATION
@@ -56,8 +56,8 @@ def size_in(
 
     Its updates are smaller than in the table where there would be too few of them.
     """
-    least = partial(least_tokens, TRANSLATION, length=length, epoch=epoch)
-    size, speed, tokens = _taught_in(minutes, rows, partial(tokens_per_second, family), least)
+    needed = partial(min_tokens, TRANSLATION, length=length, epoch=epoch)
+    size, speed, tokens = _taught_in(minutes, rows, partial(tokens_per_second, family), needed)
     fitted = smaller_updates(size, tokens)
     if fitted != rows[0]:
         say(_chosen(minutes, speed, fitted, rows[0], "{0}+{0} layers"))
@@ -70,8 +70,8 @@ def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) ->
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``texts.py``).
     """
-    least = partial(least_tokens, LANGUAGE_MODEL)
-    size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), least)
+    needed = partial(min_tokens, LANGUAGE_MODEL)
+    size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), needed)
     fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
     if fitted != rows[0]:
         say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
@@ -102,22 +102,22 @@ def _taught_in(
     minutes: float,
     sizes: Sequence[Size],
     speed_of: Callable[[Size], float],
-    least: Callable[[int], float],
+    needed: Callable[[int], float],
 ) -> tuple[Size, float, float]:
     """The first of ``sizes`` that sees enough in the time, or the last; its target tokens a second,
-    and in all. ``least``: tokens after which a model of some width begins to learn."""
+    and in all. ``needed``: tokens after which a model of some width begins to learn."""
     size, speed, tokens = sizes[-1], 0.0, 0.0
     for size in sizes:
         speed = speed_of(size)
         tokens = (1 - SHARE) * 60 * minutes * speed * processes()
-        if tokens >= ENOUGH * least(size.model_dim):
+        if tokens >= ENOUGH * needed(size.model_dim):
             break
     return size, speed, tokens
 
 
-def _update(size: Size, tokens: float, least: int) -> int:
+def _update(size: Size, tokens: float, smallest: int) -> int:
     """Target tokens of an update, so that enough of them fit into ``tokens``."""
-    return min(size.tokens_per_update, max(least, int(tokens / UPDATES_WANTED) // 64 * 64))
+    return min(size.tokens_per_update, max(smallest, int(tokens / UPDATES_WANTED) // 64 * 64))
 
 
 def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) -> str:

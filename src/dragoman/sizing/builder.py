@@ -58,6 +58,8 @@ class RecipeBuilder(ABC):
     side: ClassVar[Side] = "source"
     """The side whose language is known."""
     schedule: ClassVar[str] = "cosine"
+    texts_alone: ClassVar[str] = "--task language-model, or --task masked"
+    """What is told of ``--texts`` where texts do not stand alone."""
 
     # --- what a task says of its files ------------------------------------------------------------
 
@@ -75,9 +77,7 @@ class RecipeBuilder(ABC):
         self.check_label_ends(inputs)
         self.check_columns(inputs)
         if inputs.texts is not None:
-            raise RecipeError(
-                "--texts is for texts that stand alone: --task language-model, or --task masked"
-            )
+            raise RecipeError(f"--texts is for texts that stand alone: {self.texts_alone}")
 
     def check_label_ends(self, inputs: Inputs) -> None:
         """Errors: ``RecipeError`` where there are no trees whose labels could end."""

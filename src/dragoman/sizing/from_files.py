@@ -118,7 +118,7 @@ def recipe_of(
         task = "parsing"
     named = Inputs(
         names=inputs, task=TASKS[task or told or "translation"], names_task=task is not None,
-        texts=texts, base=base_recipe, base_name=base, dev=dev, test=test, languages=languages,
+        texts=texts, base=base_recipe, dev=dev, test=test, languages=languages,
         keys=keys, columns=columns, groups=groups, label_ends=label_ends,
         start_from=start_from, take=take,
         # A time limits the size where nothing else says it.
@@ -144,7 +144,7 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
     with files alone, and for one file of text."""
     name = inputs.names[0]
     options = {
-        "--dev": inputs.dev, "--test": inputs.test, "--recipe": inputs.base_name,
+        "--dev": inputs.dev, "--test": inputs.test, "--recipe": inputs.base,
         "--keys": inputs.keys, "--languages": inputs.languages, "--model": inputs.model,
         "--columns": inputs.columns,
     }  # fmt: skip

@@ -14,7 +14,6 @@ from dragoman.data.columns import is_tabbed
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.pair import Pair
-from dragoman.errors import RecipeError
 from dragoman.forms.labels import MOST
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder
@@ -25,7 +24,7 @@ from dragoman.sizing.start_from import for_fine_tuning, for_part, gently
 
 EPOCHS_FROM = 4
 """Epochs of a run that begins with the weights of another one, which has read text already."""
-_LANGUAGE_OF = 100
+_SAMPLE_SIZE = 100
 """Texts by which the language is told."""
 
 
@@ -34,12 +33,7 @@ class HeadBuilder(RecipeBuilder):
 
     table: ClassVar[Sequence[Size]]
     """By the number of examples."""
-
-    def check(self, inputs: Inputs) -> None:
-        self.check_label_ends(inputs)
-        self.check_columns(inputs)
-        if inputs.texts is not None:
-            raise RecipeError("--texts is for texts that stand alone: --task language-model")
+    texts_alone: ClassVar[str] = "--task language-model"
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if len(inputs.names) == 2:
@@ -65,7 +59,7 @@ class HeadBuilder(RecipeBuilder):
         amount, texts, labels = 0, list[str](), set[str]()
         for pair in read_pairs(corpus):
             amount += 1
-            if amount <= _LANGUAGE_OF:
+            if amount <= _SAMPLE_SIZE:
                 texts.append(pair.source)
             if len(labels) <= MOST:
                 labels.update(self.labels_of(pair))

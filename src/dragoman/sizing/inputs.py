@@ -26,7 +26,6 @@ class Inputs:
     """Whether the task is named, and not that of ``base``, of ``start_from`` or the default."""
     texts: str | None
     base: Recipe | None
-    base_name: str | None
     dev: Sequence[str] | None
     test: Sequence[str] | None
     languages: str | None

@@ -77,7 +77,7 @@ def for_minutes(
     return planned, validation
 
 
-def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
+def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     """What a run will cost, said before it starts."""
     updates = recipe.training.updates
     # A run that was given a time takes it; of any other, validations take about a tenth.
@@ -94,9 +94,7 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     """A warning where a run has too little time to learn anything. ``length``: of a target, in
     tokens."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
-    needed = least_tokens(
-        recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update
-    )
+    needed = min_tokens(recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update)
     wanted = math.ceil(needed / tokens_per_update)
     updates = recipe.training.updates
     if updates >= wanted:
@@ -112,7 +110,7 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     )
 
 
-def least_tokens(task: Task, model_dim: int, length: float = 0.0, epoch: float = math.inf) -> float:
+def min_tokens(task: Task, model_dim: int, length: float = 0.0, epoch: float = math.inf) -> float:
     """About how much of what is counted a model must see before it does anything of its task: more,
     the wider it is and the longer targets are, less of a text that it sees many times
     (docs/experiments.md, "Minutes that do not teach").

@@ -39,7 +39,7 @@ SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per
 
 _BYTES_A_TOKEN = 3.3
 """Of UTF-8, in a vocabulary of some thousand tokens: about as many in any script."""
-_LOOKED_AT = 100_000
+_SAMPLE_SIZE = 100_000
 
 
 class TranslationBuilder(RecipeBuilder):
@@ -68,7 +68,7 @@ class TranslationBuilder(RecipeBuilder):
         pairs = read_pairs(corpus)
         different: set[int] = set()
         looked_at = written = 0
-        for pair in islice(pairs, _LOOKED_AT):
+        for pair in islice(pairs, _SAMPLE_SIZE):
             different.add(hash(pair.source or pair.target))
             looked_at += 1
             written += len(pair.target.encode("utf-8", "surrogateescape"))

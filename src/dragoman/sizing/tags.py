@@ -24,7 +24,7 @@ from dragoman.sizing.trees import with_label_ends
 from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
 
-_LOOKED_AT = 200
+_SAMPLE_LINES = 200
 
 _CALLED: dict[Layout, str] = {
     "columns": "columns",
@@ -94,7 +94,7 @@ def tagged_corpus(
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1], format="jsonl")
     corpus = CorpusSettings(source=path, format="tags")
     first = files_of(path)[0]
-    lines = list(islice(read_lines(first), _LOOKED_AT))
+    lines = list(islice(read_lines(first), _SAMPLE_LINES))
     layout = layout_of(lines, first)
     if layout != "columns":
         _refuse(path, _CALLED[layout], ("--columns", columns))

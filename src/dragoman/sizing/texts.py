@@ -34,8 +34,8 @@ _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""
 _SHORTEST = 500
 """characters."""
-_LOOKED_AT = 50
-_FILES_LOOKED_AT = 8
+_SAMPLE_SIZE = 50
+_SAMPLE_FILES = 8
 _WHOLES = 100_000
 """Texts by which it is told which share of them to hold out."""
 
@@ -103,7 +103,7 @@ class LanguageModelBuilder(RecipeBuilder):
                 "files; what it is measured on is held out of it, or named by --dev FILE and "
                 "--test FILE"
             )
-        for one in islice(files_of(names[0]), _FILES_LOOKED_AT):
+        for one in islice(files_of(names[0]), _SAMPLE_FILES):
             try:
                 next(read_lines(one, check_is_lines), None)
             except NotLines as error:  # to write markup may be what is wanted
@@ -125,7 +125,7 @@ class LanguageModelBuilder(RecipeBuilder):
             characters += len(pair.target)
             if pair.whole and (pair.whole in wholes or len(wholes) < _WHOLES):
                 wholes[pair.whole] += len(pair.target)
-            if texts <= _LOOKED_AT:
+            if texts <= _SAMPLE_SIZE:
                 first.append(pair.target)
         if not any(pair.target.strip() for pair in read_pairs(corpus)):
             raise DataError(f"{corpus.source} holds nothing but spaces")

@@ -36,7 +36,7 @@ TREE_TABLE = (
 )
 """The size of a parser by the number of trees; docs/trees.md shows it to users."""
 
-_LOOKED_AT = 50
+_SAMPLE_SIZE = 50
 """Sentences whose language is identified."""
 
 
@@ -72,7 +72,7 @@ class ParsingBuilder(RecipeBuilder):
         trees, sentences = 0, list[str]()
         for pair in read_pairs(corpus):
             trees += 1
-            if trees <= _LOOKED_AT:
+            if trees <= _SAMPLE_SIZE:
                 sentences.append(pair.source)
         if not trees:
             raise DataError(f"{corpus.source} holds no tree")

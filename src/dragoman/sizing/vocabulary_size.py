@@ -103,12 +103,12 @@ def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[
             for sides in parts
         )
     if size > settings.vocabulary or coverage < settings.character_coverage:
-        say(_in_words(size, coverage, settings, counts))
+        say(_summary(size, coverage, settings, counts))
     text = settings.model_copy(update={"vocabulary": size, "character_coverage": coverage})
     return recipe.model_copy(update={"text": text})
 
 
-def _in_words(size: int, coverage: float, settings: TextSettings, counts: Sequence[_Counts]) -> str:
+def _summary(size: int, coverage: float, settings: TextSettings, counts: Sequence[_Counts]) -> str:
     """One line for the user where the number of characters decides."""
     most = max(counts, key=lambda one: one.needed(coverage))
     words = f"the text has {most.characters:,} different characters: "

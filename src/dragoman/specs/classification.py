@@ -14,42 +14,35 @@ from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
-from dragoman.models.kinds import KINDS
 from dragoman.specs.demo import labels_of_demo
 from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
+from dragoman.specs.spec import Examples
+from dragoman.specs.with_head import WithHead
 from dragoman.task import Side
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
     from dragoman.models.settings import ModelSettings
 
-_FEW = 3
+_MIN_EXAMPLES = 3
 """Examples of a label: fewer are more likely a slip than a label."""
 
 
 @dataclass(frozen=True)
-class ClassificationSpec(Spec):
+class ClassificationSpec(WithHead):
     """A text and its label."""
 
     target_file: ClassVar[str | None] = "labels.json"
-    has_head: ClassVar[bool] = True
     fixed_tokens: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
 
     def check_model(self, recipe: Sections) -> None:
-        stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
-        if recipe.model.kind not in stacks:
-            raise ValueError(
-                f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
-                f"{self.name} reads alone: choose one of {', '.join(stacks)}"
-            )
+        super().check_model(recipe)
         if recipe.text.sampling:
             raise ValueError(
                 f"text.sampling cuts a text anew each time, and a {self.name} learns from fixed "
                 "tokens: set text.sampling = 0"
             )
-        self.check_next_word(recipe.model)
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         assert self.target_file is not None
@@ -76,10 +69,6 @@ class ClassificationSpec(Spec):
                     "model is"
                 )
 
-    def for_overlap(self, pair: Pair) -> Pair:
-        """The text alone: all labels overlap."""
-        return Pair(pair.line, "", pair.source, pair.whole)
-
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         return labels_of_demo(part)
 
@@ -91,13 +80,13 @@ class ClassificationSpec(Spec):
 
 def rare_labels(counts: Mapping[str, int]) -> str:
     """What to say of labels that have too few of the examples counted; empty if none has."""
-    rare = sorted(name for name, count in counts.items() if count < _FEW)
+    rare = sorted(name for name, count in counts.items() if count < _MIN_EXAMPLES)
     if not rare:
         return ""
     return (
-        f"{len(rare):,} of {len(counts):,} labels have fewer than {_FEW} training examples, such "
-        f"as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one the name of a "
-        "column? A file of examples has no header"
+        f"{len(rare):,} of {len(counts):,} labels have fewer than {_MIN_EXAMPLES} training "
+        f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. "
+        "Is one the name of a column? A file of examples has no header"
     )
 
 

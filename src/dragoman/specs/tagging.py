@@ -14,10 +14,10 @@ from dragoman.forms.sides import Forms
 from dragoman.forms.tags import Tags, tags_of
 from dragoman.measure import LOSS, percent
 from dragoman.metrics.tagging import is_iob
-from dragoman.models.kinds import KINDS
 from dragoman.plural import plural
 from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
+from dragoman.specs.spec import Examples
+from dragoman.specs.with_head import WithHead
 from dragoman.task import Side
 
 if TYPE_CHECKING:
@@ -26,25 +26,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TaggingSpec(Spec):
+class TaggingSpec(WithHead):
     """The words of a sentence, and a tag for each."""
 
     target_file: ClassVar[str | None] = "tags.txt"
-    has_head: ClassVar[bool] = True
 
     def check(self, recipe: Sections) -> None:
         if recipe.data.embedded is not None:
             raise ValueError("the program generates no tagged words: name files in data.train")
         super().check(recipe)
-
-    def check_model(self, recipe: Sections) -> None:
-        stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
-        if recipe.model.kind not in stacks:
-            raise ValueError(
-                f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
-                f"{self.called} reads alone: choose one of {', '.join(stacks)}"
-            )
-        self.check_next_word(recipe.model)
 
     def check_rest(self, recipe: Sections) -> None:
         if recipe.data.moses:
@@ -83,10 +73,6 @@ class TaggingSpec(Spec):
                 f"the kinds B-X, I-X and O: {tags.labels.in_words()}. "
                 "--set training.metric=accuracy"
             )
-
-    def for_overlap(self, pair: Pair) -> Pair:
-        """The words alone: tags overlap."""
-        return Pair(pair.line, "", pair.source, pair.whole)
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         raise AssertionError("a recipe of tagged words has no embedded corpus")

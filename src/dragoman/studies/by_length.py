@@ -19,8 +19,8 @@ from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
 
-_MOST_BINS = 6
-_FEWEST = 20
+_MAX_BINS = 6
+_MIN_SENTENCES = 20
 """Sentences of a bin: BLEU of fewer is noise."""
 _SAMPLES = 300
 
@@ -158,7 +158,7 @@ def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:
 def bins_of(lengths: Sequence[int]) -> list[list[int]]:
     """The places of the sentences of each bin, about equally many in each, sentences of one length
     together; none where there are not enough for two bins."""
-    wanted = min(_MOST_BINS, len(lengths) // _FEWEST)
+    wanted = min(_MAX_BINS, len(lengths) // _MIN_SENTENCES)
     if wanted < 2:
         return []
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
@@ -168,7 +168,7 @@ def bins_of(lengths: Sequence[int]) -> list[list[int]]:
         if len(last) * wanted >= len(order) and lengths[place] != lengths[last[-1]]:
             bins.append([])
         bins[-1].append(place)
-    if len(bins) > 1 and len(bins[-1]) < _FEWEST:
+    if len(bins) > 1 and len(bins[-1]) < _MIN_SENTENCES:
         rest = bins.pop()
         bins[-1] += rest
     return bins if len(bins) > 1 else []

@@ -5,80 +5,37 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.corpora import read_lines
 from dragoman.data.pair import Pair
-from dragoman.errors import DataError, DragomanError, RunError
-from dragoman.forms.languages import base
+from dragoman.errors import DragomanError, RunError
 from dragoman.forms.moses import MosesText
-from dragoman.metrics.significance import Significance, Test, compare_systems
+from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.labels import visible
-from dragoman.plural import plural
-from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
-from dragoman.runs.run import Run
+from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
-from dragoman.studies.seeds import runs_of
 from dragoman.studies.seen import seen_by
+from dragoman.studies.systems import (
+    System,
+    chosen_test,
+    require_one_language,
+    require_one_test_set,
+    systems_at,
+)
 from dragoman.tasks.translation.chance import chance_of_translations
 
 logger = logging.getLogger("dragoman")
 
 UNSEEN = "Over the texts that none of them has learned from"
 _SIDE_BY_SIDE = 3
-_OTHER_REFERENCES = 0.1
-"""Share of the sources that two test sets have in common with different references, at most."""
-_LONGEST_SHOWN = 240
+_MAX_SHOWN = 240
 """Characters of a text that is shown."""
 
 PREPARED = (
     "All figures are over lower-cased, Moses-tokenised text, since a run here knows no other: they "
     "compare with those of papers that do so, not with BLEU over plain text."
 )
-
-
-@dataclass(frozen=True)
-class System:
-    """What is compared with others: a run, runs that differ by their seed alone, or a file of
-    finished translations."""
-
-    name: str
-    runs: tuple[Run, ...]
-    """None of a file."""
-    path: Path
-
-    def translations(
-        self, measured: EvaluationSet, prepare: Callable[[str], str] | None = None
-    ) -> list[list[str]]:
-        """Of all sentences, by each of its runs; what the file holds. With ``prepare`` as Moses
-        prepares text: a run that speaks it says its own tokens."""
-        if not self.runs:
-            lines = list(read_lines(self.path))
-            if len(lines) != len(measured.pairs):
-                raise DataError(
-                    f"{self.path} has {plural(len(lines), 'line')} for "
-                    f"{plural(len(measured.pairs), 'sentence')}: a file of translations has one "
-                    "line for each"
-                )
-            return [lines if prepare is None else list(map(prepare, lines))]
-        from dragoman.tasks.translation.translator import (
-            Translator,  # finished translations need no torch
-        )
-
-        found = []
-        for run in self.runs:
-            translator = Translator(run)
-            logger.info("%s translates: %s", run.folder, translator.description)
-            said = list(translator.stream(pair.source for pair in measured.pairs))
-            if prepare is None:
-                found.append([translation.text for translation in said])
-            elif run.recipe.data.moses:
-                found.append([translation.prepared for translation in said])
-            else:
-                found.append([prepare(translation.text) for translation in said])
-        return found
 
 
 @dataclass(frozen=True)
@@ -95,7 +52,7 @@ class SideBySide:
         lines = {"source": self.source, "reference": self.reference, **self.outputs}
         wide = max(map(len, lines))
         return "\n".join(
-            f"{name:<{wide}}  {shortened(visible(text), _LONGEST_SHOWN)}"
+            f"{name:<{wide}}  {shortened(visible(text), _MAX_SHOWN)}"
             for name, text in lines.items()
             if text or name != "source"
         )
@@ -297,80 +254,3 @@ def compare(
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
     return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)
-
-
-def require_one_language(systems: Sequence[System]) -> None:
-    """Errors: ``RunError`` for runs of different languages, where recipes name them."""
-    runs = [run for system in systems for run in system.runs]
-    for run in runs[1:]:
-        if len(run.languages) != len(runs[0].languages):
-            continue
-        for one, other in zip(runs[0].languages, run.languages, strict=True):
-            if "und" not in (one, other) and base(one) != base(other):
-                raise RunError(
-                    f"{runs[0].folder} is of {' → '.join(runs[0].languages)} and {run.folder} of "
-                    f"{' → '.join(run.languages)}: only runs of the same languages can be compared"
-                )
-
-
-def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> None:
-    """Errors: ``RunError`` for a run whose own test set has other references for the sources of
-    ``pairs``, those of the first run's, where the languages of either are not known."""
-    runs = [run for system in systems for run in system.runs]
-    wanted = {pair.source.strip(): pair.target.strip() for pair in pairs}
-    for run in runs[1:]:
-        if "und" not in (*run.languages, *runs[0].languages):
-            continue  # ``require_one_language`` has compared them
-        try:
-            own, _ = own_test_set(run)
-        except DragomanError:
-            continue  # its text is not here
-        both = [pair for pair in own if pair.source.strip() in wanted]
-        differ = [pair for pair in both if wanted[pair.source.strip()] != pair.target.strip()]
-        if len(differ) > _OTHER_REFERENCES * len(both):
-            raise RunError(
-                f"{runs[0].folder} and {run.folder} have test sets with the same sources and "
-                f"different references, in {len(differ):,} of {len(both):,}, such as "
-                f"{shortened(wanted[differ[0].source.strip()], 60)!r} and "
-                f"{shortened(differ[0].target.strip(), 60)!r}: only runs of the same languages can "
-                "be compared. If these are: --source FILE --reference FILE"
-            )
-
-
-def chosen_test(name: str) -> Test:
-    """Errors: ``DragomanError`` for a name that no test has."""
-    if name not in ("bootstrap", "randomisation"):
-        raise DragomanError(f"--test {name}: it is bootstrap or randomisation")
-    return "bootstrap" if name == "bootstrap" else "randomisation"
-
-
-def runs_at(paths: Sequence[Path]) -> list[System]:
-    """``systems_at``, of what is compared as runs alone. Errors: ``DataError`` for a file."""
-    systems = systems_at(paths)
-    for system in systems:
-        if not system.runs:
-            raise DataError(
-                f"{system.path} is a file: of runs that label, and of parsers, the run folders are "
-                "compared"
-            )
-    return systems
-
-
-def systems_at(paths: Sequence[Path]) -> list[System]:
-    """What lies there, before the first translates, which may take long. Errors: as ``compare``."""
-    if len(paths) < 2:
-        raise DataError("a comparison needs two systems or more: run folders, or translations")
-    systems: list[System] = []
-    for path in paths:
-        if not path.exists():
-            raise DataError(f"{path} does not exist; give run folders or files of translations")
-        name = _name(path, {one.name for one in systems})
-        systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
-    return systems
-
-
-def _name(path: Path, taken: set[str]) -> str:
-    """The last part of a path; all of it, then with a number, where others have that name."""
-    whole = str(path)
-    numbered = (f"{whole} ({number})" for number in count(2))
-    return next(name for name in chain((path.name or whole, whole), numbered) if name not in taken)

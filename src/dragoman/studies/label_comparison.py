@@ -7,14 +7,8 @@ from pathlib import Path
 
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
 from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
-from dragoman.studies.comparison import (
-    ComparisonReport,
-    checked,
-    chosen_test,
-    require_one_language,
-    runs_at,
-    side_by_side,
-)
+from dragoman.studies.comparison import ComparisonReport, checked, side_by_side
+from dragoman.studies.systems import chosen_test, runs_at
 from dragoman.tasks.classification.chance import chance_of_labels
 from dragoman.tasks.classification.evaluation import labelled_set
 from dragoman.tasks.classification.labeller import Labeller
@@ -37,7 +31,6 @@ def compare_labels(
     used; ``RunError`` for a folder that holds no run that labels.
     """
     chosen, systems = chosen_test(test), runs_at(paths)
-    require_one_language(systems)
     files = [*([source] if source else []), *references]
     measured = labelled_set(systems[0].runs[0], files)
     texts = [pair.source for pair in measured.pairs]

@@ -27,14 +27,8 @@ from dragoman.metrics.significance import MeasuredSystem, Significance, Test, co
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
-from dragoman.studies.comparison import (
-    ComparisonReport,
-    checked,
-    chosen_test,
-    require_one_language,
-    runs_at,
-    side_by_side,
-)
+from dragoman.studies.comparison import ComparisonReport, checked, side_by_side
+from dragoman.studies.systems import chosen_test, runs_at
 from dragoman.tasks.parsing.chance import chance_of_trees
 from dragoman.tasks.parsing.evaluation import (
     SIGNATURE,
@@ -136,7 +130,6 @@ def compare_parsers(
     used; ``RunError`` for a folder that holds no run that parses.
     """
     chosen, systems = chosen_test(test), runs_at(paths)
-    require_one_language(systems)
     runs = [run for system in systems for run in system.runs]
     pairs, name = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
     evaluated = tuple(

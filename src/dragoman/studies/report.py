@@ -24,10 +24,11 @@ from dragoman.runs.model import hollow_model
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
 from dragoman.studies.by_length import ByLength, by_length
-from dragoman.studies.comparison import ComparedTranslations, ComparisonReport, System
+from dragoman.studies.comparison import ComparedTranslations, ComparisonReport
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.sweep import PLAN, Sweep
+from dragoman.studies.systems import System
 from dragoman.studies.turns import TurnPace, measure_in_turns
 from dragoman.studies.verdict import CurvePoint, Standing, verdict
 

@@ -17,7 +17,7 @@ from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.report import Report
 from dragoman.studies.verdict import FAMILIES, CurvePoint
 
-_LONGEST_SHOWN = 1000
+_MAX_SHOWN = 1000
 """Characters of a translation that is shown."""
 
 
@@ -78,7 +78,7 @@ def _side_by_side(report: Report) -> ReportSection:
             "",
             ("", ""),
             [
-                (name, shortened(text, _LONGEST_SHOWN))
+                (name, shortened(text, _MAX_SHOWN))
                 for name, text in {
                     "source": one.source, "reference": one.reference, **one.outputs
                 }.items()

@@ -14,7 +14,7 @@ from dragoman.plural import plural
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself
 from dragoman.runs.run import Run
 
-FEWEST = 10
+MIN_TEXTS = 10
 """The fewest remaining texts that are compared by themselves."""
 
 
@@ -49,7 +49,7 @@ class Seen:
         """The places of texts that none has learned from, where there are others and enough of
         these to compare on."""
         left = [place for place, seen in enumerate(self.texts) if not seen]
-        return left if FEWEST <= len(left) < len(self.texts) else []
+        return left if MIN_TEXTS <= len(left) < len(self.texts) else []
 
 
 def seen_by(

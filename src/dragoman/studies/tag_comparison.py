@@ -11,14 +11,8 @@ from dragoman.data.pair import Pair
 from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
 from dragoman.metrics.tagging import is_iob, spans_of
 from dragoman.specs.tagging import TAGGING
-from dragoman.studies.comparison import (
-    ComparisonReport,
-    checked,
-    chosen_test,
-    require_one_language,
-    runs_at,
-    side_by_side,
-)
+from dragoman.studies.comparison import ComparisonReport, checked, side_by_side
+from dragoman.studies.systems import chosen_test, runs_at
 from dragoman.tasks.tagging.chance import chance_of_tags
 from dragoman.tasks.tagging.evaluation import tagged_set
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
@@ -43,7 +37,6 @@ def compare_taggers(
     used; ``RunError`` for a folder that holds no run that tags.
     """
     chosen, systems = chosen_test(test), runs_at(paths)
-    require_one_language(systems)
     files = [*([source] if source else []), *references]
     measured = tagged_set(systems[0].runs[0], files)
     texts = [pair.source for pair in measured.pairs]
@@ -51,10 +44,10 @@ def compare_taggers(
     tags = taggers[0][0].tags
     found = [[tagger(texts) for tagger in runs] for runs in taggers]
     words = [[_statistics(measured.pairs, run, _words) for run in runs] for runs in found]
-    statistics = {"accuracy": (words, _accuracies)}
+    statistics = {"accuracy": (words, _shares)}
     if is_iob(tags.counts):
         spans = [[_statistics(measured.pairs, run, _spans) for run in runs] for runs in found]
-        statistics[TAGGING.measure("f1").called] = (spans, _f1s)
+        statistics[TAGGING.measure("f1").called] = (spans, _shares)
 
     def over(places: Sequence[int]) -> Significance:
         some = list(places)
@@ -104,6 +97,3 @@ def _statistics(pairs: Sequence[Pair], found: Sequence[Tagged], count: object) -
 
 def _shares(sums: Statistics) -> Statistics:
     return 100 * sums[:, 0] / np.maximum(sums[:, 1], 1)
-
-
-_accuracies = _f1s = _shares

@@ -27,8 +27,8 @@ from dragoman.tasks.catalogue import runtime_of
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
 _BAR = 36
-_LONGEST_COUNTED = 10_000
-_MOST_DROPPED = 0.5
+_MAX_COUNTED_LENGTH = 10_000
+_MAX_DROPPED = 0.5
 """Share of the examples; where cleaning drops more, something is wrong with them."""
 _LABELS_SHOWN, _LONGEST_SHOWN = 30, 60
 _SPACELESS = 0.2
@@ -48,7 +48,7 @@ class SideStatistics:
         self._spaceless = 0
         self._different: tuple[set[str], set[str]] = (set(), set())
         # How many sentences have 0, 1, 2, … words, or characters.
-        self._lengths = np.zeros((2, _LONGEST_COUNTED + 1), np.int64)
+        self._lengths = np.zeros((2, _MAX_COUNTED_LENGTH + 1), np.int64)
 
     def count(self, text: str) -> None:
         """Count one more sentence."""
@@ -58,7 +58,7 @@ class SideStatistics:
         spaceless = count_spaceless(text)
         self._spaceless += spaceless
         for kind, length in enumerate((len(words), len(text))):
-            self._lengths[kind, min(length, _LONGEST_COUNTED)] += 1
+            self._lengths[kind, min(length, _MAX_COUNTED_LENGTH)] += 1
         self._different[0].update(words)
         if spaceless:
             self._different[1].update(text)
@@ -127,7 +127,7 @@ class DataStatistics:
         """What looks wrong, in words."""
         dropped = self.report.read - self.report.kept
         said = [str(doubt) for doubt in self.doubts]
-        if dropped > _MOST_DROPPED * self.report.read:
+        if dropped > _MAX_DROPPED * self.report.read:
             said.append(
                 f"cleaning drops {dropped:,} of {self.report.read:,}: is this the right file, and "
                 "are these the right columns? The table above shows which filters drop them"

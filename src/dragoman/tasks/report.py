@@ -24,7 +24,7 @@ from dragoman.pictures.records import (
     ShownScore,
     Table,
 )
-from dragoman.pictures.words import in_words
+from dragoman.pictures.words import merged_to_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text
 from dragoman.runs.run import RECIPE, Run
@@ -32,9 +32,9 @@ from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.translation.translator import Translator
 from dragoman.tasks.verdict import verdict
 
-_LOOKED_AT = 2
+_SAMPLE_SIZE = 2
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
-_LONGEST_LOOKED_AT = 100
+_MAX_LENGTH = 100
 """Characters: a picture of more does not fit on a screen."""
 
 
@@ -65,12 +65,12 @@ def look_at_samples(run: Run) -> list[AttentionRecord]:
     if not runtime_of(run.task).draws_attention:
         return []
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
-    short = [source for source in sources if 0 < len(source) <= _LONGEST_LOOKED_AT][:_LOOKED_AT]
+    short = [source for source in sources if 0 < len(source) <= _MAX_LENGTH][:_SAMPLE_SIZE]
     if not short:
         return []
     translator = Translator(run, search_settings=parse_search(run.recipe.search, _ONE_LINE))
     records = (translator(source, attention=True).attention for source in short)
-    return [in_words(record) for record in records if record is not None]
+    return [merged_to_words(record) for record in records if record is not None]
 
 
 def summarise(

@@ -34,7 +34,7 @@ from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.runs.vocabularies import learn_vocabularies
-from dragoman.sizing.minutes import for_minutes, in_words, too_short, with_updates
+from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
 from dragoman.task import ModelPart
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned
@@ -335,7 +335,7 @@ def _fit_updates(
         recipe, validation = for_minutes(recipe, minutes, measured, validation)
     elif epochs is not None:
         recipe = with_updates(recipe, round(epochs * per_epoch))
-    say(in_words(recipe, measured, per_epoch))
+    say(cost_summary(recipe, measured, per_epoch))
     length = float(prepared.train.lengths["target"].mean()) + 1
     if minutes is not None and (warning := too_short(recipe, measured, per_epoch, length)):
         say(warning)

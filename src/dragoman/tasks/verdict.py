@@ -16,20 +16,20 @@ from dragoman.measure import LOSS
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.shortened import shortened
-from dragoman.sizing.minutes import least_tokens
+from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 
 _ALIKE, _MORE_ALIKE = 0.4, 0.25
 """Outputs are alike if they share so many of their letter triples, and so many more than the
 references of the same sources do."""
-_FEWEST = 3
+_MIN_OUTPUTS = 3
 """Outputs that are compared."""
 _OFTEN = 20
 """Epochs after which a run may know its training text by heart."""
 _BY_HEART = 1.0
 """Nats by which its loss on dev is then above that of training."""
-_MOST_MINUTES = 1e6
+_MAX_MINUTES = 1e6
 """The most minutes that are shown: a damaged record may hold any number."""
 _SHOWN = 60
 
@@ -59,14 +59,14 @@ def _advice(run: Run, training: TrainingSummary) -> str:
             "them would help, more minutes would not."
         )
     more = training.seconds
-    wanted = least_tokens(
+    wanted = min_tokens(
         run.task, run.recipe.model.model_dim, notes.get("length", 0.0),
         notes.get("tokens") or math.inf,
     )  # fmt: skip
     if training.tokens < wanted:
         more *= wanted / training.tokens - 1
     minutes, in_all = (
-        math.ceil(min(max(1.0, seconds / 60), _MOST_MINUTES))
+        math.ceil(min(max(1.0, seconds / 60), _MAX_MINUTES))
         for seconds in (more, training.seconds + more)
     )
     return (
@@ -81,7 +81,7 @@ def _same_words(run: Run, training: TrainingSummary) -> str | None:
         return None
     samples = [*training.samples, *run.scores().get("samples", [])]
     by_source = {one["source"]: one for one in samples if one["translation"].strip()}
-    if len(by_source) < _FEWEST:
+    if len(by_source) < _MIN_OUTPUTS:
         return None
     outputs, references = (
         _alike(one[side] for one in by_source.values()) for side in ("translation", "reference")

@@ -32,7 +32,7 @@ from torch import Tensor
 from dragoman.atomic import creating_folder, remove_folder, sweep
 from dragoman.errors import RunError
 from dragoman.nn.linear import Precision
-from dragoman.reading import MOST_JSON, parse_json, read_bytes
+from dragoman.reading import MAX_JSON, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 3
@@ -169,7 +169,7 @@ class Checkpoints:
         state = folder / "state.json"
         if not state.is_file():
             raise RunError(f"{state} is missing, so {folder.name} is damaged; remove the folder.")
-        read = TrainingState.from_json(read_bytes(state, MOST_JSON), state)
+        read = TrainingState.from_json(read_bytes(state, MAX_JSON), state)
         files = {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
         weights = load_weights(files.pop("weights", folder / "weights.safetensors")).tensors
         moments = {name: load_weights(path).tensors for name, path in files.items()}

@@ -30,7 +30,7 @@ from dragoman.data.word_links import Booleans, WordLinks, words_of
 from dragoman.nn.guides import Guide
 from dragoman.training.objectives import Objective, Sums
 
-_LEAST = 1e-9
+_MIN_WEIGHT = 1e-9
 """Weights below it count as it: their logarithm stays finite."""
 
 
@@ -60,7 +60,7 @@ class GuidedAlignment:
         with Guide(self._attention, self._head) as guide:
             sums = self._objective(model, batch)
         assert guide.weights is not None, f"no attention is called {self._attention}"
-        known = guide.weights.float().clamp(min=_LEAST).log()
+        known = guide.weights.float().clamp(min=_MIN_WEIGHT).log()
         loss = -(known * self.labels(batch).to(known.device)).sum(dtype=torch.float64)
         return Sums(sums.loss + self._weight * loss, sums.nll, sums.tokens)
 

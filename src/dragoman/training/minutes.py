@@ -21,7 +21,7 @@ SHARE = 0.1
 """Of the time of a run, for validations."""
 
 _FIRST_MINUTE = 60.0
-_FEWEST_TIMED = 3
+_MIN_TIMED = 3
 _NEAR = 0.05
 """A plan that is off by less stays as it is."""
 
@@ -93,7 +93,7 @@ def seconds_to_fill(settings: TrainingSettings) -> float:
 
 def can_correct(elapsed: float, pace: Pace) -> bool:
     """Whether the first minute is over, and enough was timed in it."""
-    return elapsed >= _FIRST_MINUTE and pace.updates > _FEWEST_TIMED
+    return elapsed >= _FIRST_MINUTE and pace.updates > _MIN_TIMED
 
 
 def corrected(

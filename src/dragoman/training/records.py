@@ -32,7 +32,7 @@ Weights = Literal["current", "ema", "average"]
 """Which weights were validated: the present ones, their moving average, or the mean of the last
 snapshots."""
 
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """Characters of a text of a sample that are recorded."""
 
 
@@ -44,7 +44,7 @@ class Sample:
     reference: str
     translation: str
 
-    def shortened(self, most: int = MOST_SHOWN) -> Sample:
+    def shortened(self, most: int = MAX_SHOWN) -> Sample:
         """With so many characters of each text at most: a document may have many thousands."""
         return Sample(
             *(shortened(text, most) for text in (self.source, self.reference, self.translation))

@@ -9,7 +9,7 @@ from pathlib import Path
 from dragoman.errors import RunError
 from dragoman.reading import parse_json, read_bytes
 
-_MOST = 8 << 20
+_MAX_BYTES = 8 << 20
 """Bytes of the file: some 200,000 of them."""
 
 
@@ -25,7 +25,7 @@ class Splits:
         path = folder / (f"splits-{rank}.jsonl" if rank else "splits.jsonl")
         self.path = path
         self._known: set[tuple[int, int]] = set()
-        content = read_bytes(path, _MOST) if path.exists() else b""
+        content = read_bytes(path, _MAX_BYTES) if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:
             # The process died while writing the last line, before it did what the line says.

@@ -400,8 +400,10 @@ def test_validation_leaves_the_arithmetic_of_training_as_it_is(letters: Run) -> 
     assert packed is not None
     device, forms = torch.device("cpu"), Forms(letters.source, letters.target)
     pairs = [Pair(1, "", "Der Hund schläft."), Pair(2, "", "Das Tier ist müde.")]
-    validation = runtime_of(letters.recipe.spec).validation(
-        network, letters.recipe, forms, pairs, device
+    validation = (
+        runtime_of(letters.recipe.spec)
+        .training_parts()
+        .validation(network, letters.recipe, forms, pairs, device)
     )
     with torch.no_grad():
         found = validation(1)

@@ -23,7 +23,7 @@ from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
 from dragoman.models.transformer import Transformer
-from dragoman.pictures.words import in_words
+from dragoman.pictures.words import merged_to_words
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
@@ -426,7 +426,7 @@ def test_a_tree_is_looked_into(toy: Run, dragoman: Dragoman) -> None:
     """Where each bracket looked, by the words that stand in it; and what if a head were off."""
     parser, text = Parser(toy, EngineSettings(precision="fp32")), "the cat of a dog sleeps ."
     best = parser(text)
-    record = in_words(parser.look(text, best.ids))
+    record = merged_to_words(parser.look(text, best.ids))
     words = best.tree.words
     assert list(record.source) == [*words, "</s>"]
     symbols = [name for name in record.target[:-1] if name[0] not in "()"]

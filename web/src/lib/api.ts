@@ -250,7 +250,10 @@ export async function* events<Told extends { name: string }>(
   request: object,
   signal: AbortSignal,
 ): AsyncGenerator<Told> {
-  const response = await call(path, post({ ...request, stream: true }, signal));
+  yield* toldBy<Told>(await call(path, post({ ...request, stream: true }, signal)), signal);
+}
+
+async function* toldBy<Told extends { name: string }>(response: Response, signal: AbortSignal): AsyncGenerator<Told> {
   if (!response.body) throw new ApiError(0, "");
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -272,6 +275,26 @@ export async function* events<Told extends { name: string }>(
   }
   // The connection closed before the server said that it was done.
   if (!ended) throw new ApiError(0, "");
+}
+
+export type DocumentEvent =
+  | { name: "progress"; data: { done: number; of: number } }
+  | { name: "done"; data: { translatedFileUrl: string } }
+  | { name: "error"; data: ErrorBody };
+
+/** How far the translation of a document is, and where it waits to be downloaded. */
+export async function* translateDocument(
+  file: File,
+  source: string,
+  target: string,
+  signal: AbortSignal,
+): AsyncGenerator<DocumentEvent> {
+  const body = new FormData();
+  body.set("source", source);
+  body.set("target", target);
+  body.set("stream", "true");
+  body.set("file", file);
+  yield* toldBy<DocumentEvent>(await call("translate_file", { method: "POST", body, signal }), signal);
 }
 
 function parse<Told>(block: string): Told | null {

@@ -2,6 +2,7 @@
 
 import type { Task, View } from "./address";
 import { classifyEnglish, classifyKorean } from "./words_classify";
+import { documentEnglish, documentKorean } from "./words_document";
 import { fillEnglish, fillKorean } from "./words_fill";
 import { figuresEnglish, figuresKorean } from "./words_figures";
 import { lookEnglish } from "./words_look";
@@ -23,6 +24,7 @@ const en = {
   ...fillEnglish,
   ...parseEnglish,
   ...tagEnglish,
+  ...documentEnglish,
   what: "dragoman trains Transformers, the models behind machine translation and chat, and shows what they have learned. A trained model is called a run.",
   does: {
     translate: "Here a run translates your text as you type. Click a word to see what else could stand there.",
@@ -114,6 +116,7 @@ const ko: Words = {
   ...fillKorean,
   ...parseKorean,
   ...tagKorean,
+  ...documentKorean,
   what: "dragoman은 기계 번역과 챗봇에 쓰이는 모델인 Transformer를 학습시키고, 모델이 배운 것을 보여 주는 도구입니다.",
   does: {
     translate: "직접 학습시킨 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",

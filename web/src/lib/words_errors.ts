@@ -59,6 +59,8 @@ const SENTENCES: Record<string, (values: Told) => string> = {
 
   bad_search: () => "이 설정으로는 탐색할 수 없습니다:",
   bad_text: () => "이 글은 처리할 수 없습니다:",
+  bad_document: () => "이 문서는 번역할 수 없습니다:",
+  no_such_document: () => "그런 문서가 없습니다. 이미 내려받았거나 10분이 지났으니 다시 번역하세요.",
   one_text_streamed: ({ texts }) => `글이 ${texts}개입니다. 결과를 실시간으로 받을 때는 글을 하나만 보내세요.`,
   two_prefixes: () => "prefix 항목과 prefix_tokens 항목 중 하나만 쓰세요.",
   no_such_token: ({ field, vocabulary }) => `${field} 항목의 토큰 번호는 어휘 크기인 ${vocabulary}보다 작아야 합니다.`,

@@ -17,6 +17,7 @@ export const readEnglish = {
   look_done: (text: string) => `Looked into. The model says: ${text}`,
   look_source: (language: string) => `Text, ${language}`,
   part_encoder_about: "the text looks at itself",
+  person_wrote: "Reference",
   what_if_about: "Click a word to hide it, or switch a head off below. What the model said at first stays beside what it says then; the run itself is not changed.",
   same: "The model says the same as before.",
   believed: (before: string, now: string) =>
@@ -40,6 +41,7 @@ export const readKorean: typeof readEnglish = {
   look_done: (text) => `들여다보았습니다. 모델의 답: ${text}`,
   look_source: (language) => `${language} 글`,
   part_encoder_about: "글이 자신을 봅니다",
+  person_wrote: "정답",
   what_if_about: "단어를 누르면 가릴 수 있고, 아래에서 헤드를 끌 수도 있습니다. 바꾸기 전의 답이 옆에 남으며, 모델 자체는 바뀌지 않습니다.",
   same: "모델의 답이 그대로입니다.",
   believed: (before, now) => `모델이 처음의 답에 준 로그 확률(log P, 0에 가까울수록 높음): 이전 ${before}, 지금 ${now}`,

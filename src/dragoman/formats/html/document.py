@@ -16,9 +16,12 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.formats.html.open_elements import OpenElements
 from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
+from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.unit import Code, Insert, Unit, parts_of
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
+_PICTURE = re.compile(r"<(?:img|input|image|embed)\b", re.IGNORECASE)
 
 BLOCKS = {
     *("address", "article", "aside", "audio", "blockquote", "body", "br", "button", "canvas"),
@@ -46,49 +49,6 @@ _NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
 
 
 @dataclass(frozen=True)
-class Insert:
-    """A text inside a tag: the value of an attribute."""
-
-    begin: int
-    end: int
-    """Where it stands in the tag, its quotes included."""
-    value: str
-    text: int
-    """Its number among the texts of the document."""
-
-
-@dataclass(frozen=True)
-class Tag:
-    """Something inside running text that is kept: a tag, a comment, or a whole kept element."""
-
-    place: int
-    """How many characters of the text stand before it."""
-    written: str
-    opens: bool = False
-    """Whether an element begins with it."""
-    closes: bool = False
-    """Whether one ends with it."""
-    apart_before: bool = False
-    """Whether it shows text of its own (``<code>ls</code>``) that no word stands right before."""
-    apart_behind: bool = False
-    """The same of the word behind."""
-    inserts: tuple[Insert, ...] = ()
-
-    def moved(self, by: int) -> Tag:
-        """The tag, its place counted from elsewhere."""
-        return replace(self, place=self.place + by)
-
-
-@dataclass(frozen=True)
-class Running:
-    """Running text, with the tags inside it in their order."""
-
-    text: str
-    """Plain: characters unescaped, spaces as one."""
-    tags: tuple[Tag, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Part:
     """A piece of a document."""
 
@@ -110,9 +70,11 @@ class _Part:
 class HtmlDocument:
     """An HTML text, cut up. ``texts`` are to be translated; ``join`` puts translations back."""
 
-    texts: list[Running] = field(default_factory=list)
+    texts: list[Unit] = field(default_factory=list)
     _parts: list[_Part | int] = field(default_factory=list)
     """What is kept, or the number of a text."""
+    _written: dict[int, list[_Part]] = field(default_factory=dict)
+    """What stood where a text stands."""
 
     @classmethod
     def cut(cls, source: str) -> HtmlDocument:
@@ -138,19 +100,25 @@ class HtmlDocument:
     def join(self, translations: Sequence[Sequence[str]]) -> str:
         """The document with its texts replaced, in their order; they are escaped here.
 
-        Each translation is cut where its tags stand: one part more than there are tags.
+        Each translation is cut where its tags stand: one part more than there are tags. A text that
+        is its own translation stays as it was written.
         """
         assert len(translations) == len(self.texts), "one translation for each text"
         joined: list[str] = []
         for part in self._parts:
             if isinstance(part, int):
-                joined += _with_tags(self.texts[part].tags, translations, translations[part])
+                text = self.texts[part]
+                if list(translations[part]) == parts_of(text.as_it_is):
+                    before = self._written[part]
+                    joined += [_filled(one.written, one.inserts, translations) for one in before]
+                else:
+                    joined += _with_tags(text, translations, translations[part])
             else:
                 joined.append(_filled(part.written, part.inserts, translations))
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
-        """Running text with its tags; what stands around its first and last character is kept."""
+        """Unit text with its tags; what stands around its first and last character is kept."""
         begin, end = 0, len(gathered)
         while begin < end and not gathered[begin].shown:
             begin += 1
@@ -160,16 +128,28 @@ class HtmlDocument:
         inner = gathered[begin:end]
         if any(character.isalnum() for part in inner for character in part.shown):
             first, last = inner[0].written, inner[-1].written
-            self._parts.append(_Part("text", first[: len(first) - len(first.lstrip(_SPACE))]))
+            before = len(first) - len(first.lstrip(_SPACE))
+            behind = len(last.rstrip(_SPACE))
+            self._parts.append(_Part("text", first[:before]))
             self._parts.append(len(self.texts))
-            self._parts.append(_Part("text", last[len(last.rstrip(_SPACE)) :]))
+            self._parts.append(_Part("text", last[behind:]))
+            self._written[len(self.texts)] = _cut_at_edges(inner, before, behind)
             self.texts.append(_running(inner))
         else:  # marks and symbols say the same in every language
             self._parts += inner
         self._parts += gathered[end:]
 
 
-def _cut_up(source: str, texts: list[Running]) -> Iterator[_Part]:
+def _cut_at_edges(parts: Sequence[_Part], before: int, behind: int) -> list[_Part]:
+    """The parts without the space around them: the first of them begins at ``before``, the last
+    ends at ``behind``."""
+    cut = list(parts)
+    cut[-1] = replace(cut[-1], written=cut[-1].written[:behind])
+    cut[0] = replace(cut[0], written=cut[0].written[before:])
+    return cut
+
+
+def _cut_up(source: str, texts: list[Unit]) -> Iterator[_Part]:
     """Cut a document; what is not translated comes as one, as far as it goes. The texts of
     attributes are added to ``texts``."""
     reader, elements = Reader(source), OpenElements()
@@ -264,30 +244,32 @@ def _shown(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
     return [one for one in values if any(character.isalnum() for character in one.value)]
 
 
-def _inserts(shown: Sequence[Attribute], texts: list[Running]) -> Iterator[Insert]:
+def _inserts(shown: Sequence[Attribute], texts: list[Unit]) -> Iterator[Insert]:
     """The texts in attributes of a tag; they are added to ``texts``."""
     for one in shown:
         yield Insert(one.begin, one.end, one.value, len(texts))
-        texts.append(Running(_SPACES.sub(" ", one.value)))
+        texts.append(Unit(_SPACES.sub(" ", one.value)))
 
 
-def _running(parts: Sequence[_Part]) -> Running:
+def _running(parts: Sequence[_Part]) -> Unit:
     """Text and tags, the first and the last a text -> the text with the tags' places."""
     behind = [""] * len(parts)  # the first character of the next text
     for number in range(len(parts) - 2, -1, -1):
         following = parts[number + 1]
         behind[number] = following.written[0] if following.kind == "text" else behind[number + 1]
-    text, tags = "", []
+    text, tags = "", list[Code]()
     for part, next_character in zip(parts, behind, strict=True):
         if part.kind == "text":
             plain = unescaped(_SPACES.sub(" ", part.written))
             # Spaces on both sides of a tag are one space, as a browser shows them.
             is_second = plain.startswith(" ") and text[-1:] in ("", " ")
             text += plain[1:] if is_second else plain
+            if is_second and tags and tags[-1].place == len(text) - len(plain) + 1:
+                tags[-1] = _with_space(tags[-1])
             continue
         shows = part.kind == "element"
         tags.append(
-            Tag(
+            Code(
                 len(text),
                 part.written,
                 opens=part.opens,
@@ -297,7 +279,13 @@ def _running(parts: Sequence[_Part]) -> Running:
                 inserts=part.inserts,
             )
         )
-    return Running(text.rstrip(_SPACE), tuple(tags))
+    return Unit(text.rstrip(_SPACE), tuple(tags))
+
+
+def _with_space(tag: Code) -> Code:
+    """A picture keeps the space behind it; around other tags one space is as good as two."""
+    is_shown = _PICTURE.match(tag.written) is not None
+    return replace(tag, written=f"{tag.written} ") if is_shown else tag
 
 
 def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
@@ -315,9 +303,10 @@ def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequ
 
 
 def _with_tags(
-    tags: Sequence[Tag], translations: Sequence[Sequence[str]], parts: Sequence[str]
+    unit: Unit, translations: Sequence[Sequence[str]], parts: Sequence[str]
 ) -> Iterator[str]:
     """A translation cut at its tags, escaped, with the tags between."""
+    tags, source = unit.tags, unit.text
     assert len(parts) == len(tags) + 1, "one part more than tags"
     behind = [""] * len(parts)  # the first character that follows each part's beginning
     for number in range(len(parts) - 1, -1, -1):
@@ -326,14 +315,10 @@ def _with_tags(
     last = parts[0][-1:]
     yield html.escape(parts[0], quote=False)
     for tag, part, following in zip(tags, parts[1:], behind[1:], strict=True):
-        if tag.apart_before and (last.isalnum() or last in _JOINED_BEFORE):
+        if needs_space_before(tag, last):
             yield " "
         yield _filled(tag.written, tag.inserts, translations)
-        if tag.apart_behind and following.isalnum():
+        if needs_space_behind(tag, following, source):
             yield " "
         yield html.escape(part, quote=False)
         last = part[-1:] or last
-
-
-_JOINED_BEFORE = {",", ";", ":", ".", "!", "?", ")"}
-"""Marks after which a space stands before the next word."""

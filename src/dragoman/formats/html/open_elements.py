@@ -32,7 +32,7 @@ from dragoman.formats.html.elements import (
 )
 from dragoman.formats.html.tokens import HtmlToken
 
-MOST_OPEN = 128
+MAX_OPEN = 128
 """Elements that are nested deeper are not followed; browsers have such a limit too."""
 
 
@@ -104,7 +104,7 @@ class OpenElements:
         name = token.name
         if self.foreign:
             if name not in ENDS_FOREIGN:
-                if token.closes_itself or len(self._stack) >= MOST_OPEN:
+                if token.closes_itself or len(self._stack) >= MAX_OPEN:
                     return None
                 foreign = self._stack[-1].foreign
                 self._stack.append(Element(name, token.written, translates, foreign))
@@ -125,7 +125,7 @@ class OpenElements:
             self._in_form |= name == "form"
             self._end_before(name)
         foreign = name if name in HTML_IN else ""
-        if name in VOID or (foreign and token.closes_itself) or len(self._stack) >= MOST_OPEN:
+        if name in VOID or (foreign and token.closes_itself) or len(self._stack) >= MAX_OPEN:
             return None
         element = Element(name, token.written, translates, foreign)
         self._stack.append(element)
@@ -296,7 +296,7 @@ class OpenElements:
         equal = [one for one in since if one and one.written == element.written]
         if len(equal) >= 3:
             self._formatting.remove(equal[2])
-        elif len(since) >= MOST_OPEN:
+        elif len(since) >= MAX_OPEN:
             self._formatting.remove(since[-1])
         self._formatting.append(element)
 
@@ -315,7 +315,7 @@ class OpenElements:
                 break
             first -= 1
         going_on = [one for one in self._formatting[first:] if one is not None]
-        self._stack += going_on[: max(0, MOST_OPEN - len(self._stack))]
+        self._stack += going_on[: max(0, MAX_OPEN - len(self._stack))]
 
     def _end_formatting(self, name: str) -> None:
         """The adoption agency algorithm, as far as it moves open elements."""

@@ -7,7 +7,7 @@ from dragoman.insight.panels import attention_panels, attention_table
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words
 from dragoman.pictures.records import AttentionKind
-from dragoman.pictures.words import in_words
+from dragoman.pictures.words import merged_to_words
 
 
 def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
@@ -27,7 +27,7 @@ def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
 
 def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Drawn:
     """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
-    record = in_words(subject.attention)
+    record = merged_to_words(subject.attention)
     shown = subject.output.text
     if subject.predictor.reads:
         shown = f"{subject.sentence} → {shown}"

@@ -21,7 +21,7 @@ from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import Cells, TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
-from dragoman.pictures.words import in_words
+from dragoman.pictures.words import merged_to_words
 from dragoman.plural import plural
 
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
@@ -127,7 +127,7 @@ def _importance_note(found: Importance) -> Words:
 
 def alignment_figure(subject: Subject) -> Drawn:
     """Links of each target word beside the weights; AER where links made by people are known."""
-    record, looked = in_words(subject.attention), HeadLinks.of_record(subject.attention)
+    record, looked = merged_to_words(subject.attention), HeadLinks.of_record(subject.attention)
     layer, head = looked.guess.layer, looked.guess.head
     by_hand = _GOLD.get((subject.sentence, subject.output.text))
     gold = None if by_hand is None else parse_links(by_hand, "the demo's own links")

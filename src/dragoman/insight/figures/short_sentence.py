@@ -13,7 +13,7 @@ from dragoman.pictures.panels import Cells
 
 _READABLE = 14
 """Tokens of a sentence that a figure chooses: every number can be read in its cell."""
-_LONGEST = 24
+_MAX_TOKENS = 24
 """Tokens of a sentence that somebody asked for: cells grow smaller, and point out their numbers."""
 
 
@@ -32,16 +32,16 @@ def shortened(subject: Subject) -> list[Words]:
     count = len(subject.predictor.source_ids(subject.sentence))
     return [
         Words(
-            f"The sentence has {count} tokens; this figure shows {_LONGEST}, so it shows the "
+            f"The sentence has {count} tokens; this figure shows {_MAX_TOKENS}, so it shows the "
             f"beginning: “{shown}”",
-            f"문장의 토큰은 {count}개이고 이 그림은 {_LONGEST}개까지 보여 주므로 앞부분만 "
+            f"문장의 토큰은 {count}개이고 이 그림은 {_MAX_TOKENS}개까지 보여 주므로 앞부분만 "
             f"그렸습니다: “{shown}”",
         )
     ]
 
 
 def _most(subject: Subject) -> int:
-    return _LONGEST if subject.is_given else _READABLE
+    return _MAX_TOKENS if subject.is_given else _READABLE
 
 
 def _short(subject: Subject) -> str:

@@ -24,9 +24,9 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
 
-TOGETHER = 1024
+TOKENS_AT_ONCE = 1024
 """Tokens that are read in one turn, or one text: others wait no longer than that takes."""
-MOST = 20_000
+MAX_LABELS = 20_000
 """Labels in one answer, those of all texts together."""
 
 _WORD = re.compile(r"\S+")
@@ -55,15 +55,15 @@ class ServedClassifier(ServedRun):
         """Raises Refusal 400 for more labels than one answer holds, and for what costs too much."""
         count, every = len(texts), len(self.labeller.labels.names)
         each = every if request.top is None else min(request.top, every)
-        if count * each > MOST:
+        if count * each > MAX_LABELS:
             raise Refusal(
                 "too_many_labels",
                 f"{each:,} labels of each of {count:,} texts are {count * each:,}; this server "
-                f"gives {MOST:,} at once. Ask for fewer of each (top), or send fewer texts.",
+                f"gives {MAX_LABELS:,} at once. Ask for fewer of each (top), or send fewer texts.",
                 each=each,
                 texts=count,
                 total=count * each,
-                most=MOST,
+                most=MAX_LABELS,
             )
         if request.why:
             tokens = sum(min(len(text), self.labeller.longest) for text in texts)
@@ -78,7 +78,7 @@ class ServedClassifier(ServedRun):
         self, texts: Sequence[str], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledText]]:
         """Each text with its number, as they come: a turn's worth is read at once."""
-        for number, found in self.labeller.parts(texts, TOGETHER):
+        for number, found in self.labeller.parts(texts, TOKENS_AT_ONCE):
             words = self._words(found.text) if request.why else None
             yield number, _told(found, request.top, words)
 

@@ -38,10 +38,10 @@ from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 
-MOST_KEPT = 48_000_000
+MAX_KEPT = 48_000_000
 """Bytes of figures that are kept, and subjects that are."""
-MOST_SUBJECTS = 4
-LONGEST_SENTENCE = 120
+MAX_SUBJECTS = 4
+MAX_SENTENCE = 120
 """Source tokens; a figure shows every one of them."""
 OF_OPERATORS = (DataError, FileError, RecipeError, RunError)
 """What only those who run the server can mend; it names their folders."""
@@ -150,7 +150,7 @@ class FigureMaker:
             with ended_by(given_up.check):
                 self._kept[key] = self._make(request)
         self._kept.move_to_end(key)
-        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MAX_KEPT:
             self._kept.popitem(last=False)
         return self._kept[key]
 
@@ -201,17 +201,17 @@ class FigureMaker:
         if subject is None:
             subject = Subject.open(self._run.folder, sentence or None)
         tokens = len(subject.predictor.given_ids(subject.sentence))
-        if tokens > LONGEST_SENTENCE:
+        if tokens > MAX_SENTENCE:
             raise Refusal(
                 "too_long_for_figure",
-                f"The sentence has {tokens} tokens; figures show {LONGEST_SENTENCE}. Longer ones "
+                f"The sentence has {tokens} tokens; figures show {MAX_SENTENCE}. Longer ones "
                 "can be looked into in the tab Look.",
                 tokens=tokens,
-                most=LONGEST_SENTENCE,
+                most=MAX_SENTENCE,
             )
         self._subjects[sentence] = subject
         self._subjects.move_to_end(sentence)
-        while len(self._subjects) > MOST_SUBJECTS:
+        while len(self._subjects) > MAX_SUBJECTS:
             self._subjects.popitem(last=False)
         return subject
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look.inspector import Asked, Cut
+from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,

@@ -13,7 +13,7 @@ from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message
 from dragoman.tasks.report import summarise
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 """Points of one line: more than a screen can tell apart."""
 
 
@@ -135,8 +135,8 @@ def _thinned(chart: Chart) -> Chart:
 def _line(name: str, x: Sequence[float], y: Sequence[float]) -> Series:
     """Thin a line, keeping in each stretch its least and its greatest value."""
     points = [(a, b) for a, b in zip(x, y, strict=True) if _is_number(a) and _is_number(b)]
-    if len(points) > MOST_POINTS:
-        stretch = -(-2 * len(points) // MOST_POINTS)
+    if len(points) > MAX_POINTS:
+        stretch = -(-2 * len(points) // MAX_POINTS)
         kept = []
         for begin in range(0, len(points), stretch):
             part = points[begin : begin + stretch]

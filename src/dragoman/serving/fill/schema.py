@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from dragoman.serving.http.messages import Message
-from dragoman.tasks.masked.filler import BEST, MOST_PIECES
+from dragoman.tasks.masked.filler import BEST, MAX_PIECES
 
 
 class FillRequest(Message):
@@ -15,7 +15,7 @@ class FillRequest(Message):
     """A text with blanks: ___, three underscores or more, where a word is to be filled in."""
     run: str | None = None
     """Name of the run to use, where several fill in."""
-    pieces: int = Field(default=1, ge=1, le=MOST_PIECES)
+    pieces: int = Field(default=1, ge=1, le=MAX_PIECES)
     """Tokens of each blank, for words that the vocabulary has not whole."""
     top: int = Field(default=BEST, ge=1, le=1000)
     """How many candidates to give for each blank."""

@@ -10,7 +10,7 @@ from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
 from dragoman.serving.http.refusals import Refusal, too_long
-from dragoman.serving.look.inspector import Asked, Cut
+from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import Endpoints
@@ -19,9 +19,9 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.masked.filler import BLANK, Filled, Filler, NoTokenFitsError
 
-MOST_BLANKS = 32
+MAX_BLANKS = 32
 """In one text: after each that is filled the model is asked again for all others."""
-MOST = 5000
+MAX_CANDIDATES = 5000
 """Candidates in one answer, those of all blanks together."""
 _AROUND = 6
 """Words on either side of a blank of an example."""
@@ -62,16 +62,16 @@ class ServedFillMask(ServedRun):
                 "text: there is no blank in it. Write ___, three underscores, where a word is to "
                 "be filled in.",
             )
-        if blanks * request.top > MOST:
+        if blanks * request.top > MAX_CANDIDATES:
             raise Refusal(
                 "too_many_candidates",
                 f"{request.top:,} candidates of each of {blanks} blanks are "
-                f"{blanks * request.top:,}; this server gives {MOST:,} at once. Ask for fewer "
-                "(top).",
+                f"{blanks * request.top:,}; this server gives {MAX_CANDIDATES:,} at once. Ask "
+                "for fewer (top).",
                 each=request.top,
                 blanks=blanks,
                 total=blanks * request.top,
-                most=MOST,
+                most=MAX_CANDIDATES,
             )
         if request.pieces > 1 and request.top > widest:
             raise Refusal(
@@ -85,13 +85,13 @@ class ServedFillMask(ServedRun):
     def check_blanks(self, text: str) -> int:
         """How many a text has. Raises Refusal 400 for more than are filled at once."""
         blanks = sum(1 for _ in BLANK.finditer(text))
-        if blanks > MOST_BLANKS:
+        if blanks > MAX_BLANKS:
             raise Refusal(
                 "too_many_blanks",
-                f"The text has {blanks:,} blanks; this server fills {MOST_BLANKS} at once. Send "
+                f"The text has {blanks:,} blanks; this server fills {MAX_BLANKS} at once. Send "
                 "it in parts.",
                 blanks=blanks,
-                most=MOST_BLANKS,
+                most=MAX_BLANKS,
             )
         return blanks
 

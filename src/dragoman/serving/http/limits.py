@@ -13,7 +13,7 @@ import re
 import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,7 +29,7 @@ from dragoman.settings import Settings
 KEY = "key:"
 """What the names of clients with a key begin with; those of others are addresses."""
 
-MOST_KEY_BYTES = 10_000_000
+MAX_KEY_BYTES = 10_000_000
 """Of a file of API keys."""
 
 BACKLOG = 2048
@@ -66,6 +66,17 @@ class LimitSettings(Settings):
     """The most that one request may cost, estimated before it is worked on (docs/serve.md)."""
     written: int = Field(default=1000, ge=1, le=1_000_000)
     """Tokens that a language model writes in one answer."""
+    file_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
+    """Bytes of one document."""
+    file_characters: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
+    """Characters of text in one document."""
+    file_seconds: float = Field(default=3600.0, gt=0, le=86_400)
+    """Seconds that one document may take to be translated, waiting included."""
+    files: int = Field(default=2, ge=1, le=1_000)
+    """Documents of one client that are translated at the same time."""
+    files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
+    """Bytes of translated documents of all clients that wait in memory to be downloaded, for ten
+    minutes at most."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
     """Connections in all; fewer where the system allows the server few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)
@@ -80,7 +91,7 @@ class LimitSettings(Settings):
     """Bytes of answers that one address may leave unread, and a quarter of what all may."""
 
 
-MOST_MARKS = 100
+MAX_MARKS = 100
 """Combining marks in a row. Unicode's normalisation sorts them in quadratic time, and 30 are enough
 for any writing (Unicode Standard Annex 15, section 13)."""
 
@@ -116,7 +127,7 @@ class ApiKeys:
         if path is None:
             return cls({})
         try:
-            lines = read_bytes(path, MOST_KEY_BYTES).decode("utf-8").splitlines()
+            lines = read_bytes(path, MAX_KEY_BYTES).decode("utf-8").splitlines()
         except UnicodeDecodeError as error:
             raise DataError(f"cannot read the API keys in {path}: {error}") from error
         except RunError as error:
@@ -253,14 +264,18 @@ class Limiter:
                 characters=characters,
                 most=limits.characters,
             )
+        self.check_marks(texts)
+
+    def check_marks(self, texts: Sequence[str]) -> None:
+        """Raises Refusal 400 for too many combining marks in a row."""
         marks = max(map(_marks, texts), default=0)
-        if marks > MOST_MARKS:
+        if marks > MAX_MARKS:
             raise Refusal(
                 "too_many_marks",
                 f"The request has {marks:,} combining marks in a row; this server takes "
-                f"{MOST_MARKS}. No writing needs so many: leave them out.",
+                f"{MAX_MARKS}. No writing needs so many: leave them out.",
                 marks=marks,
-                most=MOST_MARKS,
+                most=MAX_MARKS,
             )
 
     def _take(self, client: Client, count: int) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoman.serving.http.paths import shown_path
 from dragoman.serving.http.refusals import FAILED, Refusal
 
 logger = logging.getLogger("dragoman")
@@ -51,9 +53,11 @@ HEADERS = (
 class BodyLimit:
     """Refuses a body that is larger than allowed: unread, where its length is told before it."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, of_paths: Mapping[str, int]) -> None:
+        """``of_paths``: other limits, of some paths."""
         self.app = app
         self._most_bytes = most_bytes
+        self._of_paths = of_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
@@ -61,28 +65,30 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         size, told = 0, Headers(scope=scope).get("content-length", "0")
-        is_too_large = told.isdecimal() and int(told) > self._most_bytes
+        most = self._of_paths.get(scope["path"], self._most_bytes)
+        is_too_large = told.isdecimal() and int(told) > most
 
         async def counted() -> Message:
             nonlocal size
             if is_too_large:
-                raise self._refusal()
+                raise _too_large(most)
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
-                if size > self._most_bytes:
-                    raise self._refusal()
+                if size > most:
+                    raise _too_large(most)
             return message
 
         await self.app(scope, counted, send)
 
-    def _refusal(self) -> Refusal:
-        return Refusal(
-            "body_too_large",
-            f"The request is larger than {self._most_bytes:,} bytes, the most that this server "
-            "takes. Send it in parts.",
-            most=self._most_bytes,
-        )
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(
+        "body_too_large",
+        f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
+        "parts.",
+        most=most,
+    )
 
 
 class Lingering:
@@ -156,8 +162,13 @@ class Failures:
         except Exception:  # whatever an endpoint fails with
             if began or scope["type"] != "http":
                 raise  # half an answer is out: the server closes the connection
-            logger.exception("%s %.200s failed", scope["method"], quote(scope["path"], safe="/"))
+            path = quote(shown_path(scope["path"]), safe="/")
+            logger.exception("%s %.200s failed", scope["method"], path)
             await JSONResponse(FAILED, 500)(scope, receive, send)
+
+
+HEAD = "dragoman.head"
+"""Stands in the scope of a request that is HEAD, though its method says GET."""
 
 
 class HeadAsGet:
@@ -174,7 +185,7 @@ class HeadAsGet:
             await send({**message, "body": b""} if is_body else message)
 
         if scope["type"] == "http" and scope["method"] == "HEAD":
-            await self.app({**scope, "method": "GET"}, receive, bare)
+            await self.app({**scope, "method": "GET", HEAD: True}, receive, bare)
         else:
             await self.app(scope, receive, send)
 

@@ -76,6 +76,8 @@ KINDS: dict[str, Kind] = {
     # ---- what one task cannot do
     "bad_search": Kind(400, ("problem",)),
     "bad_text": Kind(400, ("problem",)),
+    "bad_document": Kind(400, ("problem",)),
+    "no_such_document": Kind(404),
     "one_text_streamed": Kind(400, ("texts",)),
     "two_prefixes": Kind(400),
     "no_such_token": Kind(400, ("field", "vocabulary")),

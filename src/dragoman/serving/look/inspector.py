@@ -10,15 +10,14 @@ one; one that has gone is made again from the request, which says everything.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 import torch
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.errors import DragomanError, TooLongError
 from dragoman.insight.cell import attention_of, open_cell
 from dragoman.insight.parts import ended_by
 from dragoman.insight.session import (
@@ -28,10 +27,11 @@ from dragoman.insight.session import (
     InspectionSession,
     Intervention,
 )
-from dragoman.models.interface import AttentionLayer, Part
+from dragoman.models.interface import Part
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.openapi import written
-from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.checks import LookChecks
 from dragoman.serving.look.packed import check_size, weights_message
 from dragoman.serving.look.schema import (
     AttentionRequest,
@@ -45,13 +45,13 @@ from dragoman.serving.look.schema import (
 )
 from dragoman.serving.queue.fair_executor import FairExecutor, GivenUp
 
-MOST_OF_CLIENT = 8
+MAX_OF_CLIENT = 8
 """Requests of one client that may wait for one model to be looked into."""
-MOST_WAITING = 64
+MAX_WAITING = 64
 """The same of all clients."""
-MOST_KEPT = 256_000_000
+MAX_KEPT = 256_000_000
 """Bytes of looks that are kept; the latest is kept whatever its size."""
-MOST_MEASURED = 60_000
+MAX_MEASURED = 60_000
 """Heads times tokens that are gone through to see what each head is good for."""
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
@@ -61,21 +61,8 @@ OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
 """By which attention source tokens are looked at."""
 
 Made = TypeVar("Made")
-Asked = TypeVar("Asked", bound=LookRequest)
 Sizes = Callable[[int, int], int]
 """Source tokens, target tokens -> attention weights in the answer."""
-
-
-@dataclass(frozen=True)
-class Cut(Generic[Asked]):
-    """A text that is to be looked at."""
-
-    sentences: list[str]
-    """All of them."""
-    request: Asked
-    """Its text is what is looked at: one sentence, or all as one."""
-    ids: list[int]
-    """The tokens of that."""
 
 
 class Inspector:
@@ -84,117 +71,12 @@ class Inspector:
     def __init__(self, engine: Engine, predictor: Predictor | None = None) -> None:
         """``predictor``: who reads a text as one, where it is not cut into sentences."""
         self._engine = engine
-        self._predictor = predictor
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
-        self._turns = FairExecutor("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
+        self.checks = LookChecks(engine, predictor, self.model)
+        self._turns = FairExecutor("look", of_client=MAX_OF_CLIENT, of_all=MAX_WAITING)
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
-
-    # ---- what is looked at
-
-    def cut(self, request: Asked, longest: int) -> Cut[Asked]:
-        """What is looked at of a text. Raises Refusal for what cannot be."""
-        reads = self._engine.source.reads
-        if request.text.strip() and (self._predictor is not None or not reads):
-            if request.sentence:
-                raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
-            return self._cut_whole(request, longest) if reads else self._cut_alone(request, longest)
-        (passage,) = self._engine.cut([request.text], whole=False)
-        sentences = [piece.text for piece in passage.pieces]
-        if not sentences:
-            raise Refusal("nothing_to_look_at", "There is no text to look at.")
-        if request.sentence is not None:
-            if request.sentence >= len(sentences):
-                raise Refusal(
-                    "no_such_sentence",
-                    f"sentence: the text has {len(sentences)}, counted from 0; "
-                    f"{request.sentence} was asked for.",
-                    sentence=request.sentence,
-                    sentences=len(sentences),
-                )
-            changed = {"text": sentences[request.sentence], "sentence": None}
-            request = request.model_copy(update=changed)
-        (ids,) = self._engine.source.values([request.text.strip()])
-        return Cut(sentences, self._checked(request, ids, longest), ids)
-
-    def _cut_whole(self, request: Asked, longest: int) -> Cut[Asked]:
-        """Where a text is read as one."""
-        assert self._predictor is not None
-        if self._engine.writes:
-            longest = min(longest, self._engine.longest)
-        elif request.prefix_tokens or request.given:
-            raise Refusal(
-                "writes_nothing", "This run writes nothing: leave prefix_tokens and given out."
-            )
-        try:
-            ids = self._predictor.source_ids(request.text)
-        except TooLongError as error:
-            raise too_long(error, f"{error}.") from None
-        except DragomanError as error:
-            raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
-        return Cut([request.text], self._checked(request, ids, longest), ids)
-
-    def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
-        """Where nothing is read: the text itself, or what else it begins with."""
-        (tokens,) = self._target.tokens([request.text])
-        if (places := self.model.settings.longest) is not None:
-            longest = min(longest, places - 1)  # the start symbol stands before them
-        if len(tokens) > longest:
-            raise _too_long(len(tokens), longest)
-        changed: dict[str, Any] = {"text": "", "sentence": None, "given": tuple(tokens)}
-        if request.prefix_tokens:
-            length = max(len(tokens), len(request.prefix_tokens))
-            changed |= {"given": (), "max_length": request.max_length or length}
-        alone = request.model_copy(update=changed)
-        (ids,) = self._engine.source.values([""])
-        return Cut([request.text], self._checked(alone, ids, longest), ids)
-
-    def _checked(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
-        """The same. ``ids``: tokens of what is looked at. Raises Refusal for what cannot be."""
-        if len(ids) > longest:
-            raise _too_long(len(ids), longest)
-        if any(place >= len(ids) for place in request.hidden):
-            raise Refusal(
-                "no_such_place",
-                f"hidden: the text has {len(ids)} tokens, counted from 0.",
-                field="hidden",
-                tokens=len(ids),
-            )
-        size = self._target.size
-        for name in ("prefix_tokens", "given", "compare"):
-            if any(token >= size for token in getattr(request, name)):
-                raise Refusal(
-                    "no_such_token", f"{name} must be below {size}.", field=name, vocabulary=size
-                )
-        if request.given and (request.prefix_tokens or self._target.eos in request.given):
-            raise Refusal(
-                "two_outputs", "given is a whole output without its end: leave prefix_tokens out."
-            )
-        self._under(request)
-        return request
-
-    def _layer(self, part: Part, layer: int, head: int, where: str) -> AttentionLayer:
-        """An attention that has such a head. Raises Refusal."""
-        layers = self.model.attentions_of(part)
-        if layer >= len(layers) or head >= layers[layer].heads:
-            heads = layers[0].heads if layers else 0
-            raise Refusal(
-                "no_such_head",
-                f"{where}: {part} has {len(layers)} layers of {heads} heads.",
-                part=part,
-                layers=len(layers),
-                heads=heads,
-            )
-        return layers[layer]
-
-    def _under(self, request: LookRequest) -> Intervention:
-        """Its heads that are off and its tokens that are hidden. Raises Refusal."""
-        off = frozenset(
-            (self._layer(one.part, one.layer, one.head, "heads_off").name, one.head)
-            for one in request.heads_off
-        )
-        return Intervention(off, request.hidden)
 
     # ---- looking
 
@@ -209,7 +91,7 @@ class Inspector:
 
     async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
-        layer = self._layer(request.part, request.layer, request.head or 0, "this model")
+        layer = self.checks.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
         every = sum(one.heads for one in self.model.attentions_of(request.part))
@@ -220,7 +102,7 @@ class Inspector:
             )
             heads = seen.attention[request.part][request.layer]
             if request.mean:
-                off = self._under(request).heads_off
+                off = self.checks.under(request).heads_off
                 on = [head for head in range(len(heads)) if (layer.name, head) not in off]
                 heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
             elif request.head is not None:
@@ -275,7 +157,7 @@ class Inspector:
 
     async def cell(self, request: CellRequest, ids: list[int], client: str) -> bytes:
         """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
-        layer = self._layer(request.part, request.layer, request.head, "this model")
+        layer = self.checks.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
             raise Refusal(
                 "no_queries",
@@ -303,7 +185,7 @@ class Inspector:
                 request.column,
                 torch.tensor(ids),
                 torch.tensor([self._target.bos, *seen.best.tokens]),
-                heads_off=self._under(request).heads_off,
+                heads_off=self.checks.under(request).heads_off,
                 hidden=request.hidden,
             )
             return written(CellAnswer.of(found))
@@ -316,7 +198,7 @@ class Inspector:
 
         def find() -> bytes:
             tokens = self._seen(request, ids).best.tokens
-            if count * (len(ids) + len(tokens) + 1) > MOST_MEASURED:
+            if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
                 raise Refusal(
                     "too_long_for_heads",
                     f"{count} heads over {len(ids)} and {len(tokens)} tokens are too much to "
@@ -329,7 +211,7 @@ class Inspector:
             def believed(under: Intervention) -> float:
                 return self._session.believed(request.text, ids, tokens, under)
 
-            under = self._under(request)
+            under = self.checks.under(request)
             whole = believed(under)
             without = self._session.without_each_head(believed, under)
             fallen = {
@@ -370,12 +252,12 @@ class Inspector:
         key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
         seen = self._kept.pop(key, None) or self._look(request, ids, most)
         self._kept[key] = seen
-        while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MOST_KEPT:
+        while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MAX_KEPT:
             self._kept.popitem(last=False)
         return seen
 
     def _look(self, request: LookRequest, ids: list[int], most: Sizes) -> Inspection:
-        under, tokens = self._under(request), request.compare
+        under, tokens = self.checks.under(request), request.compare
         wanted = InspectionRequest(
             request.text, ids, self._settings(request), under, request.prefix_tokens, request.given
         )
@@ -403,12 +285,3 @@ class Inspector:
         return known.model_copy(
             update={**asked, "n_best": 1, "sampling": None, "alternatives": False}
         )
-
-
-def _too_long(tokens: int, longest: int) -> Refusal:
-    return Refusal(
-        "too_many_tokens",
-        f"The text has {tokens} tokens; {longest} can be looked at. Take a part of it.",
-        tokens=tokens,
-        most=longest,
-    )

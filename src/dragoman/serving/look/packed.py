@@ -10,19 +10,19 @@ from torch.nn import functional as F
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.schema import Maps, Weights
 
-MOST_WEIGHTS = 4_000_000
+MAX_WEIGHTS = 4_000_000
 """Attention weights in one answer: 11 MB of base64."""
 
 
 def check_size(weights: int) -> None:
     """Raises Refusal for more weights than one answer may hold."""
-    if weights > MOST_WEIGHTS:
+    if weights > MAX_WEIGHTS:
         raise Refusal(
             "too_many_weights",
-            f"These are {weights:,} weights; one answer holds {MOST_WEIGHTS:,}. Ask "
+            f"These are {weights:,} weights; one answer holds {MAX_WEIGHTS:,}. Ask "
             "/v1/look for maps, and /v1/look/attention for single layers and heads.",
             weights=weights,
-            most=MOST_WEIGHTS,
+            most=MAX_WEIGHTS,
         )
 
 

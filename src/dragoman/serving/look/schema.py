@@ -15,7 +15,7 @@ from dragoman.serving.outputs.schema import DetectedLanguage, Hypothesis
 Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 
-MOST_PIECES = 50
+MAX_PIECES = 50
 """Of a word whose rows of numbers are told. The page knows it too: ``web/src/lib/look.ts``."""
 
 
@@ -86,7 +86,7 @@ class WordRequest(LookRequest):
     side: Side
     first: Place
     """Its first token. On the target side: the one that was chosen, the end symbol last."""
-    count: int = Field(default=1, ge=1, le=MOST_PIECES)
+    count: int = Field(default=1, ge=1, le=MAX_PIECES)
     """How many tokens it has."""
 
 

@@ -24,7 +24,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 OFTEN = 10
 """So many records of one kind are written each minute."""
-MOST_KINDS = 1_000
+MAX_KINDS = 1_000
 
 
 def set_up(kind: LogKind) -> None:
@@ -64,7 +64,7 @@ class Bounded(logging.Filter):
                 left_out = f"({count - OFTEN:,} more like the next were left out) "
                 record.msg = left_out + str(record.msg)
             since, count = now, 0
-        if len(self._kinds) >= MOST_KINDS and kind not in self._kinds:
+        if len(self._kinds) >= MAX_KINDS and kind not in self._kinds:
             self._kinds.clear()
         self._kinds[kind] = (since, count + 1)
         return count < OFTEN
@@ -81,7 +81,7 @@ class LogLines(logging.Formatter):
         if request_id.get():
             said += f" [{request_id.get()}]"
         if record.exc_info:
-            said += "\n" + told(record.exc_info[1])
+            said += "\n" + error_summary(record.exc_info[1])
         return said
 
 
@@ -103,18 +103,20 @@ class JsonLines(logging.Formatter):
             if request_id.get():
                 line["request"] = request_id.get()
         if record.exc_info:
-            line["traceback"] = told(record.exc_info[1])
+            line["traceback"] = error_summary(record.exc_info[1])
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def told(error: BaseException | None) -> str:
+def error_summary(error: BaseException | None) -> str:
     """An exception with the places that it came through; its own words only if they cannot hold
     what a client sent."""
     if error is None:
         return ""
     places = "".join(traceback.format_tb(error.__traceback__))
     said = "" if isinstance(error, ValueError | LookupError) else f": {error}"
-    below = f"{told(error.__cause__)}\nwhich led to\n" if error.__cause__ is not None else ""
+    below = (
+        f"{error_summary(error.__cause__)}\nwhich led to\n" if error.__cause__ is not None else ""
+    )
     return f"{below}{places}{type(error).__name__}{said}"
 
 

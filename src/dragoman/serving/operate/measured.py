@@ -11,6 +11,7 @@ from urllib.parse import quote
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoman.serving.http.paths import shown_path
 from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.operate.meters import Meters
 
@@ -82,7 +83,7 @@ def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> No
         "client": scope["state"].get("client", host),
         "address": host,
         "method": scope["method"],
-        "path": quote(scope["path"], safe="/")[:200],
+        "path": quote(shown_path(scope["path"]), safe="/")[:200],
         "status": status,
         "bytes": size,
         "seconds": round(seconds, 4),

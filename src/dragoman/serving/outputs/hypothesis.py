@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Span
+from dragoman.forms.shown_words import ShownWord, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.outputs import schema
-from dragoman.serving.outputs.words import ShownWord, words_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
@@ -21,12 +21,6 @@ _AS_MUCH = 0.5
 def texts_of(target: Form, hypotheses: Sequence[Hypothesis]) -> list[str]:
     """The texts of some hypotheses."""
     return target.raw([one.tokens for one in hypotheses])
-
-
-def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
-    """The words of a hypothesis, whose text is known."""
-    pieces, values = target.shown(hypothesis.tokens), hypothesis.token_log_probabilities
-    return words_of(text, pieces, values, spaced=target.spaced)
 
 
 def hypothesis_message(

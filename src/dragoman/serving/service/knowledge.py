@@ -44,7 +44,7 @@ _PAIR = (
     "The animal didn't cross the street because it was too wide.",
 )
 """What the demo's grammar was made to show: one word decides what "it" is, and so the pronoun."""
-_LONGEST_EXAMPLE = 90
+_MAX_EXAMPLE = 90
 """Characters."""
 
 
@@ -98,5 +98,5 @@ def sentences_of(run: Run) -> list[str]:
 
 def short(texts: Iterable[str]) -> list[str]:
     """Some of them, each once."""
-    found = dict.fromkeys(one for one in texts if one and len(one) <= _LONGEST_EXAMPLE)
+    found = dict.fromkeys(one for one in texts if one and len(one) <= _MAX_EXAMPLE)
     return list(found)[:_EXAMPLES]

@@ -21,7 +21,8 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
-from dragoman.serving.look.inspector import Asked, Cut, Inspector
+from dragoman.serving.look.checks import Asked, Cut
+from dragoman.serving.look.inspector import Inspector
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.outputs.hypothesis import hypothesis_message, texts_of
@@ -136,7 +137,7 @@ class ServedRun(ABC):
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
-        cut = self.inspector.cut(request, self.settings.look_longest)
+        cut = self.inspector.checks.cut(request, self.settings.look_longest)
         if self.engine.writes and not cut.request.given:  # the search is what costs
             asked, search = cut.request, self.engine.search_settings
             rows = asked.beam or search.beam

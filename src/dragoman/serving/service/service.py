@@ -45,6 +45,8 @@ class Service:
         """Where text is cut, decoded and written."""
         self.figures = FairExecutor("figures", of_client=4, of_all=64)
         """Who computes figures."""
+        self.documents = FairExecutor("documents")
+        """Where documents are read, put together and written."""
         self.operators = Networks(settings.operators)
         self.under_way: set[object] = set()
         """Something for each request that was read and may have chosen a run."""
@@ -64,7 +66,7 @@ class Service:
             if not self.keys.required or key_in_header(http.headers.get("authorization")):
                 client = held.enter_context(self.admit(http))
             else:
-                self.limiter.check_rate(_stranger(http))
+                self.check_stranger(http)
             fields = await self._fields(http)
             if client is None:
                 key = fields.get("api_key")
@@ -92,6 +94,10 @@ class Service:
             self.meters.count_request(client.name)
             yield client
 
+    def check_stranger(self, http: Request) -> None:
+        """Whether an address has sent too many without a key that is known. Raises Refusal 429."""
+        self.limiter.check_rate(_stranger(http))
+
     def count_stranger(self, http: Request) -> None:
         """Count a request of nobody who is known, or for what is not here, by its address.
 
@@ -104,6 +110,10 @@ class Service:
         texts = [given] if isinstance(given, str) else given
         self.limiter.check_texts(texts, self.keys.limits_of(client))
         return texts
+
+    def check_marks(self, text: str) -> None:
+        """Raises Refusal 400 for text that takes long to be read, whatever its length."""
+        self.limiter.check_marks([text])
 
     def check_operator(self, http: Request) -> None:
         """Raises Refusal 403 for who is not one of those who run the server."""
@@ -126,21 +136,24 @@ class Service:
                 seconds=seconds,
             ) from None
 
-    async def finish(self, http: Request, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work`` in the time that a request has, and only while its client is there.
+    async def finish(
+        self, http: Request, work: Coroutine[Any, Any, T], seconds: float | None = None
+    ) -> T:
+        """Do ``work`` in the time that a request has, or in ``seconds``, and only while its client
+        is there.
 
         Raises Refusal 504, ClientGone, and as 400 what a search cannot meet.
         """
         try:
-            async with asyncio.timeout(self.settings.limits.seconds):
+            async with asyncio.timeout(seconds or self.settings.limits.seconds):
                 return await while_connected(http.receive, work)
         except TimeoutError:
-            raise self.too_slow() from None
+            raise self.too_slow(seconds) from None
         except SearchError as error:
             raise unsearchable(error) from None
 
-    def too_slow(self) -> Refusal:
-        seconds = self.settings.limits.seconds
+    def too_slow(self, seconds: float | None = None) -> Refusal:
+        seconds = seconds or self.settings.limits.seconds
         return Refusal(
             "too_slow",
             f"This took longer than {seconds:g} seconds and was stopped. Send less at once.",

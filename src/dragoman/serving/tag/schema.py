@@ -54,12 +54,12 @@ class TaggedSpan(Message):
 class TaggedText(Message):
     """What a run says of one text."""
 
-    words: list[TaggedWord]
-    spans: list[TaggedSpan] | None = None
-    """Where the tags of the run are of the kinds B-X, I-X and O."""
     parts: int
     """In how many parts it was read: a text with more tokens than are read at once in several, each
     without what stands around it."""
+    spans: list[TaggedSpan] | None = None
+    """Where the tags of the run are of the kinds B-X, I-X and O."""
+    words: list[TaggedWord]
 
 
 class TagAnswer(Message):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from dragoman.metrics.tagging import is_iob, spans_of
 from dragoman.plural import plural
@@ -25,15 +27,28 @@ from dragoman.serving.tag.schema import (
 )
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
-TOGETHER = 1024
+TOKENS_AT_ONCE = 1024
 """Tokens that are read in one turn, or one part of a text: others wait no longer than it takes."""
-MOST = 100_000
+WORDS_AT_ONCE = 64
+"""Words that are told at once: of what is made and written in one go others are held up."""
+MAX_PROBABILITIES = 100_000
 """Tags in one answer, those of all words together."""
 
 _WORD = re.compile(r"\S+")
 
-TaggedPart = tuple[int, int, list[TaggedWord]]
-"""Number of the text, number of the part's first word, and its words."""
+
+class TaggedPart(NamedTuple):
+    """Some words of a text, as many as are told at once."""
+
+    text: int
+    """The number of the text."""
+    first: int
+    """The number of the first of them."""
+    tags: list[str]
+    written: str
+    """The words, as the API tells them."""
+    begins: bool
+    """Whether what was read together begins with them."""
 
 
 class ServedTagger(ServedRun):
@@ -72,20 +87,29 @@ class ServedTagger(ServedRun):
             f"{plural(count, 'word')} of {plural(len(texts), 'text')}; {tokens:,} tokens are read",
             "Send fewer or shorter texts at once.",
         )
-        for scored in self.tagger.scored(parts, TOGETHER):
-            text, words = texts[scored.sentence], found[scored.sentence]
-            yield scored.sentence, scored.first, list(self._words(text, words, scored, top))
+        for scored in self.tagger.scored(parts, TOKENS_AT_ONCE):
+            told = self._words(texts[scored.sentence], found[scored.sentence], scored, top)
+            for first in range(0, len(scored.log_probabilities), WORDS_AT_ONCE):
+                some = list(islice(told, WORDS_AT_ONCE))
+                yield TaggedPart(
+                    scored.sentence,
+                    scored.first + first,
+                    [word.tag for word in some],
+                    ",".join(word.model_dump_json(exclude_none=True) for word in some),
+                    begins=first == 0,
+                )
 
     def _check_tags(self, words: int, each: int) -> None:
-        if words * each > MOST:
+        if words * each > MAX_PROBABILITIES:
             raise Refusal(
                 "too_many_tags",
                 f"{plural(each, 'tag')} of each of {words:,} words are {words * each:,}; this "
-                f"server gives {MOST:,} at once. Ask for fewer of each (top), or send less text.",
+                f"server gives {MAX_PROBABILITIES:,} at once. Ask for fewer of each "
+                "(top), or send less text.",
                 each=each,
                 words=words,
                 total=words * each,
-                most=MOST,
+                most=MAX_PROBABILITIES,
             )
 
     def _words(
@@ -107,28 +131,32 @@ class ServedTagger(ServedRun):
             )
             end = word.end()
 
-    def answer(self, texts: int, found: Sequence[TaggedPart]) -> TagAnswer:
-        """The parts of so many texts, as the API tells them."""
-        words: list[list[TaggedWord]] = [[] for _ in range(texts)]
-        parts = [0] * texts
-        for text, _, some in sorted(found, key=lambda part: part[:2]):
-            words[text] += some
-            parts[text] += 1
-        return TagAnswer(
-            run=self.name,
-            longest=self.tagger.longest,
-            texts=[
-                TaggedText(words=some, spans=self._spans(some), parts=count)
-                for some, count in zip(words, parts, strict=True)
-            ],
-        )
+    def answer(self, texts: int, found: Iterable[TaggedPart]) -> Iterator[bytes]:
+        """The parts of so many texts, as the API tells them: JSON, part by part."""
+        of_texts: list[list[TaggedPart]] = [[] for _ in range(texts)]
+        for part in sorted(found, key=lambda part: part[:2]):
+            of_texts[part.text].append(part)
+        head = TagAnswer(run=self.name, longest=self.tagger.longest, texts=[]).model_dump_json()
+        assert head.endswith("[]}"), "the texts stand last"
+        yield head[:-2].encode()
+        for number, parts in enumerate(of_texts):
+            told = TaggedText(
+                parts=sum(part.begins for part in parts), spans=self._spans(parts), words=[]
+            ).model_dump_json(exclude_none=True)
+            assert told.endswith("[]}"), "the words stand last"
+            yield ("," * (number > 0) + told[:-2]).encode()
+            for place, part in enumerate(parts):
+                yield ("," * (place > 0) + part.written).encode()
+            yield b"]}"
+        yield b"]}"
 
-    def _spans(self, words: Sequence[TaggedWord]) -> list[TaggedSpan] | None:
+    def _spans(self, parts: Sequence[TaggedPart]) -> list[TaggedSpan] | None:
         if not self._has_spans:
             return None
+        tags = [tag for part in parts for tag in part.tags]
         return [
             TaggedSpan(kind=kind, first=first, count=behind - first)
-            for kind, first, behind in spans_of([word.tag for word in words])
+            for kind, first, behind in spans_of(tags)
         ]
 
 
@@ -144,6 +172,6 @@ def endpoints(service: Service) -> Endpoints:
         run = service.catalogue.of(ServedTagger, request.run)
         found = await run.tagging.all(client, run.tag(texts, request.top))
         service.meters.count_characters(run.name, client, sum(map(len, texts)))
-        return await service.written(client, lambda: run.answer(len(texts), found))
+        return b"".join(await service.texts.all(client, run.answer(len(texts), found)))
 
     return routes

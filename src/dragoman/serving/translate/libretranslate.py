@@ -12,7 +12,9 @@ from itertools import chain
 
 from fastapi import Request
 
+from dragoman.documents.placing import Translated
 from dragoman.formats.html.document import HtmlDocument
+from dragoman.formats.units.unit import parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.openapi import REFUSALS, written
@@ -24,13 +26,14 @@ from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
+from dragoman.serving.translate.documents import SUPPORTED
 from dragoman.serving.translate.served_translator import (
     Choice,
     ServedTranslator,
     TranslationOptions,
     search_texts,
 )
-from dragoman.serving.translate.tagged import Translated, with_tags
+from dragoman.serving.translate.tagged import with_tags
 
 DETECTED = 5
 """How many guesses ``/detect`` gives."""
@@ -84,6 +87,8 @@ def endpoints(service: Service) -> Endpoints:
         return schema.FrontendSettings(
             apiKeys=service.keys.required,
             charLimit=service.settings.limits.characters,
+            filesTranslation=bool(service.catalogue.translating),
+            supportedFilesFormat=SUPPORTED if service.catalogue.translating else [],
             keyRequired=service.keys.required,
             language=schema.LanguagePair(
                 source=schema.LanguageChoice(code="auto", name="Auto Detect"),
@@ -143,7 +148,8 @@ async def _translate_html(
         for (m, running), one in zip(every, found, strict=True):
             translated[m].append(Translated(running, one.passage, _of_rank(one.found, rank)))
         for m, document in enumerate(documents):
-            parts = await with_tags(choices[m].run, translated[m], service.texts, client)
+            targets = await with_tags(choices[m].run, translated[m], service.texts, client)
+            parts = [parts_of(target) for target in targets]
             versions[m].append(await service.texts.do(client, partial(document.join, parts)))
     return versions
 

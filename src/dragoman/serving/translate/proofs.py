@@ -17,9 +17,9 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
-MOST_KEPT = 16_000_000
+MAX_KEPT = 16_000_000
 """Bytes of proofs that are kept, nearly."""
-TOGETHER = 4
+SENTENCES_AT_ONCE = 4
 """Sentences that are read in one turn,"""
 LETTERS = 400
 """and characters of them, or one sentence: it is read once more without each of its words, so its
@@ -63,7 +63,7 @@ class Proofs:
             self._size -= _size(key, proof)
         self._kept[key] = proof
         self._size += _size(key, proof)
-        while self._size > MOST_KEPT:
+        while self._size > MAX_KEPT:
             self._size -= _size(*self._kept.popitem(last=False))
 
 
@@ -73,7 +73,7 @@ def _turns_of(keys: Sequence[Key]) -> list[list[Key]]:
     letters = 0
     for key in keys:
         letters += len(key[0])
-        if not turns or len(turns[-1]) == TOGETHER or letters > LETTERS:
+        if not turns or len(turns[-1]) == SENTENCES_AT_ONCE or letters > LETTERS:
             turns.append([])
             letters = len(key[0])
         turns[-1].append(key)

@@ -89,6 +89,23 @@ class FrontendSettings(Message):
     supportedFilesFormat: list[str] = Field(default=[])
 
 
+class FileFields(Message):
+    """What is sent beside a document."""
+
+    source: str
+    """Language of the document, or "auto"."""
+    target: str
+    stream: bool = False
+    """Whether the answer is events that tell how far it is."""
+    api_key: str | None = None
+
+
+class TranslatedFile(Message):
+    """Where a translated document waits for ten minutes."""
+
+    translatedFileUrl: str
+
+
 # ---- our own
 
 

@@ -27,7 +27,7 @@ from dragoman.serving.write.schema import (
     WriteAnswer,
     WriteRequest,
 )
-from dragoman.serving.write.served_language_model import ServedLanguageModel, told
+from dragoman.serving.write.served_language_model import ServedLanguageModel, word_message
 from dragoman.tasks.language_model.generation import Growth
 
 
@@ -181,5 +181,5 @@ class _Writing:
 
     def _text(self, text: str) -> bytes:
         first, words = self.growth.words()
-        shown = [told(word).model_dump(exclude_none=True) for word in words]
+        shown = [word_message(word).model_dump(exclude_none=True) for word in words]
         return event_of("text", {"text": text, "first": first, "words": shown})

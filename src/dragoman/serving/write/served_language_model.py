@@ -30,7 +30,7 @@ from dragoman.tasks.language_model.generation import Growth, text_of
 from dragoman.tasks.language_model.surprisal import SurprisalWord, begin_of, words_of
 from dragoman.tasks.shared.code_length import Length
 
-TOGETHER = 1024
+TOKENS_AT_ONCE = 1024
 """Tokens that are read in one turn, or one window: others wait no longer than that takes."""
 AHEAD = 16
 """Tokens by which it is shown how a text would go on."""
@@ -130,7 +130,7 @@ class ServedLanguageModel(ServedRun):
             given=growth.given,
             written=len(growth.tokens) - growth.given,
             context=self.context,
-            words=[told(word) for word in words],
+            words=[word_message(word) for word in words],
         )
 
     # ---- reading
@@ -140,7 +140,7 @@ class ServedLanguageModel(ServedRun):
 
     def parts(self, tokens: Sequence[int]) -> Iterator[list[float]]:
         """log P of each token and of the end symbol, some at a time."""
-        return self.engine.score_parts(tokens, self.context, self._stride, TOGETHER)
+        return self.engine.score_parts(tokens, self.context, self._stride, TOKENS_AT_ONCE)
 
     def surprise(
         self, text: str, tokens: Sequence[int], log_probabilities: Sequence[float]
@@ -151,7 +151,7 @@ class ServedLanguageModel(ServedRun):
         length = Length.of(form.vocabulary, form.prepare(text), tokens)
         scores = length.scores(-math.fsum(log_probabilities))
         return Surprise(
-            words=[told(word) for word in words],
+            words=[word_message(word) for word in words],
             bits=_bits(log_probabilities[:-1]),
             end=_bits(log_probabilities[-1:]),
             perplexity=scores["perplexity"],
@@ -220,7 +220,7 @@ class ServedLanguageModel(ServedRun):
         )
 
 
-def told(word: SurprisalWord) -> TextWord:
+def word_message(word: SurprisalWord) -> TextWord:
     """A word, as the API tells it."""
     bits = None if math.isnan(word.bits) else round(max(0.0, word.bits), 4)
     return TextWord(before=word.before, text=word.text, bits=bits)

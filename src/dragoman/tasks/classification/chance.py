@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dragoman.measure import percent
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.chance import FEWEST, entropy
+from dragoman.tasks.shared.chance import MIN_ANSWERS, entropy
 
 _SURE = 2.0
 """Standard errors by which a classifier is better than one that always says the most frequent
@@ -17,7 +17,7 @@ label."""
 
 def chance_of_labels(labels: Sequence[str]) -> dict[str, float]:
     """Of the right labels of some texts; nothing where these are too few or all the same."""
-    if len(labels) < FEWEST or len(set(labels)) < 2:
+    if len(labels) < MIN_ANSWERS or len(set(labels)) < 2:
         return {}
     counts = Counter(labels)
     accuracy, macro_f1 = of_majority(list(counts.values()))

@@ -9,36 +9,36 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from dragoman.data.columns import file_at, labelled_corpus
-from dragoman.data.corpora import read_pairs
+from dragoman.data.columns import labelled_corpus
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.data.pair import Pair
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import DataError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
 from dragoman.reading import readable
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, scores_of, signed
+from dragoman.runs.scores import scores_of, signed
 from dragoman.shortened import shortened
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
 from dragoman.tasks.classification.labeller import Labeller, in_batches
 from dragoman.tasks.shared.examples import reading_of
+from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
 from dragoman.tasks.shared.label_report import LabelReport, Mistake, surest
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
-_MOST_SHOWN = 30
+_MAX_SHOWN = 30
 """Labels of a table of confusions in a terminal."""
 
 
@@ -64,9 +64,6 @@ class ClassificationValidation(Validation[LabelledBatch]):
             batches.append(labelled_batch(read, true, reading))
         return [pair for pair, _, _ in kept], batches
 
-    def searched(self, examples: int) -> int:
-        return 0
-
     def __call__(self, update: int) -> Evaluation:
         names = self.forms.labels.names
         total, true, chosen = 0.0, list[int](), list[int]()
@@ -77,14 +74,11 @@ class ClassificationValidation(Validation[LabelledBatch]):
             true += batch.labels.tolist()
             chosen += logits.argmax(dim=-1).tolist()
         confusion = Confusion.of(true, chosen, len(names))
-        step = max(1, len(self.pairs) // _SAMPLES)
         samples = tuple(
             Sample(self.pairs[one].source, names[true[one]], names[chosen[one]])
-            for one in range(0, len(self.pairs), step)
+            for one in self.spread(_SAMPLES)
         )
-        return Evaluation(
-            confusion.scores | {"loss": total / max(len(true), 1)}, samples[:_SAMPLES]
-        )
+        return Evaluation(confusion.scores | {"loss": total / max(len(true), 1)}, samples)
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ class ClassificationReport(LabelReport):
             scores_of(CLASSIFICATION, self.scores),
             self.by_label(self.records()),
         ]
-        if len(self.labels) <= _MOST_SHOWN:
+        if len(self.labels) <= _MAX_SHOWN:
             parts.append(f"Label by row, chosen by column:\n{self._confusions()}")
         parts += self.mistakes("Taken for another most often:")
         return "\n\n".join([*parts, *self._notes()])
@@ -182,36 +176,8 @@ def evaluate_run(
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
     label of which the run has learned nothing; ``DragomanError`` for changes and further files.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    if changes:
-        raise DragomanError(
-            f"{changes[0]}: {opened.folder} is a {opened.task.name} and is measured without a "
-            "search; nothing can be set"
-        )
-    measured, labels = labelled_set(opened, files, columns, keys), opened.forms.labels
-    pairs, labeller = measured.pairs, Labeller(opened)
-    warn_of_learned(opened, pairs)
-    began = time.perf_counter()
-    found = labeller([pair.source for pair in pairs])
-    seconds = time.perf_counter() - began
-    result = ClassificationReport(
-        opened.folder.name, opened.weights_in_words, measured.name, seconds, labels.names,
-        *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
-        measured.left_out, opened.task.noun.removesuffix("s"),
-        "tokens" if opened.recipe.source.is_text else "frames",
-    )  # fmt: skip
-    if keep and not files:
-        keep_scores(opened, result.to_dict(), own=True)
-    return result
-
-
-class LabelledSet(NamedTuple):
-    """The texts that runs are measured on."""
-
-    pairs: Sequence[Pair]
-    name: str
-    left_out: int
-    """Texts of a label that training had not."""
+    test_set = partial(labelled_set, files=files, columns=columns, keys=keys)
+    return evaluated(run, changes, test_set, _report, keep and not files)
 
 
 def labelled_set(
@@ -225,24 +191,34 @@ def labelled_set(
 
     Errors: as ``evaluate_run``.
     """
-    labels, left_out = run.forms.labels, 0
-    if len(files) > 2:
-        raise DragomanError(
-            f"a {run.task.name} is measured on one file of labelled texts, or one of texts and one "
-            f"of labels; what is {files[2]}?"
-        )
-    placed = file_at(files, columns, keys, labelled_corpus)
+    labels = run.forms.labels
+    every, name, _ = examples_of(
+        run, files, columns, keys, labelled_corpus, _table_of_texts,
+        "labelled texts, or one of texts and one of labels",
+    )  # fmt: skip
     if files:
-        read = read_like(run, files) if placed is None else read_pairs(placed)
-        pairs, name = list(read), files[0].name
-        _require_known(pairs, labels, name)
-    else:
-        every, name = own_test_set(run)
-        pairs = [pair for pair in every if labels.value(pair.target) is not None]
-        left_out = len(every) - len(pairs)
+        _require_known(every, labels, name)
+    pairs = [pair for pair in every if labels.value(pair.target) is not None]
     if not pairs:
         raise nothing_to_measure(run, "is no text", "a file of labelled texts", "test.tsv")
-    return LabelledSet(pairs, name, left_out)
+    return LabelledSet(pairs, name, len(every) - len(pairs))
+
+
+def _table_of_texts(path: str) -> CorpusSettings:
+    return CorpusSettings(source=path, format="tsv")
+
+
+def _report(run: Run, measured: LabelledSet) -> ClassificationReport:
+    pairs, labels, labeller = measured.pairs, run.forms.labels, Labeller(run)
+    began = time.perf_counter()
+    found = labeller([pair.source for pair in pairs])
+    seconds = time.perf_counter() - began
+    return ClassificationReport(
+        run.folder.name, run.weights_in_words, measured.name, seconds, labels.names,
+        *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
+        measured.left_out, run.task.noun.removesuffix("s"),
+        "tokens" if run.recipe.source.is_text else "frames",
+    )  # fmt: skip
 
 
 def _judged(
@@ -272,14 +248,3 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
                 f"{name}, line {pair.line}: no training text has the label "
                 f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.in_words()}"
             )
-
-
-def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
-    """The examples of a file in the format of those that a run has learned from, or of a file of
-    texts and one of labels."""
-    source, *labels = map(str, files)
-    if labels:
-        return read_pairs(CorpusSettings(source=source, target=labels[0]))
-    learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
-    like = learned[0] if learned else CorpusSettings(source=source, format="tsv")
-    return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))

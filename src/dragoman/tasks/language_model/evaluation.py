@@ -46,8 +46,8 @@ logger = logging.getLogger("dragoman")
 _SAMPLES = 3
 _SHOWN = 64
 """Tokens of a sample, of which the model is given the first half."""
-_TOGETHER = 100
-_LOOKED_AT = 100
+_BATCH_SIZE = 100
+_SAMPLE_SIZE = 100
 """Texts by which the language of a file is told."""
 
 
@@ -198,7 +198,7 @@ def evaluate_run(
     engine = Engine.open(opened, EngineSettings(precision="fp32"))
     form = engine.written
     began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
-    while part := list(islice(texts, _TOGETHER)):
+    while part := list(islice(texts, _BATCH_SIZE)):
         written = form.tokens(part)
         prepared = zip(map(form.prepare, part), written, strict=True)
         length = Length.sum(
@@ -263,7 +263,7 @@ def _warn_of_other_text(run: Run, path: Path) -> None:
         logger.warning("warning: %s", error)
         return
     code = base(run.recipe.languages.target)
-    reads = identify(islice(read_like(run, first), _LOOKED_AT))
+    reads = identify(islice(read_like(run, first), _SAMPLE_SIZE))
     if can_identify(code) and reads and code not in reads:
         names = " or ".join(sorted(name_of(one) for one in reads if one in NAMES))
         logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)

@@ -17,7 +17,7 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.language_model.surprisal import SurprisalWord, words_of
 
-LONGEST = 256
+MAX_NEW_TOKENS = 256
 """Tokens that are added to a text, unless it is said how many."""
 
 Ending = Literal["end", "stop", "longest"]
@@ -39,7 +39,7 @@ class Growth:
         settings: SearchSettings,
         *,
         stop: Sequence[str] = (),
-        longest: int = LONGEST,
+        longest: int = MAX_NEW_TOKENS,
     ) -> None:
         """``context``: tokens that the model reads at once. ``settings``: the best hypothesis, or
         the first sample, is followed. ``stop``: the text ends before any of these. ``longest``:

@@ -13,7 +13,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.language_model.generation import LONGEST, Growth, text_of
+from dragoman.tasks.language_model.generation import MAX_NEW_TOKENS, Growth, text_of
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Writer(Predictor):
         settings: SearchSettings | None = None,
         *,
         stop: Sequence[str] = (),
-        longest: int = LONGEST,
+        longest: int = MAX_NEW_TOKENS,
     ) -> Iterator[str]:
         """How one text goes on, piece by piece as it is written, the beginning not repeated.
 

@@ -49,7 +49,7 @@ BLANK = "___"
 _MEASURED = 6
 """The stream of random numbers of all that is measured, whatever a run's seed."""
 _SAMPLES = 3
-_TOGETHER = 100
+_BATCH_SIZE = 100
 _ALONE = 2000
 """Tokens whose pseudo-perplexity is taken."""
 
@@ -68,9 +68,6 @@ class MaskedValidation(Validation[MaskedBatch]):
         pieces = list(masked_pieces((tokens for _, tokens in kept), context, self._masking))
         pieces.sort(key=lambda piece: len(piece[0]))
         return [pair for pair, _ in kept], list(_batches(pieces, form.eos))
-
-    def searched(self, examples: int) -> int:
-        return 0
 
     def __call__(self, update: int) -> Evaluation:
         found = MaskedSums.sum(
@@ -233,7 +230,7 @@ def evaluate_run(
     context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0
     masked, alone = MaskedSums(), _DrawnTokens()
-    while part := list(islice(texts, _TOGETHER)):
+    while part := list(islice(texts, _BATCH_SIZE)):
         written = [np.array(one, np.int32) for one in form.tokens(part)]
         pieces = list(masked_pieces(written, context, masking, count))
         for piece, _ in pieces:

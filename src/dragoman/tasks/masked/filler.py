@@ -29,8 +29,8 @@ from dragoman.shortened import shortened
 BEST = 5
 """Candidates of a blank, unless it is said how many."""
 
-MOST_PIECES = 8
-LONGEST = 1_024
+MAX_PIECES = 8
+MAX_TOKENS = 1_024
 """Tokens of a text with blanks, the end symbol counted: no fewer than the model reads at once."""
 BLANK = re.compile("_{3,}")
 _SHOWN = 60
@@ -120,7 +120,7 @@ class Filler(Predictor):
     def __call__(self, text: str, best: int = BEST, pieces: int = 1) -> Filled:
         """Fill the blanks of a text. ``best``: candidates of each; ``pieces``: its tokens.
 
-        Errors: ``DragomanError`` for a text without a blank, or longer than ``LONGEST`` tokens.
+        Errors: ``DragomanError`` for a text without a blank, or longer than ``MAX_TOKENS`` tokens.
         """
         *_, filled = self.parts(text, best, pieces)
         assert filled is not None, "what was asked for comes last"
@@ -129,7 +129,7 @@ class Filler(Predictor):
     def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
         """The same, step by step: None whenever the model has been asked, and the filled text
         last."""
-        given = self._read(text, pieces, max(LONGEST, self.context))
+        given = self._read(text, pieces, max(MAX_TOKENS, self.context))
         shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
             raise DragomanError(
@@ -161,7 +161,7 @@ class Filler(Predictor):
     def tokens_read(self, text: str, best: int = BEST, pieces: int = 1) -> int:
         """How many tokens the model reads to fill a text: all that are read each time that it is
         asked, and it is asked anew for each blank that is open. Errors: ``DragomanError``."""
-        given = self._read(text, pieces, max(LONGEST, self.context))
+        given = self._read(text, pieces, max(MAX_TOKENS, self.context))
         read, blanks = min(len(given.values), self.context), len(given.blanks)
         if pieces == 1:
             together = len(given.values) <= self.context
@@ -200,7 +200,7 @@ class Filler(Predictor):
     def _read(self, text: str, pieces: int, longest: int) -> _Text:
         """A text with blanks of ``pieces`` tokens, as tokens. Errors: ``DragomanError`` for one of
         more than ``longest``."""
-        most = min(MOST_PIECES, self.context - 1)
+        most = min(MAX_PIECES, self.context - 1)
         if not 1 <= pieces <= most:
             raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")
         if far_too_long(text, longest):

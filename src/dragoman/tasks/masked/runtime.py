@@ -36,11 +36,11 @@ class MaskedRuntime(Runtime):
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.metrics.perplexity import perplexity
-        from dragoman.tasks.shared.chance import FEWEST_TOKENS, entropy
+        from dragoman.tasks.shared.chance import MIN_TOKENS, entropy
 
         texts = forms.written.vocabulary.encode([pair.target for pair in pairs])
         counts = Counter(int(token) for tokens in texts for token in tokens)
-        if counts.total() < FEWEST_TOKENS:
+        if counts.total() < MIN_TOKENS:
             return {}
         loss = entropy(counts.values())
         most = max(counts.values()) / counts.total()

@@ -8,12 +8,12 @@ from dragoman.data.pair import Pair
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
 from dragoman.metrics.right_branching import RightBranching
-from dragoman.tasks.shared.chance import FEWEST
+from dragoman.tasks.shared.chance import MIN_ANSWERS
 
 
 def chance_of_trees(pairs: Sequence[Pair]) -> dict[str, float]:
     """Of the trees of some sentences; nothing where these are too few."""
-    if len(pairs) < FEWEST:
+    if len(pairs) < MIN_ANSWERS:
         return {}
     trees = [tree_of(pair.target) for pair in pairs]
     guess = RightBranching(trees)

@@ -186,7 +186,7 @@ def evaluate_on(
 ) -> ParsingReport:
     """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
     search = for_test_set(run.recipe, changes)
-    settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
+    settings = EngineSettings.model_validate({"precision": precision, "longest": _MAX_TOKENS})
     parser = Parser(run, settings, search)
     logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)
     began = time.perf_counter()
@@ -217,5 +217,5 @@ def _tagged(tree: Tree, tag: str) -> Tree:
     return replace(tree, children=tuple(_tagged(child, tag) for child in tree.children))
 
 
-_LONGEST = 10_000
+_MAX_TOKENS = 10_000
 """Tokens of a sentence that is measured: none is left out."""

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from dragoman.nn.probes import Probe
     from dragoman.pictures.records import AttentionRecord
 
-LONGEST = 1000
+MAX_TOKENS = 1000
 """Tokens of a sentence that are read, if the settings do not say otherwise: there is no half of a
 parse, so it is not cut."""
-_TOGETHER = 1000
+_BATCH_SIZE = 1000
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Parser(Predictor):
         """Errors: ``RunError``, also for a run that does not parse."""
         require_task(run, "parsing", "which does not parse")
         super().__init__(
-            run, Engine.open(run, settings or EngineSettings(longest=LONGEST), search_settings)
+            run, Engine.open(run, settings or EngineSettings(longest=MAX_TOKENS), search_settings)
         )
 
     @property
@@ -82,7 +82,7 @@ class Parser(Predictor):
         Errors: ``DataError`` that says which line (from 1) is too long, when all before it have
         been parsed.
         """
-        for part in parts(_read(sentences, self.engine), _TOGETHER):
+        for part in parts(_read(sentences, self.engine), _BATCH_SIZE):
             found = iter(parse_all(self.engine, list(filter(None, part)), settings))
             for sentence in part:
                 yield next(found) if sentence else []

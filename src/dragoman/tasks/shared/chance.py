@@ -24,9 +24,9 @@ from collections.abc import Iterable, Mapping
 from dragoman.measure import Measure
 from dragoman.metrics.perplexity import perplexity
 
-FEWEST = 10
+MIN_ANSWERS = 10
 """The fewest answers on which a guess that knows them all means anything."""
-FEWEST_TOKENS = 100
+MIN_TOKENS = 100
 """The same of tokens."""
 
 
@@ -45,7 +45,7 @@ def of_tokens(texts: Iterable[Iterable[int]]) -> dict[str, float]:
     for tokens in texts:
         counts.update(map(int, tokens))
         counts[-1] += 1
-    if counts.total() < FEWEST_TOKENS:
+    if counts.total() < MIN_TOKENS:
         return {}
     loss = entropy(counts.values())
     return {"loss": loss, "perplexity": perplexity(loss)}

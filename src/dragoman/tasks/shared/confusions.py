@@ -9,14 +9,14 @@ import numpy as np
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.records import Heatmap
 
-MOST_DRAWN = 60
+MAX_DRAWN = 60
 """Labels of a picture."""
 
 
 def drawn(title: str, labels: Sequence[str], confusion: Confusion) -> Heatmap | None:
     """The share of each label's texts that each label was chosen for; None where there are too many
     labels to be told apart in a picture."""
-    if len(labels) > MOST_DRAWN:
+    if len(labels) > MAX_DRAWN:
         return None
     counts, support = confusion.counts, confusion.support
     rows = [f"{name} ({count:,})" for name, count in zip(labels, support, strict=True)]

@@ -12,12 +12,12 @@ from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.shortened import shortened
-from dragoman.tasks.shared.confusions import MOST_DRAWN
+from dragoman.tasks.shared.confusions import MAX_DRAWN
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 
 SHARE = percent("", share=True)
 _WORST = 10
-_MOST_CONFUSED = 10
+_MAX_CONFUSED = 10
 _KEPT = 1000
 """Characters of a text in scores.json."""
 
@@ -96,7 +96,7 @@ class LabelReport(EvaluationReport):
     def mistakes(self, heading: str) -> list[str]:
         """Parts of a table: which labels are mistaken for others most often, under ``heading``, and
         the surest mistakes."""
-        often = self.confusion.mistaken()[:_MOST_CONFUSED]
+        often = self.confusion.mistaken()[:_MAX_CONFUSED]
         confused = [f"  {self.labels[t]} for {self.labels[c]}: {n:,}" for t, c, n in often]
         worst = [f"  {mistake.summary(self.quoted_length)}" for mistake in self.worst]
         parts = ((heading, confused), ("Surest mistakes:", worst))
@@ -105,7 +105,7 @@ class LabelReport(EvaluationReport):
     def mistake_details(self) -> dict[str, Any]:
         """As plain values for JSON."""
         # Of more labels nothing draws it, and the file would be larger than is read again.
-        drawn = len(self.labels) <= MOST_DRAWN
+        drawn = len(self.labels) <= MAX_DRAWN
         return {
             "confusion": self.confusion.counts.tolist() if drawn else [],
             "worst": [vars(mistake) | {"text": mistake.text[:_KEPT]} for mistake in self.worst],

@@ -72,16 +72,19 @@ class Validation(ABC, Generic[Measured]):
     def __call__(self, update: int) -> Evaluation:
         """All scores, and some samples for people."""
 
-    @abstractmethod
     def searched(self, examples: int) -> int:
         """For how many of so many examples outputs are searched: what takes most of the time."""
+        return 0
 
     def some(self) -> list[Pair]:
         """The pairs whose outputs are searched for at each validation: a part of the set, spread
         over all of it, so that it stands for the whole."""
-        wanted = self.searched(len(self.pairs))
+        return [self.pairs[place] for place in self.spread(self.searched(len(self.pairs)))]
+
+    def spread(self, wanted: int) -> range:
+        """The places of so many pairs, spread over all."""
         step = max(1, len(self.pairs) // max(1, wanted))
-        return self.pairs[::step][:wanted]
+        return range(0, len(self.pairs), step)[:wanted]
 
     def search_settings(self) -> SearchSettings:
         """How outputs are searched for: one for each pair, by ``evaluation.dev_beam``."""

@@ -12,7 +12,7 @@ from dragoman.forms.tags import Tags
 from dragoman.measure import percent
 from dragoman.metrics.tagging import TagScores, is_iob
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.chance import FEWEST_TOKENS, entropy
+from dragoman.tasks.shared.chance import MIN_TOKENS, entropy
 
 _SURE = 2.0
 """Standard errors by which a tagger is worse than one that knows words alone."""
@@ -21,7 +21,7 @@ _SURE = 2.0
 def chance_of_tags(tags: Tags, pairs: Sequence[Pair]) -> dict[str, float]:
     """Of the right tags of some sentences; nothing where these are too few."""
     counts = Counter(tag for pair in pairs for tag in pair.target.split())
-    if counts.total() < FEWEST_TOKENS:
+    if counts.total() < MIN_TOKENS:
         return {}
     guess = usual_scores(tags, pairs).figures()
     kept = {name: guess[name] for name in ("accuracy", "f1") if name in guess}

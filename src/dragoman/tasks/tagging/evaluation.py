@@ -8,27 +8,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dragoman.data.columns import file_at
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.pair import Pair
-from dragoman.errors import DragomanError
 from dragoman.forms.tags import Tags
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, is_iob
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import BASES, warn_of_learned
+from dragoman.runs.evaluation_set import nothing_to_measure
+from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, samples, scores_of, signed
+from dragoman.runs.scores import samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
 from dragoman.specs.tagging import TAGGING, words_and_tags
+from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
 from dragoman.tasks.shared.label_report import SHARE, LabelReport, Mistake, surest
 from dragoman.tasks.tagging.chance import usual_scores
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
@@ -151,32 +149,8 @@ def evaluate_run(
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
     for changes and further files.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    if changes:
-        raise DragomanError(
-            f"{changes[0]}: {opened.folder} is a {opened.task.called} and is measured without a "
-            "search; nothing can be set"
-        )
-    measured = tagged_set(opened, files, columns, keys)
-    tagger = Tagger(opened)
-    warn_of_learned(opened, measured.pairs)
-    began = time.perf_counter()
-    tagged = tagger([pair.source for pair in measured.pairs])
-    seconds = time.perf_counter() - began
-    result = TaggingReport(
-        opened.folder.name, opened.weights_in_words, measured.name, seconds,
-        *_judged(opened, measured.pairs, tagged, tagger.tags),
-    )  # fmt: skip
-    if keep and not files:
-        keep_scores(opened, result.to_dict(), own=True)
-    return result
-
-
-class TaggedSet(NamedTuple):
-    """The sentences that runs are measured on."""
-
-    pairs: Sequence[Pair]
-    name: str
+    test_set = partial(tagged_set, files=files, columns=columns, keys=keys)
+    return evaluated(run, changes, test_set, _report, keep and not files)
 
 
 def tagged_set(
@@ -184,38 +158,31 @@ def tagged_set(
     files: Sequence[Path] = (),
     columns: str | None = None,
     keys: tuple[str, str] | None = None,
-) -> TaggedSet:
+) -> LabelledSet:
     """The sentences of a file (and a file of tags), which are where ``columns`` or ``keys`` say;
     without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """
-    if len(files) > 2:
-        raise DragomanError(
-            f"a {run.task.called} is measured on one file of tagged words, or one of sentences and "
-            f"one of tags; what is {files[2]}?"
-        )
-    placed = file_at(files, columns, keys, tagged_corpus)
-    if files:
-        read = read_like(run, files) if placed is None else read_pairs(placed)
-        pairs, name = list(read), files[0].name
-    else:
-        pairs, name = own_test_set(run)
-    pairs = [pair for pair in pairs if words_and_tags(pair, name)[0]]
+    every, name, _ = examples_of(
+        run, files, columns, keys, tagged_corpus, partial(tagged_corpus, columns=None, keys=None),
+        "tagged words, or one of sentences and one of tags",
+    )  # fmt: skip
+    pairs = [pair for pair in every if words_and_tags(pair, name)[0]]
     if not pairs:
         raise nothing_to_measure(run, "is no sentence", "a file of tagged words", "test.tsv")
-    return TaggedSet(pairs, name)
+    return LabelledSet(pairs, name)
 
 
-def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
-    """The sentences of a file in the format of those that a run has learned from, or of a file of
-    sentences and one of tags."""
-    source, *tags = map(str, files)
-    if tags:
-        return read_pairs(CorpusSettings(source=source, target=tags[0], format="lines"))
-    learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
-    like = learned[0] if learned else tagged_corpus(source, None, None)
-    return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))
+def _report(run: Run, measured: LabelledSet) -> TaggingReport:
+    tagger = Tagger(run)
+    began = time.perf_counter()
+    tagged = tagger([pair.source for pair in measured.pairs])
+    seconds = time.perf_counter() - began
+    return TaggingReport(
+        run.folder.name, run.weights_in_words, measured.name, seconds,
+        *_judged(run, measured.pairs, tagged, tagger.tags),
+    )  # fmt: skip
 
 
 def _words_of(run: Run) -> str:

@@ -40,9 +40,6 @@ class TaggedValidation(Validation[TaggedBatch]):
             batches.append(tagged_batch(read, own, reading))
         return [kept[number][0] for number in order], batches
 
-    def searched(self, examples: int) -> int:
-        return 0
-
     def __call__(self, update: int) -> Evaluation:
         form = tags_of(self.forms)
         total, known, chosen = 0.0, 0, list[list[str]]()
@@ -63,18 +60,17 @@ class TaggedValidation(Validation[TaggedBatch]):
         scores = TagScores.of(
             true, chosen, [[True] * len(one) for one in true], is_iob(form.counts)
         ).figures()
-        step = max(1, len(self.pairs) // _SAMPLES)
         samples = tuple(
             Sample(
                 self.pairs[one].source,
                 underscored(words[one][: len(true[one])], true[one]),
                 underscored(words[one][: len(true[one])], chosen[one]),
             )
-            for one in range(0, len(self.pairs), step)
+            for one in self.spread(_SAMPLES)
         )
         kept: dict[str, float] = {
             name: scores[name] for name in ("accuracy", "f1") if name in scores
         }
         if known:  # else no tag of dev has a probability
             kept["loss"] = total / known
-        return Evaluation(kept, samples[:_SAMPLES])
+        return Evaluation(kept, samples)

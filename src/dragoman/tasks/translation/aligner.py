@@ -16,7 +16,7 @@ from time import monotonic
 
 import numpy as np
 
-from dragoman.alignment.hmm import MOST_CELLS, ROUNDS, StatisticalAligner
+from dragoman.alignment.hmm import MAX_CELLS, ROUNDS, StatisticalAligner
 from dragoman.data.store_writer import store_key
 from dragoman.engine.alignment_head import AligningHead, AlignmentScores, HeadLinks
 from dragoman.engine.engine import Engine
@@ -33,7 +33,7 @@ from dragoman.runs.user_cache import cache_folder
 
 logger = logging.getLogger("dragoman")
 
-LONGEST = 1000
+MAX_TOKENS = 1000
 """Tokens of a sentence that is aligned: attention grows by the square of it, and so do the cells
 of an HMM."""
 
@@ -73,7 +73,7 @@ class Aligner:
                 "nothing to read an alignment from"
             )
         places = engine.network.settings.longest  # end symbols stand in some
-        self._longest = LONGEST if places is None else min(LONGEST, places - 1)
+        self._longest = MAX_TOKENS if places is None else min(MAX_TOKENS, places - 1)
         self.head = head or engine.attention.taught
         if self.head is not None:
             self.head.check(layers)
@@ -146,7 +146,7 @@ class TextAligner:
         """
         run.require_text("train")
         self._run = run
-        rounds, most = (SHORT_ROUNDS, SHORT_CELLS) if short else (ROUNDS, MOST_CELLS)
+        rounds, most = (SHORT_ROUNDS, SHORT_CELLS) if short else (ROUNDS, MAX_CELLS)
         sizes = run.source_text.size, run.target_text.size
         key = store_key(training_key(run), f"HMM {rounds} {most}")
         folder = cache_folder("aligners")
@@ -174,21 +174,21 @@ class TextAligner:
             # As it will be read another time, so that each time gives the same links.
             self._aligner = StatisticalAligner.load(path, *sizes)
             tables = sorted(path.parent.glob("*.safetensors"), key=lambda one: one.stat().st_mtime)
-            for old in tables[:-MOST_KEPT]:
+            for old in tables[:-MAX_KEPT]:
                 old.unlink(missing_ok=True)
         except (OSError, DragomanError) as error:
             say(f"the HMM is not kept for another time: {error}")
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Links of each pair, in their order. Two words are linked if any of their tokens are."""
-        sides = _cut(self._run.source, self._run.target, pairs, LONGEST)
+        sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for links, (source, target) in zip(found, sides, strict=True):
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
 
     def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
         """The links of each pair as each direction by itself makes them."""
-        sides = _cut(self._run.source, self._run.target, pairs, LONGEST)
+        sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for both, (source, target) in zip(found, sides, strict=True):
             forward, backward = (
@@ -207,7 +207,7 @@ class TextAligner:
 SHORT_ROUNDS, SHORT_CELLS = 3, 2_000_000
 """Of an HMM that only has to be compared: AER 0.021 and 0.080 where the whole one has 0.023 and
 0.072 (docs/experiments.md)."""
-MOST_KEPT = 8
+MAX_KEPT = 8
 """HMMs in the cache: those used last."""
 _TOLD_AFTER = 5.0
 """Seconds after which progress is said again."""
@@ -251,7 +251,7 @@ def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner
     except RunError as error:
         say(f"statistics, which mostly align better, cannot be asked: {error}")
         return by_head
-    pairs = pairs[:: max(1, -(-len(pairs) // MOST_COMPARED))]
+    pairs = pairs[:: max(1, -(-len(pairs) // MAX_COMPARED))]
     if not pairs:
         say("it has no dev pairs to compare both by")
         return TextAligner(run, say)
@@ -273,7 +273,7 @@ def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner
     return by_head
 
 
-MOST_COMPARED = 200
+MAX_COMPARED = 200
 """Dev pairs that show which aligns better."""
 
 

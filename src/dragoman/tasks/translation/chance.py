@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.tasks.shared.chance import FEWEST
+from dragoman.tasks.shared.chance import MIN_ANSWERS
 
-LEAST_BLEU = 1.0
+MIN_BLEU = 1.0
 """The least BLEU that counts as more than a guess, even where the best guess scores less: of two
 models with 0.7 and 0.0 neither translates, however significant the difference."""
 _ALIKE = 200
@@ -20,11 +20,11 @@ def chance_of_translations(
 ) -> dict[str, float]:
     """Of references as ``evaluate_translation`` takes them."""
     lines = references[0]
-    if len(lines) < FEWEST:
-        return {"bleu": LEAST_BLEU}
+    if len(lines) < MIN_ANSWERS:
+        return {"bleu": MIN_BLEU}
     some = list(lines[:: max(1, len(lines) // _ALIKE)])[:_ALIKE]
     usual = some[int(pairwise_chrf(some).mean(axis=1).argmax())]
     scores = evaluate_translation(
         [usual] * len(lines), references, language, tokenizer=tokenizer, metrics=("BLEU", "chrF")
     )
-    return {"bleu": max(LEAST_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}
+    return {"bleu": max(MIN_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}

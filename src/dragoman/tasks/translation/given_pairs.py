@@ -15,9 +15,9 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.tasks.translation.result import Translation
 
-LONGEST = 2000
+MAX_TOKENS = 2000
 """Tokens of either side of a pair: attention grows by the square of it."""
-_TOGETHER = 256
+_BATCH_SIZE = 256
 
 
 class _Read(NamedTuple):
@@ -35,7 +35,7 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
     Errors: ``DataError`` that says which line (from 1) has a side that is too long, when all before
     it have been scored.
     """
-    for window in parts(_read(engine, pairs), _TOGETHER):
+    for window in parts(_read(engine, pairs), _BATCH_SIZE):
         scored = engine.score([one.values for one in window], [one.tokens for one in window])
         for one, hypothesis in zip(window, scored, strict=True):
             yield Translation.of(one.source, [hypothesis], engine.written, one.target)
@@ -43,7 +43,7 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
 
 def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
     """Errors: ``DataError`` that says which line is too long."""
-    most = LONGEST if engine.places is None else min(LONGEST, engine.places - 1)
+    most = MAX_TOKENS if engine.places is None else min(MAX_TOKENS, engine.places - 1)
     for number, (source, target) in enumerate(pairs, 1):
         sides = []
         for side, text in (("source", source), ("translation", target)):

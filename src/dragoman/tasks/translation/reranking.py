@@ -31,7 +31,7 @@ WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """What λ is chosen among."""
 CANDIDATES = 10
 """Translations of each source that are compared, unless more are asked for."""
-_TOGETHER = 64
+_BATCH_SIZE = 64
 _NATS_OF_A_BYTE = 8 * math.log(2)
 
 
@@ -139,7 +139,7 @@ def rerank_by(
 
     def in_order(translations: Iterable[Translation]) -> Iterator[Translation]:
         waiting = iter(translations)
-        while some := list(islice(waiting, _TOGETHER)):
+        while some := list(islice(waiting, _BATCH_SIZE)):
             yield from reranker.each(some, chosen, alpha)
 
     return in_order

@@ -125,7 +125,7 @@ class Translation:
     def _repr_html_(self) -> str:
         """How a notebook shows it: the probability of each token, attention if asked for."""
         from dragoman.pictures.notebook import translation_html
-        from dragoman.pictures.words import in_words
+        from dragoman.pictures.words import merged_to_words
 
         return translation_html(
             self.source,
@@ -134,7 +134,7 @@ class Translation:
             self.token_log_probabilities,
             self.score,
             [(other.text, other.score) for other in self.alternatives],
-            None if self.attention is None else in_words(self.attention),
+            None if self.attention is None else merged_to_words(self.attention),
         )
 
 

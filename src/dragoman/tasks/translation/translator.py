@@ -12,7 +12,8 @@ tokens to text again. A line may be cut first: see ``tasks/translation/lines.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
@@ -37,9 +38,12 @@ from dragoman.tasks.translation.planning import requests_of
 from dragoman.tasks.translation.result import Translation
 
 if TYPE_CHECKING:
+    from dragoman.formats.units.document import Document
     from dragoman.metrics.alignment import Links
     from dragoman.tasks.translation.proofreading.proofreader import Proofreader
     from dragoman.tasks.translation.proofreading.warning import ProofWarning
+
+logger = logging.getLogger("dragoman")
 
 WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
@@ -210,6 +214,47 @@ class Translator(Predictor):
         chosen = settings or self.search_settings
         (translation,) = self._search([text], [passage], chosen, [begun])
         return translation.text
+
+    def document(
+        self,
+        source: Path | str | Document,
+        to: Path | str | None = None,
+        *,
+        final: bool = False,
+        progress: Callable[[int, int], None] = lambda *_: None,
+    ) -> bytes:
+        """Translate a document: Word, PowerPoint, Excel, HTML, Markdown, messages, subtitles and
+        more (docs/documents.md). All that is no text of it comes out byte for byte.
+
+        ``source``: a file, or ``dragoman.formats.catalogue.read_document(data, name)``. ``to``:
+        where the translation is written, whole or not at all. ``final``: whether translations
+        count as done in formats that can tell. ``progress``: is told how many of how many texts
+        there are. Errors: ``BadDocument``, which names the file and the place; ``FileError``.
+        """
+        from dragoman.documents.files import check_is_another, open_document, write_document
+        from dragoman.documents.translation import translated
+        from dragoman.formats.units.document import Document, Wanted
+
+        if isinstance(source, Document):
+            document = source
+        else:
+            if to is not None:
+                check_is_another(Path(source), Path(to))
+            document = open_document(Path(source))
+        for note in document.notes:
+            logger.warning("%s", note)
+        units, settings = document.units, self.search_settings
+
+        def best(passages: Sequence[Passage]) -> list[Hypothesis]:
+            requests = requests_of(self.engine, passages, settings, [()] * len(passages))
+            return [found[0] for found in self.engine.search(requests)]
+
+        targets = translated(units, self.engine, best, lambda done: progress(done, len(units)))
+        wanted = Wanted(self.engine.target.language, final=final)
+        data = document.join(targets, wanted)
+        if to is not None:
+            write_document(Path(to), data)
+        return data
 
     # ---- measuring and looking
 

@@ -36,7 +36,7 @@ from dragoman.tasks.translation.proofreading.source import ReadSource
 from dragoman.tasks.translation.proofreading.unknown import another_language, unknown_words
 from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
-_TOO_FEW = 2
+_MAX_TOO_SHORT = 2
 """Words of a source that are not taken away one by one: what is left of it says too little. They
 are asked about only where the translation is empty."""
 
@@ -116,7 +116,7 @@ class Proofreader:
         ]
         suspects = [
             []
-            if strange or (len(source.words) <= _TOO_FEW and one.text.strip())
+            if strange or (len(source.words) <= _MAX_TOO_SHORT and one.text.strip())
             else suspects_of(source, alignment, self._lexicon)
             for source, one, alignment, strange in zip(
                 sources, translations, alignments, language, strict=True

@@ -19,7 +19,7 @@ _WORD_OF_PARTS = 4.0
 were: compounds, inflections."""
 _STRANGE = 0.6
 """Share of words never read from which on a sentence is of another language."""
-_FEW_WORDS = 3
+_MIN_WORDS = 3
 """The fewest words of a sentence whose language is judged by that share alone."""
 _TELLING_WORDS = 5
 """Words from which on small words tell a language, where it is not known what was read."""
@@ -67,7 +67,7 @@ def another_language(
         return None
     is_strange = len(never) >= _STRANGE * len(spoken)
     if lexicon is not None or is_strange:
-        is_strange = is_strange and (bool(read_as) or len(spoken) >= _FEW_WORDS)
+        is_strange = is_strange and (bool(read_as) or len(spoken) >= _MIN_WORDS)
     else:
         is_strange = bool(read_as) and len(spoken) >= _TELLING_WORDS
     if not is_strange:

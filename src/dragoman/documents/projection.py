@@ -1,4 +1,4 @@
-"""Where the tags of a sentence stand in its translation.
+"""Where the tags of a sentence stand in its translation, if they keep their order.
 
 A sentence is translated as a whole; its tags divide it into stretches. The words of the translation
 are divided among the same stretches, in the same order, so that together they looked as much as
@@ -22,9 +22,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.formats.html.document import Tag
+from dragoman.formats.units.unit import Code
 from dragoman.forms.pieces import piece_spans
-from dragoman.serving.outputs.words import ShownWord
+from dragoman.forms.shown_words import ShownWord
 
 Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""
@@ -35,7 +35,7 @@ NEVER = -1e9
 
 
 def project(
-    tags: Sequence[Tag], source: str, source_pieces: Sequence[str], words: Sequence[ShownWord],
+    tags: Sequence[Code], source: str, source_pieces: Sequence[str], words: Sequence[ShownWord],
     alignment: Alignment,
 ) -> list[str]:  # fmt: skip
     """The translation, cut where the tags of its sentence stand: one part more than tags.
@@ -55,14 +55,14 @@ def project(
         ]
     )
     of_words = np.stack([alignment[w.first : w.first + w.count].mean(axis=0) for w in words])
-    gains = of_words @ _shares(piece_spans(source_pieces, len(source)), edges)  # (W, K + 1)
+    gains = of_words @ shares(piece_spans(source_pieces, len(source)), edges)  # (W, K + 1)
     gains[:, [not stretch.strip() for stretch in stretches]] = -1.0
     of_word = _divide_words_then_marks(gains, needs_words, words)
     cuts = np.searchsorted(of_word, np.arange(1, len(stretches)))  # words before each tag
     return _parts(tags, source, words, _marks_stay_behind(tags, words, cuts.tolist()))
 
 
-def _shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """(S, K + 1) the part of each token that lies in each stretch."""
     begin, end = of_tokens[:, :1], of_tokens[:, 1:]
     overlap = np.minimum(end, edges[1:]) - np.maximum(begin, edges[:-1])
@@ -70,7 +70,7 @@ def _shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArr
     return shares
 
 
-def _inside(tags: Sequence[Tag]) -> list[bool]:
+def _inside(tags: Sequence[Code]) -> list[bool]:
     """Whether each stretch stands inside an element: right behind its begin, or before its end."""
     return [
         (number > 0 and tags[number - 1].opens) or (number < len(tags) and tags[number].closes)
@@ -117,7 +117,7 @@ def _divide(gains: NDArray[np.float64], needs_words: NDArray[np.bool_]) -> NDArr
 
 
 def _marks_stay_behind(
-    tags: Sequence[Tag], words: Sequence[ShownWord], cuts: Sequence[int]
+    tags: Sequence[Code], words: Sequence[ShownWord], cuts: Sequence[int]
 ) -> list[int]:
     """A comma stays with the word that it follows where an element would begin with it."""
     moved = [*cuts, len(words)]
@@ -131,7 +131,7 @@ def _marks_stay_behind(
 
 
 def _parts(
-    tags: Sequence[Tag], source: str, words: Sequence[ShownWord], cuts: Sequence[int]
+    tags: Sequence[Code], source: str, words: Sequence[ShownWord], cuts: Sequence[int]
 ) -> list[str]:
     """The words between the tags; ``cuts``: how many words stand before each tag."""
     texts = [word.before + word.text for word in words]
@@ -152,7 +152,7 @@ def _parts(
     return parts
 
 
-def _before_space(tags: Sequence[Tag], source: str) -> int:
+def _before_space(tags: Sequence[Code], source: str) -> int:
     """How many of some tags, which stand between two words, stand before the space."""
     for number, tag in enumerate(tags):
         if source[tag.place - 1 : tag.place].isspace():

@@ -1,0 +1,102 @@
+"""``dragoman translate`` where documents are given: a file, or a folder of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dragoman.tasks.translation.translator import Translator
+
+
+def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> list[Path]:
+    """What was given, if it is a document, several, or a folder of them; none if it is lines or
+    text. ``asked``: whether plain text is to be read as a document too."""
+    from dragoman.documents.files import is_document
+
+    if len(given) == 1 and os.path.isdir(given[0]):
+        is_run = os.path.isfile(os.path.join(given[0], "recipe.toml"))
+        return [Path(given[0])] if (to is not None or asked) and not is_run else []
+    paths = [Path(one) for one in given]
+    are_files = bool(paths) and all(path.is_file() for path in paths)
+    return paths if are_files and (asked or any(map(is_document, paths))) else []
+
+
+def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
+    """Each document and where its translation goes. Errors: ``DragomanError`` without a place for
+    each."""
+    from dragoman.cli.console import command
+    from dragoman.documents.files import check_is_another, check_some, files_in
+    from dragoman.errors import DragomanError
+
+    first = sources[0]
+    if to is None:
+        name = f"translated{first.suffix}" if first.is_file() else "translated"
+        raise DragomanError(
+            f"{first} is a {'document' if first.is_file() else 'folder'}: say where its "
+            f"translation goes: {command('translate', 'RUN', first, '--to', name)}"
+            + (". To read it line by line: --plain" if first.is_file() else "")
+        )
+    if first.is_dir():
+        found = list(files_in(first, to))
+        check_some(found, first)
+        return found
+    if len(sources) > 1:
+        if not to.is_dir():
+            raise DragomanError(f"{len(sources)} documents go into a folder, and {to} is none")
+        pairs = [(source, to / source.name) for source in sources]
+    else:
+        pairs = [(first, to / first.name if to.is_dir() else to)]
+    for source, target in pairs:
+        check_is_another(source, target)
+    return pairs
+
+
+def translate_documents(
+    pairs: Sequence[tuple[Path, Path]], translator: Translator, *, final: bool, quiet: bool
+) -> None:
+    """Translate each; of several, those that cannot be are named, and the others are translated.
+    Errors: ``DragomanError``, at the end, if there were such."""
+    from dragoman.documents.files import open_document
+    from dragoman.errors import DragomanError
+    from dragoman.plural import plural
+
+    failed = 0
+    for source, to in pairs:
+        begun = time.monotonic()
+        try:
+            document = open_document(source)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            tell = progress_line(str(source), quiet=quiet)
+            translator.document(document, to, final=final, progress=tell)
+        except DragomanError as error:
+            if len(pairs) == 1:
+                raise
+            sys.stderr.write(f"{error}\n")
+            failed += 1
+            continue
+        if not quiet:
+            seconds = time.monotonic() - begun
+            texts = plural(len(document.units), "text")
+            sys.stderr.write(f"{to}: {texts} translated in {seconds:.1f} s\n")
+    if failed:
+        raise DragomanError(
+            f"{plural(failed, 'file')} of {len(pairs)} could not be translated, as told above"
+        )
+
+
+def progress_line(name: str, *, quiet: bool) -> Callable[[int, int], None]:
+    """Tells on a terminal how much of a document is translated."""
+    shown = sys.stderr.isatty() and not quiet
+
+    def tell(done: int, of: int) -> None:
+        if shown:
+            end = "\r" if done < of else "\r\033[K"
+            sys.stderr.write(f"{name}: {done:,} of {of:,} texts{end}")
+            sys.stderr.flush()
+
+    return tell

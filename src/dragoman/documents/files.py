@@ -1,0 +1,79 @@
+"""Files and folders of documents: read whole, written whole or not at all, never over the
+original."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dragoman.atomic import check_is_file, replacing_file
+from dragoman.errors import DataError, DragomanError, FileError
+from dragoman.formats.catalogue import looks_like_a_document, read_document
+from dragoman.formats.units.document import BadDocument, Document
+
+MOST_BYTES = 1 << 30
+"""Of a file that is translated from the shell or from Python; a server has limits of its own."""
+_LOOKED_AT = 4096
+
+
+def open_document(path: Path) -> Document:
+    """Errors: ``DataError`` for a file that cannot be read, ``BadDocument`` for one of no format
+    that is read."""
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise BadDocument(f"{path} has {size:,} bytes; {MOST_BYTES:,} are read of a document")
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    return read_document(data, str(path))
+
+
+def write_document(path: Path, data: bytes) -> None:
+    """Whole or not at all. Errors: ``FileError``."""
+    with replacing_file(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def is_document(path: Path) -> bool:
+    """Whether a file is of a format of documents, by its beginning and its name; plain text is
+    not."""
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and looks_like_a_document(file.read(_LOOKED_AT), path.name)
+    except OSError:
+        return False
+
+
+def check_is_another(source: Path, to: Path) -> None:
+    """Errors: ``FileError`` where a translation would take the place of what is translated, or of
+    what is no file."""
+    check_is_file(to)
+    if to.exists() and os.path.samefile(source, to):
+        raise FileError(f"{to} is the document itself, and is not overwritten: name another file")
+    if not to.parent.is_dir():
+        raise FileError(f"cannot write {to}: there is no folder {to.parent}")
+
+
+def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
+    """The files of a folder and of those in it, and where their translations go. Hidden ones and
+    links are left out. Errors: ``FileError`` where both folders lie in each other."""
+    inside, outside = folder.resolve(), to.resolve()
+    if inside == outside or inside in outside.parents or outside in inside.parents:
+        raise FileError(
+            f"{to} and {folder} lie in each other: name a folder beside the one that is translated"
+        )
+    if to.exists() and not to.is_dir():
+        raise FileError(f"{to} is a file: a folder of documents is translated into a folder")
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        is_hidden = any(part.startswith(".") for part in relative.parts)
+        if path.is_file() and not path.is_symlink() and not is_hidden:
+            yield path, to / relative
+
+
+def check_some(found: Sequence[tuple[Path, Path]], folder: Path) -> None:
+    """Errors: ``DragomanError`` for a folder without files."""
+    if not found:
+        raise DragomanError(f"{folder} has no files to translate")

@@ -1,0 +1,234 @@
+"""A translated unit whose codes go where their words went.
+
+Every word of the translation belongs to the stretch of the source at which it looked most, and so
+to the elements that are open there. Words of one element that no longer stand together make it
+stand twice, if it may; a code that stands alone goes to the gap at which the fewest words, the near
+ones first, stand on the wrong side of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.documents.projection import shares
+from dragoman.engine.alignment_head import Alignment
+from dragoman.formats.units.unit import Code, Target, Unit
+from dragoman.forms.pieces import piece_spans
+from dragoman.forms.shown_words import ShownWord
+
+Chain: TypeAlias = tuple[int, ...]
+"""The elements that are open at a place, outermost first, each by the number of its first code."""
+
+
+class Sentence(NamedTuple):
+    """A sentence of a unit and its translation."""
+
+    begin: int
+    end: int
+    """Where it stands in the unit."""
+    text: str
+    """Its translation."""
+    pieces: Sequence[str]
+    words: Sequence[ShownWord]
+    alignment: Alignment | None
+    """None: no code stands inside of it."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Some text of the translation and the elements that it stands in."""
+
+    before: str
+    """The space in front of it."""
+    text: str
+    chain: Chain
+
+
+def moved(unit: Unit, sentences: Sequence[Sentence], gaps: Sequence[str]) -> Target | None:
+    """The translation with its codes; None where an element that must stand once would not.
+
+    ``gaps``: what stands before the first sentence and behind each.
+    """
+    chains, alone = _chains(unit.tags)
+    places = [code.place for code in unit.tags]
+    stream: list[_Shown | int] = []
+    of_alone = [places[number] for number in alone]
+    first = 0  # of ``alone``
+
+    def alone_until(place: int) -> list[int]:
+        nonlocal first
+        begin, first = first, max(first, bisect_right(of_alone, place))
+        return alone[begin:first]
+
+    space = gaps[0]
+    for sentence, behind in zip(sentences, gaps[1:], strict=True):
+        stream += _gap(space, alone_until(sentence.begin), stream)
+        inner = alone[first : max(first, bisect_left(of_alone, sentence.end))]
+        first += len(inner)
+        stream += _sentence(unit, places, sentence, chains, inner)
+        space = behind
+    stream += _gap(space, alone[first:], stream)
+    target, times = _written(stream, unit.tags)
+    for number, code in enumerate(unit.tags):
+        has_to = not code.repeats and code.partner is not None
+        if has_to and times.get(number, 0) != 1:
+            return None
+    return target
+
+
+def _chains(codes: Sequence[Code]) -> tuple[list[Chain], list[int]]:
+    """What is open before the first code and behind each; the numbers of codes that stand alone:
+    also those of elements without text."""
+    chains: list[Chain] = [()]
+    alone = []
+    for number, code in enumerate(codes):
+        chain, partner = chains[-1], code.partner
+        if partner is None or codes[partner].place == code.place:
+            alone.append(number)
+        elif partner > number:
+            chain = (*chain, number)
+        else:
+            chain = tuple(one for one in chain if one != partner)
+        chains.append(chain)
+    return chains, alone
+
+
+def _gap(space: str, codes: Sequence[int], stream: Sequence[_Shown | int]) -> list[_Shown | int]:
+    """Between two sentences: codes behind the space, in what was open before it."""
+    chain = next((one.chain for one in reversed(stream) if isinstance(one, _Shown)), ())
+    return [*([_Shown(space, "", chain)] if space else []), *codes]
+
+
+def _sentence(
+    unit: Unit, places: Sequence[int], one: Sentence, chains: Sequence[Chain], codes: Sequence[int]
+) -> list[_Shown | int]:
+    """``places``: of the codes of the unit; ``codes``: those that stand alone in the sentence."""
+    first = bisect_right(places, one.begin)  # codes before the sentence
+    if one.alignment is None or not one.words:
+        return [_Shown("", one.text, chains[first]), *codes]
+    last = max(first, bisect_left(places, one.end))
+    inner = [place - one.begin for place in places[first:last]]
+    length = one.end - one.begin
+    edges = np.array([0, *inner, length], dtype=np.float64)
+    spans = piece_spans(one.pieces, length)
+    of_words = np.stack(
+        [one.alignment[w.first : w.first + w.count].mean(axis=0) for w in one.words]
+    )
+    gains = of_words @ shares(spans, edges)  # (W, K + 1)
+    of_word = [chains[first + int(stretch)] for stretch in gains.argmax(axis=1)]
+    of_word = _marks_beside(of_word, one.words, chains[last])
+    centres = spans.mean(axis=1)[of_words.argmax(axis=1)] if len(spans) else np.zeros(len(of_words))
+    spoken = np.array([any(map(str.isalnum, word.text)) for word in one.words])
+    at: dict[int, list[int]] = {}
+    least = 0
+    for number in codes:
+        # Codes that stand alone keep their order among themselves.
+        gap = max(least, _best_gap(centres, spoken, places[number] - one.begin))
+        least = gap
+        at.setdefault(gap, []).append(number)
+    stream: list[_Shown | int] = []
+    for number, (word, chain) in enumerate(zip(one.words, of_word, strict=True)):
+        before, beginning = word.before, at.get(number, [])
+        if beginning and before:
+            # The space stays on the side of the code on which it was.
+            ahead = [n for n in beginning if not unit.text[places[n] - 1 : places[n]].isspace()]
+            stream += ahead
+            stream.append(_Shown(before, "", stream_chain(stream)))
+            stream += [n for n in beginning if n not in ahead]
+            before = ""
+        else:
+            stream += beginning
+        stream.append(_Shown(before, word.text, chain))
+    return [*stream, *at.get(len(one.words), [])]
+
+
+def stream_chain(stream: Sequence[_Shown | int]) -> Chain:
+    """What is open at the end of what is there."""
+    return next((one.chain for one in reversed(stream) if isinstance(one, _Shown)), ())
+
+
+def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: int) -> int:
+    """How many words stand before a code whose place in the source is ``place``."""
+    weights = np.where(spoken, 1.0, 0.01) / (1.0 + np.abs(centres - place))
+    behind = centres >= place
+    # Words before the gap that belong behind it, and words behind it that belong before.
+    wrong = np.concatenate([[0.0], np.cumsum(np.where(behind, weights, 0.0))])
+    rest = np.where(behind, 0.0, weights)
+    wrong += np.concatenate([np.cumsum(rest[::-1])[::-1], [0.0]])
+    return int(wrong.argmin())
+
+
+def _marks_beside(
+    of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Chain
+) -> list[Chain]:
+    """A mark stands with the words around it, or with one of them; it makes no element of its
+    own. ``at_end``: what is open at the end of the source, for marks at the end."""
+    found = list(of_word)
+    for number, word in enumerate(words):
+        if any(map(str.isalnum, word.text)):
+            continue
+        if not any(map(str.isalnum, "".join(one.text for one in words[number:]))):
+            found[number] = at_end
+            continue
+        beside = found[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])
+        if beside and (found[number] not in beside or len(set(beside)) == 1):
+            found[number] = beside[0]
+    return found
+
+
+def _written(
+    stream: Sequence[_Shown | int], codes: Sequence[Code]
+) -> tuple[Target, dict[int, int]]:
+    """The stream with its elements begun and ended, and how often each code stands in it."""
+    target: Target = []
+    times: dict[int, int] = {}
+    current: Chain = ()
+
+    def put(number: int) -> None:
+        target.append(number)
+        times[number] = times.get(number, 0) + 1
+
+    def change(to: Chain, space: str) -> None:
+        nonlocal current
+        same = 0
+        while same < min(len(current), len(to)) and current[same] == to[same]:
+            same += 1
+        for number in reversed(current[same:]):
+            partner = codes[number].partner
+            assert partner is not None, "an element has an end"
+            put(partner)
+        if space:
+            target.append(space)
+        for number in to[same:]:
+            put(number)
+        current = to
+
+    for one in stream:
+        if isinstance(one, int):
+            put(one)
+        else:
+            if one.text or one.chain != current:
+                change(one.chain if one.text else current, one.before)
+            elif one.before:
+                target.append(one.before)
+            if one.text:
+                target.append(one.text)
+    change((), "")
+    return _merged(target), times
+
+
+def _merged(target: Target) -> Target:
+    """Texts that stand beside each other as one."""
+    merged: Target = []
+    for one in target:
+        if isinstance(one, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += one
+        else:
+            merged.append(one)
+    return merged

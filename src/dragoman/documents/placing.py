@@ -1,0 +1,147 @@
+"""A translated unit with the codes of its original: each in its sentence, or between two.
+
+Sentences that have codes inside are aligned by the model; all others only keep theirs in front and
+behind. Here is what is computed; ``Translator`` and the server ask their models for the alignments.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from dragoman.documents.moving import Sentence, moved
+from dragoman.documents.projection import project
+from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.engine.engine import Engine
+from dragoman.formats.units.unit import Code, Target, Unit, target_of
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage
+from dragoman.forms.shown_words import ShownWord, words_of
+from dragoman.search.hypothesis import Hypothesis
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A unit, how it was cut into sentences, and the translation of each."""
+
+    unit: Unit
+    passage: Passage
+    found: Sequence[Hypothesis]
+
+
+Places: TypeAlias = list[tuple[int, int]]
+"""Where each sentence begins and ends in its text."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the sentences of a unit stand, and which codes stand inside them."""
+
+    one: Translated
+    places: Places
+    inside: dict[int, Sequence[Code]]
+    """By the number of the sentence."""
+    pairs: list[TokenPair]
+    """The sentences with codes inside, to be aligned."""
+
+
+def plan_of(one: Translated) -> Plan:
+    """What must be aligned to place the codes of a unit."""
+    places = _places(one)
+    inside = _inside(one, places)
+    pieces = one.passage.pieces
+    pairs: list[TokenPair] = [(pieces[s].tokens, one.found[s].tokens) for s in inside]
+    return Plan(one, places, inside, pairs)
+
+
+def placed(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Target:
+    """The translation of a unit with its codes. ``alignments``: of the plan's pairs."""
+    one, source, target = plan.one, engine.source, engine.target
+    texts = target.raw([hypothesis.tokens for hypothesis in one.found])
+    of_sentence = dict(zip(plan.inside, alignments, strict=True))
+    if not one.unit.ordered and one.unit.tags:
+        sentences = []
+        for s, (piece, place) in enumerate(zip(one.passage.pieces, plan.places, strict=True)):
+            pieces = source.shown(piece.tokens) if s in of_sentence else []
+            words = words_in(target, one.found[s], texts[s]) if s in of_sentence else []
+            sentences.append(Sentence(*place, texts[s], pieces, words, of_sentence.get(s)))
+        gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
+        if (found := moved(one.unit, sentences, gaps)) is not None:
+            return found
+    spoken = [[text] for text in texts]
+    for s, codes in plan.inside.items():
+        piece, begin = one.passage.pieces[s], plan.places[s][0]
+        spoken[s] = project(
+            [code.moved(-begin) for code in codes],
+            piece.text,
+            source.shown(piece.tokens),
+            words_in(target, one.found[s], texts[s]),
+            of_sentence[s],
+        )
+    return target_of(_joined(one, plan.places, spoken))
+
+
+def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
+    """The words of a hypothesis, whose text is known."""
+    pieces, values = target.shown(hypothesis.tokens), hypothesis.token_log_probabilities
+    return words_of(text, pieces, values, spaced=target.spaced)
+
+
+def _places(one: Translated) -> Places:
+    places, end = [], 0
+    for piece in one.passage.pieces:
+        # A part of a very long sentence may be written a little differently: then about here.
+        begin = max(end, one.unit.text.find(piece.text, end))
+        end = min(len(one.unit.text), begin + len(piece.text))
+        places.append((begin, end))
+    return places
+
+
+def _inside(one: Translated, places: Places) -> dict[int, Sequence[Code]]:
+    """The codes that stand inside a sentence, by its number."""
+    found: dict[int, Sequence[Code]] = {}
+    of_codes = [code.place for code in one.unit.tags]
+    for number, (begin, end) in enumerate(places):
+        first, last = bisect_right(of_codes, begin), bisect_left(of_codes, end)
+        if first < last:
+            found[number] = one.unit.tags[first:last]
+    return found
+
+
+def _joined(one: Translated, places: Places, spoken: Sequence[Sequence[str]]) -> list[str]:
+    """Sentences, each cut at the codes inside it, and what stands between them."""
+    parts = [""]
+    codes, text = one.unit.tags, one.unit.text
+    first, end = 0, 0  # the first code that has no place yet; the end of the sentence before
+
+    def put(pieces: Sequence[str]) -> None:
+        parts[-1] += pieces[0]
+        parts.extend(pieces[1:])
+
+    gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
+    ends = [*places, (len(text), len(text))]
+    for (begin, following_end), gap, sentence in zip(ends, gaps, [*spoken, [""]], strict=True):
+        last = first
+        while last < len(codes) and codes[last].place <= begin:
+            last += 1
+        put(gap_parts(gap, codes[first:last], text[end:begin], end))
+        put(sentence)
+        first = last + len(sentence) - 1
+        end = following_end
+    put([""] * (len(codes) - first + 1))
+    return parts
+
+
+def gap_parts(gap: str, codes: Sequence[Code], source: str, begin: int) -> list[str]:
+    """What stands between two sentences, cut at its codes. ``source``: what stood there before."""
+    if gap == source:
+        cuts = [code.place - begin for code in codes]
+    else:
+        # Another space than before: end tags keep to the sentence that they end.
+        ended = next((n for n, code in enumerate(codes) if not code.closes), len(codes))
+        cuts = [0 if n < ended else len(gap) for n in range(len(codes))]
+    edges = [0, *cuts, len(gap)]
+    return [gap[a:b] for a, b in pairwise(edges)]

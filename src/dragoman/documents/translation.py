@@ -1,0 +1,133 @@
+"""The units of a document, translated by an engine: the same for every program that asks.
+
+A part of the units at a time is cut into sentences, searched for, aligned where codes stand inside
+sentences, and put together again. ``steps`` computes and asks for searches and alignments; whoever
+drives it gives them: ``translated`` at once, the server in its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dragoman.documents.placing import Plan, Translated, placed, plan_of
+from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.engine.engine import Engine
+from dragoman.formats.units.unit import Target, Unit
+from dragoman.forms.passage import Passage
+from dragoman.search.hypothesis import Hypothesis
+
+TOGETHER = 20_000
+"""Characters that are translated at a time."""
+Search: TypeAlias = Callable[[Sequence[Passage]], Iterable[Hypothesis]]
+"""The best output for each piece of some passages, in their order."""
+
+
+@dataclass(frozen=True)
+class ToSearch:
+    """Asks for the best output for each piece of some passages, in their order."""
+
+    passages: Sequence[Passage]
+
+
+@dataclass(frozen=True)
+class ToAlign:
+    """Asks how much the tokens of some outputs looked at those of their sources."""
+
+    pairs: Sequence[TokenPair]
+
+
+Steps: TypeAlias = Generator[ToSearch | ToAlign | int, Any, list[Target]]
+"""What is asked for, each time to be sent in; and how many units are translated, in between."""
+
+
+def steps(units: Sequence[Unit], engine: Engine) -> Steps:
+    """A translation for each unit."""
+    targets: list[Target] = []
+    known: dict[Unit, Target] = {}
+    for part in parts_of_units(units):
+        new = list(dict.fromkeys(key for one in part if (key := bare(one)) not in known))
+        passages = engine.cut([one.text for one in new], whole=False)
+        found = iter((yield ToSearch(passages)))
+        plans = [
+            plan_of(Translated(one, passage, list(islice(found, len(passage.pieces)))))
+            for one, passage in zip(new, passages, strict=True)
+        ]
+        pairs = [pair for plan in plans for pair in plan.pairs]
+        alignments = iter((yield ToAlign(pairs)) if pairs else ())
+        for one, plan in zip(new, plans, strict=True):
+            known[one] = placed_as_it_is(engine, plan, list(islice(alignments, len(plan.pairs))))
+        targets += [known[bare(one)] for one in part]
+        yield len(targets)
+    return targets
+
+
+def translated(
+    units: Sequence[Unit],
+    engine: Engine,
+    search: Search,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Target]:
+    """A translation for each unit; ``progress`` is told how many there are."""
+    running = steps(units, engine)
+    answer: Any = None
+    while True:
+        try:
+            asked = running.send(answer)
+        except StopIteration as end:
+            targets: list[Target] = end.value
+            return targets
+        answer = None
+        if isinstance(asked, ToSearch):
+            answer = search(asked.passages)
+        elif isinstance(asked, ToAlign):
+            answer = _aligned(engine, asked.pairs)
+        else:
+            progress(asked)
+
+
+def parts_of_units(units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
+    """So many units at a time as have ``TOGETHER`` characters, and at least one."""
+    part, length = list[Unit](), 0
+    for one in units:
+        if part and length + len(one.text) > TOGETHER:
+            yield part
+            part, length = [], 0
+        part.append(one)
+        length += len(one.text)
+    if part:
+        yield part
+
+
+def bare(unit: Unit) -> Unit:
+    """A unit without what does not matter to where its codes go: equal ones are translated
+    once."""
+    codes = tuple(replace(code, written="", inserts=()) for code in unit.tags)
+    return replace(unit, tags=codes) if codes else unit
+
+
+def placed_as_it_is(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Target:
+    """``placed``; a unit of which nothing can be read stays as it is."""
+    if not plan.one.passage.pieces:
+        return plan.one.unit.as_it_is
+    return placed(engine, plan, alignments)
+
+
+def _aligned(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:
+    if pairs and not engine.has_inside:  # several models together have no attention of their own
+        yield from (_in_proportion(len(target), len(source)) for source, target in pairs)
+    elif pairs:
+        for batch in engine.attention.align(pairs):
+            yield from batch
+
+
+def _in_proportion(target: int, source: int) -> Alignment:
+    """(T, S): each token looks at the one that stands as far from the beginning."""
+    found = np.zeros((target, source))
+    if source:
+        found[np.arange(target), np.arange(target) * source // max(1, target)] = 1.0
+    return found

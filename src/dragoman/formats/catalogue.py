@@ -1,0 +1,187 @@
+"""Every format that is read, and what tells a file of it: its content before its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dragoman.formats.csv_cells import Table
+from dragoman.formats.html.page import HtmlPage
+from dragoman.formats.json_messages import JsonMessages
+from dragoman.formats.markdown import Markdown
+from dragoman.formats.office.archive import Archive
+from dragoman.formats.office.document import OfficeDocument
+from dragoman.formats.office.opendocument import OpenDocument
+from dragoman.formats.plain_text import PlainText
+from dragoman.formats.po import Catalogue
+from dragoman.formats.subtitles import Subtitles
+from dragoman.formats.tmx import TranslationMemory
+from dragoman.formats.units.document import BadDocument, Document
+from dragoman.formats.units.encoding import MARKS
+from dragoman.formats.xliff import Xliff
+from dragoman.formats.yaml_messages import YamlMessages
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of documents."""
+
+    name: str
+    """As people call it."""
+    endings: tuple[str, ...]
+    """Of names of such files; the first is the usual one."""
+    media: str
+    read: Callable[[bytes, str], Document]
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+FORMATS = {
+    "txt": Format("plain text", (".txt", ".text"), "text/plain", PlainText.read),
+    "markdown": Format("Markdown", (".md", ".markdown"), "text/markdown", Markdown.read),
+    "html": Format("HTML", (".html", ".htm", ".xhtml"), "text/html", HtmlPage.read),
+    "po": Format("messages (PO)", (".po", ".pot"), "text/x-gettext-translation", Catalogue.read),
+    "xliff": Format(
+        "XLIFF", (".xlf", ".xliff", ".sdlxliff", ".mqxliff"), "application/xliff+xml", Xliff.read
+    ),
+    "docx": Format(
+        "Word", (".docx", ".docm", ".dotx", ".dotm"), f"{_OFFICE}wordprocessingml.document",
+        OfficeDocument.read,
+    ),
+    "pptx": Format(
+        "PowerPoint", (".pptx", ".pptm", ".ppsx"), f"{_OFFICE}presentationml.presentation",
+        OfficeDocument.read,
+    ),
+    "xlsx": Format(
+        "Excel", (".xlsx", ".xlsm"), f"{_OFFICE}spreadsheetml.sheet", OfficeDocument.read
+    ),
+    "odt": Format(
+        "OpenDocument", (".odt", ".ods", ".odp", ".ott"),
+        "application/vnd.oasis.opendocument.text", OpenDocument.read,
+    ),
+    "tmx": Format("a translation memory (TMX)", (".tmx",), "application/x-tmx+xml",
+                  TranslationMemory.read),
+    "json": Format("messages in JSON", (".json", ".arb"), "application/json", JsonMessages.read),
+    "yaml": Format("messages in YAML", (".yaml", ".yml"), "application/yaml", YamlMessages.read),
+    "csv": Format("a table (CSV, TSV)", (".csv", ".tsv"), "text/csv", Table.read),
+    "srt": Format("subtitles (SubRip)", (".srt",), "application/x-subrip", Subtitles.read_srt),
+    "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt", Subtitles.read_vtt),
+}  # fmt: skip
+
+_REFUSED = (
+    (b"%PDF-", "a PDF, which keeps no running text. Convert it: pdftotext FILE.pdf FILE.txt"),
+    (b"{\\rtf", "Rich Text. Convert it: soffice --convert-to docx FILE.rtf"),
+    (b"\xde\x12\x04\x95", "a compiled catalogue. Convert it: msgunfmt FILE.mo -o FILE.po"),
+    (b"\x95\x04\x12\xde", "a compiled catalogue. Convert it: msgunfmt FILE.mo -o FILE.po"),
+    (b"\x1f\x8b", "packed by gzip. Unpack it: gunzip FILE"),
+    (b"BZh", "packed by bzip2. Unpack it"),
+    (b"\xfd7zXZ\x00", "packed by xz. Unpack it"),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd. Unpack it"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive. Unpack it"),
+    (b"Rar!\x1a\x07", "a RAR archive. Unpack it"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+)  # fmt: skip
+"""What files that are not read begin with, and what to do with them."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_LOOKED_AT = 4096
+_PAGE = re.compile(
+    r"\s*(?:(?:<\?.*?\?>|<!--.*?-->)\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
+)
+_XLIFF = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<(?:[\w.\-]{1,20}:)?xliff[\s>]", re.DOTALL)
+_TMX = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<tmx[\s>]", re.DOTALL)
+_MESSAGES = re.compile(r'^msgid[ \t]+"', re.MULTILINE)
+_SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->")
+
+
+def format_of(data: bytes, name: str) -> Format:
+    """The format of a file. Errors: ``BadDocument`` for one that is not read."""
+    for begins, what in _REFUSED:
+        if data.startswith(begins):
+            raise BadDocument(f"{name} is {what}")
+    if data.startswith(_OLE):
+        if _ENCRYPTED in data:
+            raise BadDocument(
+                f"{name} is encrypted: open it with its password and save it without one"
+            )
+        raise BadDocument(
+            f"{name} is an older Office document (.doc, .xls, .ppt). Convert it: "
+            "soffice --convert-to docx FILE.doc"
+        )
+    kind = _told(data, name) or _named(name)
+    if kind is None:
+        kind = "txt"
+        if b"\0" in data[:_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise BadDocument(f"{name} is no text: it has bytes of 0. {_all_read()}")
+    return FORMATS[kind]
+
+
+def _told(data: bytes, name: str) -> str | None:
+    return _archived(data, name) if data.startswith(b"PK\x03\x04") else _told_by(data)
+
+
+def looks_like_a_document(start: bytes, name: str) -> bool:
+    """Whether a file is read as a document, and not line by line; ``start``: its beginning."""
+    begins = (*(mark for mark, _ in _REFUSED), _OLE, b"PK\x03\x04")
+    return start.startswith(begins) or (_told_by(start) or _named(name) or "txt") != "txt"
+
+
+def read_document(data: bytes, name: str) -> Document:
+    """A file, whose content says what it is. Errors: ``BadDocument``, which names the place."""
+    return format_of(data, name).read(data, name)
+
+
+def _told_by(data: bytes) -> str | None:
+    """What the content says of itself."""
+    start = _start(data)
+    if start.startswith("WEBVTT"):
+        return "vtt"
+    if _SRT.match(start):
+        return "srt"
+    if _PAGE.match(start):
+        return "html"
+    if _XLIFF.match(start):
+        return "xliff"
+    if _TMX.match(start):
+        return "tmx"
+    if _MESSAGES.search(start) and re.search(r'^msgstr(?:\[0\])?[ \t]+"', start, re.MULTILINE):
+        return "po"
+    return None
+
+
+def _archived(data: bytes, name: str) -> str:
+    """Of an archive, what its members say."""
+    members = Archive.read(data, name).members
+    for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
+        if "[Content_Types].xml" in members and any(one.startswith(folder) for one in members):
+            return kind
+    if "content.xml" in members and "mimetype" in members:
+        return "odt"
+    raise BadDocument(
+        f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
+    )
+
+
+def _named(name: str) -> str | None:
+    """What the name of a file says, where its content may be of several formats."""
+    lower = name.lower()
+    return next((kind for kind, one in FORMATS.items() if lower.endswith(one.endings)), None)
+
+
+def _start(data: bytes) -> str:
+    """The beginning of a file, as far as it can be read."""
+    head = data[:_LOOKED_AT]
+    for mark, encoding in MARKS:
+        if head.startswith(mark):
+            return head[len(mark) :].decode(encoding, "replace")
+    for unmarked in ("utf-16-le", "utf-16-be"):
+        if head[:4].decode(unmarked, "replace") == "<?":
+            return head.decode(unmarked, "replace")
+    return head.decode("utf-8", "replace")
+
+
+def _all_read() -> str:
+    endings = ", ".join(one.endings[0] for one in FORMATS.values())
+    return f"Documents that are read: {endings}"

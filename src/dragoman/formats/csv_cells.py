@@ -1,0 +1,122 @@
+"""Tables of text (CSV, TSV): the cells of some columns, or of all, are units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, line_of, spliced
+from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.unit import Target, Unit, says_something
+
+_DELIMITERS = ",;\t|"
+_FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
+"""The first row, whose cells may hold line breaks in quotes."""
+_ADDRESS = re.compile(r"(?:https?://\S*|\S+@\S+)\Z")
+
+
+class _Cell(NamedTuple):
+    begin: int
+    end: int
+    row: int
+    column: int
+    text: str
+    quoted: bool
+
+
+@dataclass(frozen=True)
+class Table(Document):
+    """A table."""
+
+    name: str
+    source: Encoded
+    delimiter: str
+    cells: Sequence[_Cell]
+    """Those that are translated."""
+    rows: Sequence[Sequence[str]]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Table:
+        """All of its columns. Errors: ``BadDocument``."""
+        source = decoded(data, name)
+        delimiter = _delimiter(source.text)
+        every = list(_cells(source.text, name, delimiter))
+        rows: list[list[str]] = []
+        for cell in every:
+            if cell.row == len(rows):
+                rows.append([])
+            rows[-1].append(cell.text)
+        cells = [one for one in every if says_something(one.text) and not _ADDRESS.match(one.text)]
+        return cls(name, source, delimiter, cells, rows)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [message_unit(one.text) for one in self.cells]
+
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """The first two columns."""
+        return [(row[0], row[1]) for row in self.rows if len(row) >= 2 and row[0] and row[1]]
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        splices = []
+        for cell, unit, target in zip(self.cells, self.units, targets, strict=True):
+            if target != unit.as_it_is:
+                splices.append(
+                    Splice(cell.begin, cell.end, self._written(cell, written(unit, target)))
+                )
+        return self.source.back(spliced(self.source.text, splices), self.name)
+
+    def _written(self, cell: _Cell, text: str) -> str:
+        # A sheet program would take a cell for a formula that begins like one.
+        needs = cell.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"' if needs else text
+
+
+def _delimiter(text: str) -> str:
+    first = _FIRST.match(text)
+    assert first is not None, "it matches nothing too"
+    bare = re.sub(r'"(?:[^"]|"")*+"', "", first[0].partition("\n")[0] or first[0])
+    return max(_DELIMITERS, key=lambda one: (bare.count(one), -_DELIMITERS.index(one)))
+
+
+def _cells(text: str, name: str, delimiter: str) -> Iterator[_Cell]:
+    place, row, column = 0, 0, 0
+    while place < len(text):
+        begin = place
+        if text[place] == '"':
+            place += 1
+            while True:
+                end = text.find('"', place)
+                if end < 0:
+                    line = line_of(text, begin)
+                    raise BadDocument(f"{name}, line {line}: a quotation mark that does not end")
+                if text.startswith('""', end):
+                    place = end + 2
+                    continue
+                place = end + 1
+                break
+            said, quoted = text[begin + 1 : place - 1].replace('""', '"'), True
+            end = place
+            place = _cell_end(text, place, delimiter)
+        else:
+            place = end = _cell_end(text, place, delimiter)
+            said, quoted = text[begin:end], False
+        yield _Cell(begin, end, row, column, said, quoted)
+        if text.startswith(delimiter, place):
+            column, place = column + 1, place + 1
+            if place == len(text):
+                yield _Cell(place, place, row, column, "", False)
+        else:
+            row, column = row + 1, 0
+            place += 2 if text.startswith("\r\n", place) else 1
+
+
+def _cell_end(text: str, place: int, delimiter: str) -> int:
+    while place < len(text) and text[place] not in (delimiter, "\n", "\r"):
+        place += 1
+    return place

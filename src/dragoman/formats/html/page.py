@@ -1,0 +1,81 @@
+"""A file of HTML, or of XHTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.formats.html.document import HtmlDocument
+from dragoman.formats.html.tokens import Reader
+from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.unit import Target, Unit, parts_of
+
+_CHARSET = re.compile(
+    r"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w\-.:]{1,40})|<\?xml[^>]{0,200}encoding=[\"']([\w\-.:]{1,40})",
+    re.IGNORECASE,
+)
+_LOOKED_AT = 4096
+"""Bytes in which a page says its encoding; browsers look at 1,024."""
+
+
+@dataclass(frozen=True)
+class HtmlPage(Document):
+    """A page."""
+
+    name: str
+    source: Encoded
+    page: HtmlDocument
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> HtmlPage:
+        declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
+        charset = (declared[1] or declared[2]) if declared else None
+        # A page that says UTF-16 in its own text is not in UTF-16; browsers take UTF-8.
+        if charset and charset.lower().startswith("utf-16"):
+            charset = None
+        if charset and charset.lower() in ("iso-8859-1", "latin1", "latin-1"):
+            charset = "latin-1"
+        source = decoded(data, name, charset)
+        return cls(name, source, HtmlDocument.cut(source.text))
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return self.page.texts
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        text = self.page.join([parts_of(target) for target in targets])
+        if wanted.language != "und":
+            text = _in_language(text, wanted)
+        return self.source.back(text, self.name, references=True)
+
+
+def _in_language(text: str, wanted: Wanted) -> str:
+    """The language of the page, where it says one, and the direction of one from right to left."""
+    reader, place = Reader(text), 0
+    while token := reader.next(foreign=False):
+        if token.kind == "start" and token.name != "html":
+            return text
+        if token.kind == "start":
+            break
+        place += len(token.written)
+    else:
+        return text
+    tag = token.written
+    attributes = {one.name: one for one in token.attributes()}
+    changed: dict[str, str] = {
+        name: wanted.language for name in ("lang", "xml:lang") if name in attributes
+    }
+    if wanted.from_right:
+        changed["dir"] = "rtl"
+    elif "dir" in attributes and attributes["dir"].value.lower() == "rtl":
+        changed["dir"] = "ltr"
+    for name in sorted(
+        changed, key=lambda name: -attributes[name].begin if name in attributes else 0
+    ):
+        if name in attributes:
+            one = attributes[name]
+            tag = f'{tag[: one.begin]}"{changed[name]}"{tag[one.end :]}'
+    new = "".join(f' {name}="{value}"' for name, value in changed.items() if name not in attributes)
+    return text[:place] + tag[:5] + new + tag[5:] + text[place + len(token.written) :]

@@ -1,0 +1,162 @@
+"""ZIP archives whose members are read within limits, and written again with some of them replaced.
+
+Every other member is copied as it lies, packed, in its order. Nothing is unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+
+from dragoman.formats.units.document import BadDocument
+
+MOST_MEMBERS = 10_000
+MOST_BYTES = 200_000_000
+"""Of all members that are read, unpacked."""
+_LOCAL = struct.Struct("<4s5H3I2H")
+_CENTRAL = struct.Struct("<4s6H3I5H2I")
+_END = struct.Struct("<4s4H2IH")
+_ENCRYPTED, _DESCRIPTOR = 0x1, 0x8
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive."""
+
+    name: str
+    data: bytes
+    members: dict[str, zipfile.ZipInfo]
+    central: int
+    """Where its table of contents begins."""
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Archive:
+        """Errors: ``BadDocument`` for an archive that is damaged, encrypted, or made to harm."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as opened:
+                found = opened.infolist()
+                central = opened.start_dir
+        except (
+            zipfile.BadZipFile,
+            ValueError,
+            OSError,
+            struct.error,
+            NotImplementedError,
+        ) as error:
+            raise BadDocument(f"{name} is a damaged or cut off archive ({error})") from None
+        if len(found) > MOST_MEMBERS:
+            raise BadDocument(
+                f"{name} has {len(found):,} members; a document has {MOST_MEMBERS:,} at most"
+            )
+        members: dict[str, zipfile.ZipInfo] = {}
+        end = 0
+        for one in sorted(found, key=lambda one: one.header_offset):
+            where = f"{name}, member {one.filename[:80]!r}"
+            if one.flag_bits & _ENCRYPTED:
+                raise BadDocument(f"{where}: it is encrypted. Save the file without a password")
+            path = one.filename.replace("\\", "/")
+            if path.startswith("/") or ".." in path.split("/"):
+                raise BadDocument(f"{where}: its name leads out of the archive")
+            if one.filename in members:
+                raise BadDocument(f"{where}: it is there twice")
+            if one.header_offset < end:
+                raise BadDocument(f"{where}: it lies over another one, as in a bomb")
+            end = one.header_offset + 30 + one.compress_size
+            members[one.filename] = one
+        if end > central:
+            raise BadDocument(f"{name} is a damaged or cut off archive")
+        return cls(name, data, {one.filename: one for one in found}, central)
+
+    def member(self, name: str, left: int) -> bytes:
+        """A member, unpacked, of ``left`` bytes at most. Errors: ``BadDocument``."""
+        info = self.members[name]
+        where = f"{self.name}, member {name[:80]!r}"
+        if info.file_size > left:
+            raise BadDocument(
+                f"{where}: with it there are more than {MOST_BYTES:,} bytes to read, unpacked"
+            )
+        if info.compress_type not in _PACKINGS:
+            raise BadDocument(f"{where}: it is packed in a way that documents do not use")
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.data)) as opened, opened.open(info) as file:
+                content = file.read(left + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error) as error:
+            raise BadDocument(f"{where}: it is damaged ({error})") from None
+        if len(content) > left:
+            raise BadDocument(f"{where}: it holds more than it says, as in a bomb")
+        return content
+
+    def replaced(self, new: dict[str, bytes]) -> bytes:
+        """The archive with some members replaced."""
+        if not new:
+            return self.data
+        in_order = sorted(self.members.values(), key=lambda one: one.header_offset)
+        begins = [one.header_offset for one in in_order]
+        ends = [*begins[1:], self.central]
+        written = bytearray(self.data[: begins[0] if begins else self.central])
+        moved: dict[str, tuple[int, bytes | None, int]] = {}
+        for one, begin, end in zip(in_order, begins, ends, strict=True):
+            place = len(written)
+            if one.filename not in new:
+                written += self.data[begin:end]
+                moved[one.filename] = place, None, 0
+                continue
+            content = new[one.filename]
+            packed = content
+            if one.compress_type == zipfile.ZIP_DEFLATED:
+                packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+                packed = packer.compress(content) + packer.flush()
+            header = list(_LOCAL.unpack_from(self.data, begin))
+            name_length, extra_length = header[9], header[10]
+            header[2] &= ~_DESCRIPTOR
+            header[6:9] = zlib.crc32(content), len(packed), len(content)
+            names = begin + _LOCAL.size
+            extra = _without_sizes(
+                self.data[names + name_length : names + name_length + extra_length]
+            )
+            header[10] = len(extra)
+            written += _LOCAL.pack(*header) + self.data[names : names + name_length] + extra
+            written += packed
+            moved[one.filename] = place, content, len(packed)
+        return bytes(written) + self._contents(len(written), moved)
+
+    def _contents(self, begin: int, moved: dict[str, tuple[int, bytes | None, int]]) -> bytes:
+        """The table of contents, with the new places and sizes."""
+        table = bytearray()
+        at = self.central
+        for one in self.members.values():
+            header = list(_CENTRAL.unpack_from(self.data, at))
+            lengths = header[10:13]
+            names = at + _CENTRAL.size
+            at = names + sum(lengths)
+            place, content, packed = moved[one.filename]
+            extra = self.data[names + lengths[0] : names + lengths[0] + lengths[1]]
+            if content is not None:
+                header[3] &= ~_DESCRIPTOR
+                header[7:10] = zlib.crc32(content), packed, len(content)
+                extra = _without_sizes(extra)
+                header[11] = len(extra)
+            elif header[8] == 0xFFFFFFFF or header[9] == 0xFFFFFFFF:
+                raise BadDocument(f"{self.name}: member {one.filename!r} has sizes of 64 bits")
+            header[-1] = place
+            table += _CENTRAL.pack(*header) + self.data[names : names + lengths[0]] + extra
+            table += self.data[names + lengths[0] + lengths[1] : at]
+        comment = self.data[self.data.rfind(b"PK\x05\x06") :][_END.size :]
+        count = len(self.members)
+        end = _END.pack(b"PK\x05\x06", 0, 0, count, count, len(table), begin, len(comment))
+        return bytes(table) + end + comment
+
+
+def _without_sizes(extra: bytes) -> bytes:
+    """An extra field without sizes of 64 bits, which would be those of before."""
+    kept, at = b"", 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        if kind != 1:
+            kept += extra[at : at + 4 + length]
+        at += 4 + length
+    return kept

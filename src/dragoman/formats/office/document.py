@@ -1,0 +1,144 @@
+"""Documents of Office Open XML (ECMA-376): Word, PowerPoint and Excel.
+
+What a part holds its content type says, not its name. Text in headers, footers, notes, text boxes,
+charts and diagrams is translated as that of the body; comments, properties and the layouts of
+slides are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.formats.office.archive import MOST_BYTES, Archive
+from dragoman.formats.office.parts import Part
+from dragoman.formats.office.right_to_left import bidi_font, bidi_paragraphs
+from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.unit import Target, Unit
+from dragoman.formats.xml.tokens import Xml
+
+_TYPES = "[Content_Types].xml"
+_SIGNED = re.compile(r"_xmlsignatures/sig\d*\.xml", re.IGNORECASE)
+_WORD = (
+    *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
+    *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
+)
+_DRAWN = ("drawingml.chart", "drawingml.diagramData", "drawingml.diagramDrawing", "drawing")
+_SLIDES = ("slide", "notesSlide")
+_SHEETS = ("sharedStrings", "worksheet")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is translated of a part."""
+
+    paragraphs: frozenset[str]
+    keep_space: bool
+
+
+_PARTS = {
+    **dict.fromkeys(_WORD, _Kind(frozenset({"p"}), True)),
+    **dict.fromkeys((*_DRAWN, *_SLIDES), _Kind(frozenset({"p"}), False)),
+    **dict.fromkeys(_SHEETS, _Kind(frozenset({"si", "is"}), True)),
+}
+"""The end of a content type, without ``+xml`` -> what such a part holds."""
+
+
+@dataclass(frozen=True)
+class OfficeDocument(Document):
+    """A document of Word, PowerPoint or Excel."""
+
+    name: str
+    archive: Archive
+    parts: dict[str, Part]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> OfficeDocument:
+        archive = Archive.read(data, name)
+        if _TYPES not in archive.members:
+            raise BadDocument(f"{name} is no Office document: it has no {_TYPES}")
+        left = MOST_BYTES
+        types = archive.member(_TYPES, left)
+        left -= len(types)
+        parts: dict[str, Part] = {}
+        found: list[tuple[str, bytes, _Kind]] = []
+        for member, kind in _translated(Xml.read(types, f"{name}, {_TYPES}")):
+            if member in archive.members and member not in parts:
+                content = archive.member(member, left)
+                left -= len(content)
+                found.append((member, content, kind))
+        headings = _headings(archive, name, left)
+        for member, content, kind in found:
+            part = Part.read(
+                content, f"{name}, {member}", set(kind.paragraphs), keep_space=kind.keep_space
+            )
+            parts[member] = part.without(headings) if headings else part
+        if not found:
+            raise BadDocument(f"{name} holds no text: no document, slide or sheet is in it")
+        return cls(name, archive, parts)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [one.unit for part in self.parts.values() for one in part.units]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        if any(_SIGNED.match(member) for member in self.archive.members):
+            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
+        return ()
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        new = {}
+        first = 0
+        for member, part in self.parts.items():
+            own = targets[first : first + len(part.units)]
+            first += len(part.units)
+            if wanted.from_right and part.keep_space and member.startswith("word/"):
+                content = part.join(own, bidi_paragraphs(part), bidi_font)
+            elif all(t == one.unit.as_it_is for one, t in zip(part.units, own, strict=True)):
+                continue
+            else:
+                content = part.join(own)
+            new[member] = content
+        return self.archive.replaced(new)
+
+
+def _translated(types: Xml) -> list[tuple[str, _Kind]]:
+    """The members that are translated."""
+    found = []
+    for token in types.tokens:
+        if token.kind == "start" and token.name == "Override":
+            kind = token.attributes.get("ContentType", "").removesuffix("+xml")
+            name = _PARTS.get(_last_of(kind))
+            if name is not None:
+                found.append((token.attributes.get("PartName", "").lstrip("/"), name))
+    return found
+
+
+def _last_of(kind: str) -> str:
+    """application/vnd.openxmlformats-officedocument.wordprocessingml.document.main -> its end."""
+    for begins in (
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.",
+        "application/vnd.openxmlformats-officedocument.presentationml.",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.",
+        "application/vnd.openxmlformats-officedocument.",
+        "application/vnd.ms-office.",
+        "application/vnd.ms-word.",
+    ):
+        if kind.startswith(begins):
+            return kind.removeprefix(begins)
+    return kind
+
+
+def _headings(archive: Archive, name: str, left: int) -> frozenset[str]:
+    """The headings of tables in sheets, which Excel wants to be the same in two places."""
+    found = set()
+    for member in archive.members:
+        if member.startswith("xl/tables/") and member.endswith(".xml"):
+            content = archive.member(member, left)
+            left -= len(content)
+            for token in Xml.read(content, f"{name}, {member}").tokens:
+                if token.kind == "start" and token.name == "tableColumn":
+                    found.add(token.attributes.get("name", ""))
+    return frozenset(found)

@@ -1,0 +1,138 @@
+"""OpenDocument (ISO/IEC 26300): texts, sheets and slides of LibreOffice.
+
+Paragraphs and headings are units. Deleted text, comments, results of formulas, fields and tables of
+contents are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dragoman.formats.office.archive import MOST_BYTES, Archive
+from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.unit import Target, Unit, says_something
+from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
+from dragoman.formats.xml.nested import Replacement, replaced
+from dragoman.formats.xml.tokens import Token, Xml
+
+_TRANSLATED = ("content.xml", "styles.xml")
+_MANIFEST = "META-INF/manifest.xml"
+_KEPT = {"tracked-changes", "annotation", "index-body", "alphabetical-index", "scripts", "forms"}
+_BREAKS = {"tab", "line-break"}
+_PARAGRAPHS = {"p", "h"}
+
+
+@dataclass(frozen=True)
+class OpenDocument(Document):
+    """A document of OpenDocument."""
+
+    name: str
+    archive: Archive
+    parts: dict[str, tuple[Xml, Sequence[MixedUnit]]]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> OpenDocument:
+        archive = Archive.read(data, name)
+        left = MOST_BYTES
+        if _MANIFEST in archive.members:
+            manifest = archive.member(_MANIFEST, left)
+            if b"encryption-data" in manifest:
+                raise BadDocument(f"{name} is encrypted: open it and save it without a password")
+        parts: dict[str, tuple[Xml, Sequence[MixedUnit]]] = {}
+        for member in _TRANSLATED:
+            if member in archive.members:
+                content = archive.member(member, left)
+                left -= len(content)
+                xml = Xml.read(content, f"{name}, {member}")
+                parts[member] = xml, list(_units(xml))
+        if "content.xml" not in parts:
+            raise BadDocument(f"{name} is no OpenDocument file: it has no content.xml")
+        return cls(name, archive, parts)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [one.unit for _, units in self.parts.values() for one in units]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        if "META-INF/documentsignatures.xml" in self.archive.members:
+            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
+        return ()
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        new: dict[str, bytes] = {}
+        every = iter(targets)
+        for member, (xml, units) in self.parts.items():
+            changed = [
+                _replacement(one, target)
+                for one in units
+                if (target := next(every)) != one.unit.as_it_is
+            ]
+            if changed:
+                new[member] = replaced(xml, changed)
+        return self.archive.replaced(new)
+
+
+def _replacement(one: MixedUnit, target: Target) -> Replacement:
+    return Replacement(one.begin, one.end, lambda span: one.written(target, span))
+
+
+def _units(xml: Xml) -> Iterator[MixedUnit]:
+    kept_until = -1
+    for number, token in enumerate(xml.tokens):
+        if number < kept_until or token.kind != "start":
+            continue
+        is_formula = token.name == "table-cell" and "table:formula" in token.attributes
+        if token.name in _KEPT or is_formula:
+            kept_until = token.partner
+        elif token.name in _PARAGRAPHS and token.partner > number + 1:
+            for segment in _segments(xml, number):
+                made = mixed_unit(xml, segment, _role, collapse=True)
+                if says_something(made.unit.text):
+                    yield made
+
+
+def _segments(xml: Xml, paragraph: int) -> Iterator[range]:
+    """What stands between tabs and breaks of lines: from the first text to the last."""
+    tokens = xml.tokens
+    begin, at = paragraph + 1, paragraph + 1
+    while at < tokens[paragraph].partner:
+        token = tokens[at]
+        if token.kind == "start" and token.name in _BREAKS:
+            yield from _trimmed(xml, begin, at)
+            begin = token.partner + 1
+        if token.kind == "start" and _role(token) == "kept":
+            at = token.partner
+        at += 1
+    yield from _trimmed(xml, begin, tokens[paragraph].partner)
+
+
+def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
+    tokens = xml.tokens
+    texts, at = [], begin
+    while at < end:
+        if tokens[at].kind == "text" and tokens[at].text.strip():
+            texts.append(at)
+        at = (
+            tokens[at].partner if tokens[at].kind == "start" and _role(tokens[at]) == "kept" else at
+        )
+        at += 1
+    if not texts:
+        return
+    first, last = texts[0], texts[-1] + 1
+    at = first
+    while at < last:  # both ends of what stands in it, where both are there
+        token = tokens[at]
+        at += 1
+        if token.kind == "start" and last <= token.partner < end:
+            last = token.partner + 1
+        elif token.kind == "end" and begin <= token.partner < first:
+            first = at = token.partner
+    yield range(first, last)
+
+
+def _role(token: Token) -> Role:
+    if token.name == "span":
+        return "mark"
+    return "pair" if token.name == "a" else "kept"

@@ -1,0 +1,108 @@
+"""Parts of an office document that hold paragraphs, and their units in the order of reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.formats.office.runs import RunUnit, units_in, written
+from dragoman.formats.units.document import Splice
+from dragoman.formats.units.inline import spaced
+from dragoman.formats.units.unit import Target
+from dragoman.formats.xml.nested import Replacement, put, replaced
+from dragoman.formats.xml.tokens import Xml
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of XML with its units."""
+
+    xml: Xml
+    units: Sequence[RunUnit]
+    keep_space: bool
+    """Whether texts say that their spaces count."""
+
+    @classmethod
+    def read(cls, data: bytes, name: str, paragraphs: set[str], *, keep_space: bool = True) -> Part:
+        """``paragraphs``: the names of the elements that hold runs."""
+        xml = Xml.read(data, name)
+        kept = _in_fields(xml)
+        units: list[RunUnit] = []
+        for number, token in enumerate(xml.tokens):
+            if token.kind == "start" and token.name in paragraphs:
+                units += units_in(xml, number, kept)
+        return cls(xml, units, keep_space)
+
+    def without(self, texts: Collection[str]) -> Part:
+        """The part, with some texts left as they are."""
+        return replace(self, units=[one for one in self.units if one.unit.text not in texts])
+
+    def join(
+        self,
+        targets: Sequence[Target],
+        extra: Sequence[Splice] = (),
+        font: Callable[[str], str] | None = None,
+    ) -> bytes:
+        """The part with its translations. ``extra``: what else is replaced. ``font``: makes the
+        fonts of what is translated."""
+        replacements = [put(*splice) for splice in extra]
+        for one, target in zip(self.units, targets, strict=True):
+            if font is not None:
+                replacements.append(self._replacement(_in_font(one, font), target))
+            elif target != one.unit.as_it_is:
+                replacements.append(self._replacement(one, target))
+        return replaced(self.xml, replacements)
+
+    def _replacement(self, one: RunUnit, target: Target) -> Replacement:
+        pieces = spaced(one.unit, target)
+        return Replacement(
+            one.begin, one.end, lambda span: written(one, pieces, span, self.keep_space)
+        )
+
+
+def _in_font(one: RunUnit, font: Callable[[str], str]) -> RunUnit:
+    """A unit with other fonts; that of one run takes its run with it."""
+    codes = [font(what) if isinstance(what, str) else what for what in one.codes]
+    begin, end, first, last = one.runs
+    return replace(
+        one, begin=begin, end=end, first=first, last=last, base=font(one.base), codes=codes
+    )
+
+
+def _in_fields(xml: Xml) -> set[int]:
+    """The texts that a field shows, which the program makes anew: a number of a page, a date, a
+    table of contents. The text of a link is no such."""
+    kept: set[int] = set()
+    fields: list[list[_Field]] = [[]]
+    for number, token in enumerate(xml.tokens):
+        if token.name == "txbxContent":
+            if token.kind == "start":
+                fields.append([])
+            elif len(fields) > 1:
+                fields.pop()
+        elif token.kind != "start":
+            if token.kind == "text" and fields[-1] and not fields[-1][-1].shows:
+                fields[-1][-1].said += token.text
+        elif token.name == "fldChar":
+            kind = next((v for k, v in token.attributes.items() if k.endswith("fldCharType")), "")
+            if kind == "begin":
+                fields[-1].append(_Field())
+            elif fields[-1] and kind == "separate":
+                fields[-1][-1].shows = True
+            elif fields[-1] and kind == "end":
+                fields[-1].pop()
+        elif token.name == "t" and any(not one.is_link for one in fields[-1]):
+            kept.add(number)
+    return kept
+
+
+@dataclass
+class _Field:
+    said: str = ""
+    """Its instruction."""
+    shows: bool = False
+    """Whether what it shows has begun."""
+
+    @property
+    def is_link(self) -> bool:
+        return self.shows and self.said.split()[:1] == ["HYPERLINK"]

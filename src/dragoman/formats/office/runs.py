@@ -1,0 +1,348 @@
+"""The runs of a paragraph: text of one font each, and what stands between them.
+
+WordprocessingML, DrawingML and SpreadsheetML (ECMA-376) share them: a paragraph of runs, in each a
+font and text. Programs cut runs at every edit, so equal neighbours are read as one. The font of
+most of a paragraph is not noted; runs of other fonts are elements that may stand several times or
+not at all, whose words take them along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dragoman.formats.units.unit import Code, Target, Unit, says_something
+from dragoman.formats.xml.tokens import Xml, escaped
+
+WRAPPERS = {
+    *("hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdt"),
+}
+"""Elements around runs, whose text is translated."""
+BREAKS = {"tab", "br", "cr", "ptab"}
+"""What ends running text."""
+_PASSED_OVER = {"proofErr", "lastRenderedPageBreak"}
+"""Marks that Word makes anew; where text is written anew they are left out."""
+_NO_CONTENT = {"pPr", "rPr", "endParaRPr", "rPh", "phoneticPr"}
+_SHOWN = {"noBreakHyphen", "sym", "fldSimple", "fld", "oMath", "footnoteReference", "drawing"}
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A part of a paragraph."""
+
+    kind: str
+    """text, code, opens, closes or break."""
+    begin: int
+    end: int
+    text: str = ""
+    font: str = ""
+    """Of a text, or of the run that a code stands in."""
+    run: int = -1
+    """The number of the token that begins the run, of what stands inside one; -1: none."""
+    shows: bool = False
+    wrapper: int = -1
+    """The number of the token that begins the wrapper."""
+
+
+@dataclass
+class RunUnit:
+    """A unit of a paragraph, and how it is written."""
+
+    unit: Unit
+    begin: int
+    end: int
+    base: str
+    """The font of what has no other."""
+    first: str | None
+    """The font of the run that is open where it begins; None: none is."""
+    last: str | None
+    run: str
+    """The name of a run as it is written, its prefix included,"""
+    text: str
+    """and that of its text."""
+    codes: list[Atom | str | None] = field(default_factory=list)
+    """For each code of the unit what stands in the file, or the font that begins, or None where
+    one ends."""
+    runs: tuple[int, int, str | None, str | None] = (0, 0, None, None)
+    """``begin``, ``end``, ``first`` and ``last`` with the whole of its runs, where it is the text
+    of one alone."""
+
+
+def units_in(xml: Xml, first: int, kept: set[int]) -> Iterator[RunUnit]:
+    """The units of the paragraph that begins with token ``first``. ``kept``: the texts that are
+    not translated, by the tokens that begin them."""
+    segment: list[Atom] = []
+    for atom in _merged(_atoms(xml, first, kept)):
+        if atom.kind == "break":
+            yield from _unit(xml, segment)
+            segment = []
+        else:
+            segment.append(atom)
+    yield from _unit(xml, segment)
+
+
+def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
+    tokens = xml.tokens
+    at, last = first + 1, tokens[first].partner
+    wrappers: list[int] = []
+    while at < last:
+        token = tokens[at]
+        if token.kind == "end" and wrappers and token.partner == wrappers[-1]:
+            begin = _inner_end(xml, wrappers[-1])
+            yield Atom("closes", begin, token.end, wrapper=wrappers.pop())
+        elif token.kind == "end" or token.name in _NO_CONTENT or token.kind != "start":
+            at = token.partner if token.kind == "start" else at
+        elif token.name == "r":
+            yield from _run(xml, at, kept)
+            at = token.partner
+        elif token.name == "t":
+            yield _text(xml, at, "", -1, kept)
+            at = token.partner
+        elif token.name in BREAKS:
+            yield Atom("break", token.begin, tokens[token.partner].end)
+            at = token.partner
+        elif token.name in WRAPPERS and (inner := _inner_start(xml, at)) is not None:
+            yield Atom("opens", token.begin, tokens[inner].end, wrapper=at)
+            wrappers.append(at)
+            at = inner
+        elif token.name not in _PASSED_OVER:
+            end = tokens[token.partner].end
+            yield Atom("code", token.begin, end, shows=token.name in _SHOWN)
+            at = token.partner
+        else:
+            at = token.partner
+        at += 1
+
+
+def _inner_start(xml: Xml, wrapper: int) -> int | None:
+    """The token behind which the runs of a wrapper stand; None where it has none."""
+    tokens = xml.tokens
+    if xml.is_empty(wrapper):
+        return None
+    if tokens[wrapper].name != "sdt":
+        return wrapper
+    at = wrapper + 1
+    while at < tokens[wrapper].partner:
+        if tokens[at].kind == "start" and tokens[at].name == "sdtContent":
+            return None if xml.is_empty(at) else at
+        at = tokens[at].partner + 1 if tokens[at].kind == "start" else at + 1
+    return None
+
+
+def _inner_end(xml: Xml, wrapper: int) -> int:
+    inner = _inner_start(xml, wrapper)
+    assert inner is not None, "only wrappers with runs are opened"
+    return xml.tokens[xml.tokens[inner].partner].begin
+
+
+def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
+    tokens = xml.tokens
+    end = tokens[number].partner
+    font, children, at = "", list[int](), number + 1
+    while at < end:
+        token = tokens[at]
+        if token.kind == "start":
+            if token.name == "rPr":
+                font = xml.written(token.begin, tokens[token.partner].end)
+            else:
+                children.append(at)
+            at = token.partner
+        at += 1
+    has_text = any(tokens[n].name == "t" and n not in kept for n in children)
+    if not has_text and not any(tokens[n].name in BREAKS for n in children):
+        if all(tokens[n].name in _PASSED_OVER for n in children) and children:
+            return
+        shows = any(tokens[n].name in _SHOWN or tokens[n].name == "t" for n in children)
+        yield Atom("code", tokens[number].begin, tokens[end].end, shows=shows)
+        return
+    for child in children:
+        token = tokens[child]
+        if token.name == "t" and child not in kept:
+            yield _text(xml, child, font, number, kept)
+        elif token.name in BREAKS:
+            yield Atom("break", token.begin, tokens[token.partner].end, run=number)
+        elif token.name not in _PASSED_OVER:
+            stop = tokens[token.partner].end
+            shows = token.name in _SHOWN
+            yield Atom("code", token.begin, stop, font=font, run=number, shows=shows)
+
+
+def _text(xml: Xml, number: int, font: str, run: int, kept: set[int]) -> Atom:
+    token = xml.tokens[number]
+    text = "".join(one.text for one in xml.tokens[number : token.partner] if one.kind == "text")
+    return Atom("text", token.begin, xml.tokens[token.partner].end, text, font, run)
+
+
+def _merged(atoms: Iterator[Atom]) -> Iterator[Atom]:
+    """Codes outside of runs that follow each other are one: a field has several runs."""
+    before: Atom | None = None
+    for atom in atoms:
+        joins = before is not None and before.kind == atom.kind == "code"
+        if before is not None and joins and before.run < 0 and atom.run < 0:
+            shows = before.shows or atom.shows
+            before = Atom("code", before.begin, atom.end, shows=shows)
+            continue
+        if before is not None:
+            yield before
+        before = atom
+    if before is not None:
+        yield before
+
+
+def _unit(xml: Xml, atoms: Sequence[Atom]) -> Iterator[RunUnit]:
+    """The unit of a segment, if it says something: from its first text to its last."""
+    texts = [n for n, atom in enumerate(atoms) if atom.kind == "text" and atom.text]
+    if not texts or not says_something("".join(atoms[n].text for n in texts)):
+        return
+    first, last = _balanced(atoms, texts[0], texts[-1] + 1)
+    inner = atoms[first:last]
+    characters: Counter[str] = Counter()
+    for atom in inner:
+        if atom.kind == "text":
+            characters[atom.font] += len(atom.text)
+    base = characters.most_common(1)[0][0]
+    begin, open_first = _edge(xml, atoms[first], first=True)
+    end, open_last = _edge(xml, atoms[last - 1], first=False)
+    runs = begin, end, open_first, open_last
+    if len(inner) == 1:  # the run stays as it is
+        begin, end, open_first, open_last = inner[0].begin, inner[0].end, base, base
+    text_name = _name_at(xml, atoms[texts[0]].begin)
+    run = atoms[texts[0]].run
+    run_name = _name_at(xml, xml.tokens[run].begin) if run >= 0 else ""
+    made = RunUnit(Unit(""), begin, end, base, open_first, open_last, run_name, text_name)
+    made.runs = runs
+    made.unit = _with_codes(made, inner)
+    yield made
+
+
+def _balanced(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
+    """Wider, so that both ends of a wrapper are in it, where both are there."""
+    places = {(atom.kind, atom.wrapper): n for n, atom in enumerate(atoms) if atom.wrapper >= 0}
+    while True:
+        low, high = first, last
+        for atom in atoms[first:last]:
+            if atom.wrapper >= 0:
+                other = "closes" if atom.kind == "opens" else "opens"
+                place = places.get((other, atom.wrapper), first)
+                low, high = min(low, place), max(high, place + 1)
+        if (low, high) == (first, last):
+            return first, last
+        first, last = low, high
+
+
+def _edge(xml: Xml, atom: Atom, *, first: bool) -> tuple[int, str | None]:
+    """Where the span of a unit begins or ends, and the font of the run that is open there."""
+    if atom.run < 0:
+        return (atom.begin if first else atom.end), None
+    start = xml.tokens[atom.run]
+    stop = xml.tokens[start.partner]
+    if first:
+        before = xml.written(start.end, atom.begin).strip()
+        return (start.begin, None) if before == atom.font else (atom.begin, atom.font)
+    behind = xml.written(atom.end, stop.begin).strip()
+    return (atom.end, atom.font) if behind else (stop.end, None)
+
+
+def _name_at(xml: Xml, place: int) -> str:
+    """The name of the tag that begins there, as it is written."""
+    end = place + 1
+    while xml.data[end : end + 1] not in (b" ", b">", b"/", b"\t", b"\n", b"\r"):
+        end += 1
+    return xml.written(place + 1, end)
+
+
+def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
+    text, codes = "", list[Code]()
+    mark: int | None = None  # the code that began the font that is not the base
+    begun: dict[int, int] = {}
+    is_orphan = False
+
+    def add(what: Atom | str | None, **more: bool | int | None) -> int:
+        codes.append(Code(len(text), **more))  # type: ignore[arg-type]
+        made.codes.append(what)
+        return len(codes) - 1
+
+    def pair(first: int, second: int) -> None:
+        for one, other in ((first, second), (second, first)):
+            codes[one] = _partnered(codes[one], other)
+
+    def end_mark() -> None:
+        nonlocal mark
+        if mark is not None:
+            pair(mark, add(None, closes=True, repeats=True))
+            mark = None
+
+    behind = [""] * len(atoms)  # the first character of the next text
+    for n in range(len(atoms) - 2, -1, -1):
+        following = atoms[n + 1]
+        is_text = following.kind == "text" and following.text
+        behind[n] = following.text[0] if is_text else behind[n + 1]
+    for n, atom in enumerate(atoms):
+        if atom.kind == "text":
+            if not atom.text:
+                continue
+            font = made.codes[mark] if mark is not None else made.base
+            if atom.font != font:
+                end_mark()
+                if atom.font != made.base:
+                    mark = add(atom.font, opens=True, repeats=True)
+            text += atom.text
+            continue
+        if atom.wrapper >= 0:
+            end_mark()
+        if atom.kind == "opens":
+            begun[atom.wrapper] = add(atom, opens=True)
+        elif atom.kind == "closes":
+            number = add(atom, closes=True)
+            if atom.wrapper in begun:
+                pair(begun.pop(atom.wrapper), number)
+            else:
+                is_orphan = True
+        else:
+            add(
+                atom,
+                apart_before=atom.shows and not text[-1:].isalnum(),
+                apart_behind=atom.shows and not behind[n].isalnum(),
+            )
+    end_mark()
+    return Unit(text, tuple(codes), ordered=is_orphan or bool(begun))
+
+
+def _partnered(code: Code, partner: int) -> Code:
+    return Code(
+        code.place, opens=code.opens, closes=code.closes, partner=partner, repeats=code.repeats
+    )
+
+
+def written(one: RunUnit, target: Target, span: Callable[[int, int], str], keep_space: bool) -> str:
+    """A translation as runs. ``span``: gives what stands in the file, its own units translated;
+    ``keep_space``: whether texts say that their spaces count."""
+    current, mark = one.first, one.base
+    out: list[str] = []
+    space = ' xml:space="preserve"' if keep_space else ""
+
+    def run(font: str | None) -> None:
+        nonlocal current
+        if font == current:
+            return
+        if current is not None and one.run:
+            out.append(f"</{one.run}>")
+        if font is not None and one.run:
+            out.append(f"<{one.run}>{font}")
+        current = font
+
+    for item in target:
+        if isinstance(item, str):
+            if item:
+                run(mark)
+                out.append(f"<{one.text}{space}>{escaped(item)}</{one.text}>")
+            continue
+        what = one.codes[item]
+        if isinstance(what, Atom):
+            run(what.font if what.run >= 0 else None)
+            out.append(span(what.begin, what.end))
+        else:
+            mark = what if what is not None else one.base
+    run(one.last)
+    return "".join(out)

@@ -1,0 +1,38 @@
+"""Plain text: what stands between two blank lines is a unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.formats.units.document import Document, Splice, Wanted, spliced
+from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.unit import Target, Unit, says_something
+
+_PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*\S[^\n]*)*")
+
+
+@dataclass(frozen=True)
+class PlainText(Document):
+    """A text file."""
+
+    name: str
+    source: Encoded
+    places: Sequence[tuple[int, int]]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> PlainText:
+        source = decoded(data, name)
+        found = _PARAGRAPH.finditer(source.text)
+        places = [one.span() for one in found if says_something(one[0])]
+        return cls(name, source, places)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [Unit(self.source.text[begin:end]) for begin, end in self.places]
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        texts = ("".join(map(str, target)) for target in targets)
+        splices = [Splice(*place, text) for place, text in zip(self.places, texts, strict=True)]
+        return self.source.back(spliced(self.source.text, splices), self.name)

@@ -1,0 +1,227 @@
+"""Catalogues of messages (gettext, ``.po`` and ``.pot``): messages without a translation get one.
+
+https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html. Entries that have a
+translation, a fuzzy one too, stay as they are, and so do obsolete ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.unit import Target, Unit, says_something
+
+_CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
+_PLURALS = re.compile(r"nplurals\s*=\s*(\d{1,2})")
+_KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,3})\])?)[ \t]*(?=")')
+_STRING = re.compile(r'[ \t]*"((?:[^"\\\n]|\\.)*+)"[ \t]*\r?(?:\n|\Z)')
+_ESCAPE = re.compile(r"\\([abfnrtv\"\\]|[0-7]{1,3}|x[0-9a-fA-F]{1,2})")
+_MEANS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_WRITES = {ord(character): f"\\{letter}" for letter, character in _MEANS.items()}
+_WRITES |= {ord('"'): '\\"', ord("\\"): "\\\\"}
+_MOST_PLURALS = 10
+_LOOKED_AT = 65_536
+"""Bytes in which the header says its encoding."""
+
+
+@dataclass
+class _Entry:
+    """A message, and where its parts stand."""
+
+    begin: int = -1
+    """Of its first keyword,"""
+    previous: int = -1
+    """or of the comment that says what the message was before."""
+    flags: int = -1
+    """Behind the ``#,`` of its flags; -1 without any."""
+    end: int = 0
+    line: int = 0
+    texts: dict[str, str] = field(default_factory=dict)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where the strings of each keyword stand, the last newline left out."""
+
+    @property
+    def translations(self) -> list[str]:
+        return [text for keyword, text in self.texts.items() if keyword.startswith("msgstr")]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A unit, and the translations that it is for."""
+
+    entry: _Entry
+    keywords: tuple[str, ...]
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Catalogue(Document):
+    """A catalogue of messages."""
+
+    name: str
+    source: Encoded
+    entries: Sequence[_Entry]
+    slots: Sequence[_Slot]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Catalogue:
+        declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
+        charset = declared[1] if declared else None
+        source = decoded(data, name, None if charset == "CHARSET" else charset)
+        entries = list(_entries(source.text, name))
+        header = next((e for e in entries if e.texts.get("msgid") == ""), None)
+        told = _PLURALS.search("".join(header.translations)) if header else None
+        if told and not 1 <= int(told[1]) <= _MOST_PLURALS:
+            raise BadDocument(
+                f"{name}, line {header.line if header else 1}: nplurals={told[1]}; a language has "
+                f"1 to {_MOST_PLURALS} forms"
+            )
+        slots: list[_Slot] = []
+        for entry in entries:
+            if entry.texts["msgid"] and not any(entry.translations):
+                slots += _slots(entry, int(told[1]) if told else None)
+        return cls(name, source, entries, slots)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [slot.unit for slot in self.slots]
+
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Of entries that are not fuzzy and have one form."""
+        return [
+            (entry.texts["msgid"], entry.texts["msgstr"])
+            for entry in self.entries
+            if entry.texts["msgid"] and entry.texts.get("msgstr") and not self._is_fuzzy(entry)
+        ]
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        splices = []
+        new: dict[int, tuple[_Entry, str]] = {}  # forms that the entry has not yet
+        marked: set[int] = set()
+        for slot, target in zip(self.slots, targets, strict=True):
+            text = _quoted(written(slot.unit, target))
+            entry = slot.entry
+            for keyword in slot.keywords:
+                if keyword in entry.places:
+                    splices.append(Splice(*entry.places[keyword], text))
+                else:
+                    before = new.get(id(entry), (entry, ""))[1]
+                    new[id(entry)] = entry, f"{before}{keyword} {text}{self._newline}"
+            if not wanted.final and id(entry) not in marked:
+                marked.add(id(entry))
+                splices.append(self._fuzzy(entry))
+        for entry, text in new.values():
+            begins = "" if self.source.text[entry.end - 1 : entry.end] == "\n" else self._newline
+            splices.append(Splice(entry.end, entry.end, begins + text))
+        return self.source.back(spliced(self.source.text, splices), self.name)
+
+    @property
+    def _newline(self) -> str:
+        return "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
+
+    def _is_fuzzy(self, entry: _Entry) -> bool:
+        if entry.flags < 0:
+            return False
+        line = self.source.text[entry.flags : self.source.text.find("\n", entry.flags)]
+        return "fuzzy" in line
+
+    def _fuzzy(self, entry: _Entry) -> Splice:
+        if entry.flags >= 0:
+            is_fuzzy = self._is_fuzzy(entry)
+            return Splice(entry.flags, entry.flags, "" if is_fuzzy else " fuzzy,")
+        place = entry.previous if entry.previous >= 0 else entry.begin
+        return Splice(place, place, f"#, fuzzy{self._newline}")
+
+
+def _slots(entry: _Entry, plurals: int | None) -> Iterator[_Slot]:
+    if "msgid_plural" not in entry.texts:
+        if says_something(entry.texts["msgid"]):
+            yield _Slot(entry, ("msgstr",), message_unit(entry.texts["msgid"]))
+        return
+    forms = plurals or sum(keyword.startswith("msgstr[") for keyword in entry.texts)
+    keywords = tuple(f"msgstr[{number}]" for number in range(forms))
+    # The first form is that of one thing, but where there is one form for any number.
+    of_one = keywords[:1] if forms > 1 else ()
+    both = (("msgid", of_one), ("msgid_plural", keywords[len(of_one) :]))
+    for source, into in both:
+        if into and says_something(entry.texts[source]):
+            yield _Slot(entry, into, message_unit(entry.texts[source]))
+
+
+def _entries(text: str, name: str) -> Iterator[_Entry]:
+    entry, keyword = _Entry(), ""
+    place, line = 0, 0
+
+    def whole(entry: _Entry) -> _Entry:
+        if "msgid" not in entry.texts or not entry.translations:
+            raise BadDocument(f"{name}, line {entry.line}: a message without msgid or msgstr")
+        return entry
+
+    while place < len(text):
+        end = text.find("\n", place) + 1 or len(text)
+        line += 1
+        start = text[place:end].lstrip(" \t")
+        found = _KEYWORD.match(text, place, end)
+        if found is not None:
+            new = found[1]
+            if any(one.startswith("msgstr") for one in entry.texts) and not new.startswith(
+                "msgstr"
+            ):
+                yield whole(entry)
+                entry = _Entry()
+            if entry.begin < 0:
+                entry.begin, entry.line = place, line
+            if new in entry.texts:
+                raise BadDocument(f"{name}, line {line}: {new} a second time in one message")
+            keyword = new
+            entry.texts[keyword] = ""
+            place = found.end()
+            entry.places[keyword] = (place, place)
+        if found is not None or start.startswith('"'):
+            string = _STRING.match(text, place, end)
+            if string is None or not keyword:
+                raise BadDocument(
+                    f"{name}, line {line}: a string that does not end, or of no message"
+                )
+            entry.texts[keyword] += _unquoted(string[1])
+            begin, _ = entry.places[keyword]
+            entry.places[keyword] = (begin, string.end(1) + 1)
+            entry.end = end
+        elif start.startswith("#"):
+            if any(one.startswith("msgstr") for one in entry.texts):
+                yield whole(entry)
+                entry = _Entry()
+            keyword = ""
+            if start.startswith("#,"):
+                entry.flags = text.index("#,", place) + 2
+            elif start.startswith("#|") and entry.previous < 0:
+                entry.previous = place
+        elif start.strip():
+            raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
+        elif not entry.texts:
+            entry = _Entry()  # comments of nothing
+        place = end
+    if entry.texts:
+        yield whole(entry)
+
+
+def _unquoted(string: str) -> str:
+    return _ESCAPE.sub(_character, string)
+
+
+def _character(escape: re.Match[str]) -> str:
+    said = escape[1]
+    if said[0] == "x":
+        return chr(int(said[1:], 16))
+    if said.isdigit():
+        return chr(int(said, 8))
+    return _MEANS.get(said, said)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_WRITES)}"'

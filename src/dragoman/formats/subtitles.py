@@ -1,0 +1,244 @@
+"""Subtitles: SubRip (``.srt``) and WebVTT (``.vtt``), https://www.w3.org/TR/webvtt1/.
+
+A sentence that goes on in the next cue is one unit, so that it is translated once; its translation
+is divided where the cue ended. Times, numbers, notes and styles stay as they are.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dragoman.formats.units.breaks import broken
+from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, line_of, spliced
+from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.inline import Found
+from dragoman.formats.units.unit import Code, Target, Unit, says_something
+
+_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
+_TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t][^\r\n]*)?\r?(?:\n|\Z)")
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+_MARK = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<\d[\d:.]{3,20}>|</>|\{\\[^{}\n]{0,200}\}")
+_SPEAKS = re.compile(r"\s*(?:[-–—]\s?|>>)")
+"""Another speaker begins."""
+_ENDS = re.compile(r"[.!?…。！？♪♫:][\"'”’»)\]]*\s*\Z")
+_GOES_ON = re.compile(r"[\s.…]*[^\W\d_A-Z]")
+_MOST_CUES = 6
+"""As many cues may be one sentence; what goes on for longer has no marks."""
+_ELEMENTS = {"b", "i", "u", "c", "v", "lang", "ruby", "rt", "font", "s"}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of a cue: its text, without the space around it."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A unit: the lines of one cue, or of several."""
+
+    unit: Unit
+    cues: tuple[tuple[_Line, ...], ...]
+    codes: tuple[str | None, ...]
+    """As each code is written; None: a cue ends."""
+    shown: tuple[tuple[str, tuple[int, ...]], ...]
+    """The text of each cue, and the spaces at which its lines end."""
+
+
+@dataclass(frozen=True)
+class Subtitles(Document):
+    """A file of subtitles."""
+
+    name: str
+    source: Encoded
+    slots: Sequence[_Slot]
+    escapes: bool
+    """Whether ``&`` and ``<`` are written as entities."""
+
+    @classmethod
+    def read_srt(cls, data: bytes, name: str) -> Subtitles:
+        return cls._read(data, name, escapes=False)
+
+    @classmethod
+    def read_vtt(cls, data: bytes, name: str) -> Subtitles:
+        return cls._read(data, name, escapes=True)
+
+    @classmethod
+    def _read(cls, data: bytes, name: str, *, escapes: bool) -> Subtitles:
+        source = decoded(data, name)
+        cues = list(_cues(source.text, name))
+        slots = [_slot(source.text, group, escapes) for group in _sentences(source.text, cues)]
+        return cls(
+            name, source, [slot for slot in slots if says_something(slot.unit.text)], escapes
+        )
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [slot.unit for slot in self.slots]
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        splices: list[Splice] = []
+        for slot, target in zip(self.slots, targets, strict=True):
+            if target != slot.unit.as_it_is:
+                splices += self._cues_of(slot, target)
+        return self.source.back(spliced(self.source.text, splices), self.name)
+
+    def _cues_of(self, slot: _Slot, target: Target) -> Iterator[Splice]:
+        """The translation, divided among the cues of a slot."""
+        parts: list[Target] = [[]]
+        for one in target:
+            if isinstance(one, int) and slot.codes[one] is None:
+                parts.append([])
+            else:
+                parts[-1].append(one)
+        newline = "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
+        for lines, part, (text, ends) in zip(slot.cues, parts, slot.shown, strict=True):
+            written = ""
+            for one in broken(_stripped(part), text, [(end, newline) for end in ends]):
+                code = slot.codes[one] if isinstance(one, int) else None
+                written += code or (self._escaped(one) if isinstance(one, str) else "")
+            # An empty line would end the cue, and an empty cue is none to many programs.
+            yield Splice(lines[0].begin, lines[-1].end, written.strip() or "\u200b")
+
+    def _escaped(self, text: str) -> str:
+        text = text.replace("-->", "→")
+        return html.escape(text, quote=False).replace("→", "--&gt;") if self.escapes else text
+
+
+def _stripped(part: Target) -> Target:
+    """Without space at its beginning and end."""
+    found = list(part)
+    for place, side in ((0, str.lstrip), (-1, str.rstrip)):
+        if found and isinstance(found[place], str):
+            found[place] = side(str(found[place]))
+    return found
+
+
+def _cues(text: str, name: str) -> Iterator[tuple[_Line, ...]]:
+    """The lines of text of each cue."""
+    place, found = 0, False
+    while place < len(text):
+        times = _TIMES.match(text, place)
+        if times is None:
+            line = _LINE.match(text, place)
+            assert line is not None, "there is always a line"
+            if "-->" in line[0] and not line[0].startswith("NOTE"):
+                raise BadDocument(
+                    f"{name}, line {line_of(text, place)}: {line[0].strip()[:60]!r} is no time "
+                    "of a cue, such as 00:00:01,000 --> 00:00:02,500"
+                )
+            place = line.end()
+            if line[0].startswith(("NOTE", "STYLE", "REGION")):
+                place = _block_end(text, place)
+            continue
+        found = True
+        place = times.end()
+        lines = []
+        while place < len(text):
+            line = _LINE.match(text, place)
+            assert line is not None, "there is always a line"
+            bare = line[0].strip()
+            if not bare or _TIMES.match(text, place):
+                break
+            begin = place + line[0].index(bare)
+            lines.append(_Line(begin, begin + len(bare)))
+            place = line.end()
+        # Players that find no empty line take the number of the next cue for text.
+        if lines and _TIMES.match(text, place) and text[lines[-1].begin : lines[-1].end].isdigit():
+            lines.pop()
+        if lines:
+            yield tuple(lines)
+    if not found:
+        raise BadDocument(
+            f"{name} has no times, such as 00:00:01,000 --> 00:00:02,500: no subtitles"
+        )
+
+
+def _block_end(text: str, place: int) -> int:
+    while place < len(text):
+        line = _LINE.match(text, place)
+        assert line is not None, "there is always a line"
+        place = line.end()
+        if not line[0].strip():
+            break
+    return place
+
+
+def _sentences(text: str, cues: Sequence[tuple[_Line, ...]]) -> Iterator[list[tuple[_Line, ...]]]:
+    """Cues that hold one sentence together. Each speaker of a cue speaks by himself."""
+    group: list[tuple[_Line, ...]] = []
+    for cue in cues:
+        shown = [_MARK.sub("", text[line.begin : line.end]) for line in cue]
+        if sum(_SPEAKS.match(line) is not None for line in shown) > 1:
+            if group:
+                yield group
+            group = []
+            speakers: list[list[_Line]] = []
+            for line, said in zip(cue, shown, strict=True):
+                if not speakers or _SPEAKS.match(said):
+                    speakers.append([])
+                speakers[-1].append(line)
+            yield from ([tuple(one)] for one in speakers)
+            continue
+        if group:
+            last = group[-1][-1]
+            before = _MARK.sub("", text[last.begin : last.end])
+            ended = _ENDS.search(before) or not _goes_on(before, shown[0])
+            if ended or _SPEAKS.match(shown[0]) or len(group) == _MOST_CUES:
+                yield group
+                group = []
+        group.append(cue)
+    if group:
+        yield group
+
+
+def _goes_on(before: str, text: str) -> bool:
+    """Whether a sentence goes on in ``text``: with a small letter, or after a comma."""
+    return (_GOES_ON.match(text) is not None and not text.lstrip()[:1].isupper()) or (
+        before.rstrip().endswith((",", "-"))
+    )
+
+
+def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
+    unit_text, codes, written = "", list[Code](), list[str | None]()
+    shown = []
+    for number, cue in enumerate(cues):
+        if number:
+            codes.append(Code(len(unit_text)))
+            written.append(None)
+            unit_text += " "
+        begins, ends = len(unit_text), []
+        for line_number, line in enumerate(cue):
+            if line_number:
+                ends.append(len(unit_text) - begins)
+                unit_text += " "
+            said = text[line.begin : line.end]
+            speaks = _SPEAKS.match(said)
+            edges = [(0, speaks.end())] if speaks else []
+            edges += [one.span() for one in _MARK.finditer(said, speaks.end() if speaks else 0)]
+            for (_, end), (begin, _) in pairwise([(0, 0), *edges, (len(said), len(said))]):
+                plain = said[end:begin]
+                unit_text += html.unescape(plain) if escapes else plain
+                if begin == len(said):
+                    break
+                tag = next(said[b:e] for b, e in edges if b == begin)
+                found = _found(tag)
+                codes.append(
+                    Code(len(unit_text), tag, opens=bool(found.opens), closes=bool(found.closes))
+                )
+                written.append(tag)
+        shown.append((unit_text[begins:], tuple(ends)))
+    return _Slot(Unit(unit_text, tuple(codes)), tuple(cues), tuple(written), tuple(shown))
+
+
+def _found(tag: str) -> Found:
+    name = re.match(r"</?([A-Za-z]+)", tag)
+    known = name[1].lower() if name and name[1].lower() in _ELEMENTS else ""
+    ends = tag.startswith("</")
+    return Found(0, len(tag), "" if ends else known, known if ends else "")

@@ -1,0 +1,1 @@
+"""What every format is made of: units, codes, documents, and how they are written."""

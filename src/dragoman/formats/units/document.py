@@ -1,0 +1,85 @@
+"""A document: units to translate, and a way to write it with their translations.
+
+All that is not a unit comes out byte for byte, and so does a unit that is its own translation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dragoman.errors import DataError
+from dragoman.formats.units.unit import Target, Unit
+
+
+class BadDocument(DataError):
+    """A file that is not of its format, is damaged, or holds more than it may."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a translated document is wanted."""
+
+    language: str = "und"
+    """Of the translation."""
+    final: bool = False
+    """Whether translations count as done. Otherwise formats that can say so mark them as to be
+    looked over."""
+
+    @property
+    def from_right(self) -> bool:
+        """Whether the language is written from right to left."""
+        return self.language.partition("-")[0] in _FROM_RIGHT
+
+
+_FROM_RIGHT = {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ps", "sd", "ug", "ur", "yi"}
+
+
+class Document(ABC):
+    """A file that has been read."""
+
+    @property
+    @abstractmethod
+    def units(self) -> Sequence[Unit]:
+        """What is to be translated, in the order of reading."""
+
+    @abstractmethod
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        """The file with a translation for each unit. Errors: ``BadDocument`` where it cannot hold
+        one."""
+
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Texts and their translations, of a file that holds both languages."""
+        return ()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is lost by translating it, one line each."""
+        return ()
+
+
+class Splice(NamedTuple):
+    """What takes the place of a span of a file."""
+
+    begin: int
+    end: int
+    written: str
+
+
+def spliced(source: str, splices: Iterable[Splice]) -> str:
+    """A text with some of its spans replaced; they do not overlap."""
+    written, end = [], 0
+    for one in sorted(splices, key=lambda one: (one.begin, one.end)):
+        assert one.begin >= end, "spans of a document do not overlap"
+        written += [source[end : one.begin], one.written]
+        end = one.end
+    return "".join([*written, source[end:]])
+
+
+def line_of(source: str | bytes, place: int) -> int:
+    """The line, from 1, of a place."""
+    newline = "\n" if isinstance(source, str) else b"\n"
+    return source.count(newline, 0, place) + 1  # type: ignore[arg-type]

@@ -1,0 +1,81 @@
+"""The bytes of a text file as characters, and back: the same bytes for the same characters."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from dragoman.formats.units.document import BadDocument, line_of
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""What a file may begin with, and the encoding that it tells."""
+_TEXT = {"utf-8", "us-ascii", "ascii", "utf8"}
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text and how it was encoded."""
+
+    text: str
+    encoding: str
+    mark: bytes
+    """What stood before it."""
+
+    def back(self, text: str, name: str, *, references: bool = False) -> bytes:
+        """Another text in the same encoding. ``references``: characters that the encoding has not
+        are written as those of XML. Errors: ``BadDocument`` for others."""
+        errors = "xmlcharrefreplace" if references else "strict"
+        try:
+            return self.mark + text.encode(self.encoding, errors)
+        except UnicodeEncodeError as error:
+            character = text[error.start]
+            raise BadDocument(
+                f"{name} is in {self.encoding}, which has no {character!r} "
+                f"(line {line_of(text, error.start)} of the translation): save it as UTF-8 first"
+            ) from None
+
+
+def decoded(data: bytes, name: str, declared: str | None = None) -> Encoded:
+    """``declared``: the encoding that the file names, UTF-8 without one. Errors: ``BadDocument``,
+    with the line, for bytes that are not of it."""
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return Encoded(_read(data[len(mark) :], encoding, name), encoding, mark)
+    encoding = _known(declared, name)
+    for unmarked in ("utf-16-le", "utf-16-be"):
+        if data[:4].decode(unmarked, "replace") == "<?":
+            encoding = unmarked
+    return Encoded(_read(data, encoding, name), encoding, b"")
+
+
+def _known(declared: str | None, name: str) -> str:
+    if declared is None or declared.lower() in _TEXT:
+        return "utf-8"
+    try:
+        found = codecs.lookup(declared)
+        "".encode(found.name)  # not one of bytes to bytes, such as zlib
+    except (LookupError, UnicodeError):
+        raise BadDocument(
+            f"{name} says that it is in {declared[:40]!r}, which is unknown"
+        ) from None
+    return found.name
+
+
+def _read(data: bytes, encoding: str, name: str) -> str:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadDocument(
+            f"{name}, line {line}: byte {error.start:,} is not {encoding.upper()}. Save the file "
+            f"as UTF-8; of a text in WINDOWS-1252: iconv -f WINDOWS-1252 -t UTF-8"
+        ) from None
+    if text.encode(encoding) != data:
+        raise BadDocument(f"{name} is not {encoding.upper()} as it is written today")
+    return text

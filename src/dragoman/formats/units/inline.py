@@ -1,0 +1,170 @@
+"""Codes in the text of messages: placeholders, and the tags of HTML, each kept as it is.
+
+``%(count)d`` and ``{name}`` are filled in by a program when it runs; a message without them, or
+with them twice, breaks it. They are taken out of the text that is translated and put back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.unit import Code, Target, Unit
+
+_PLACEHOLDER = (
+    r"%(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]?\d{0,4}(?:\.\d{1,4})?(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@](?![\w])"
+    r"|%%|%\{[\w.\-]{1,64}\}|%\w{1,32}%"
+    r"|\$\{[^{}\s]{1,64}\}|\{\{[^{}\n]{1,64}\}\}|\{[\w.\-]{0,64}(?:[:!][^{}\n]{0,32})?\}"
+    r"|\$t\([^()\n]{1,64}\)"
+)
+_TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
+_MARKUP = re.compile(rf"(?P<tag>{_TAG})|(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)")
+_URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
+
+
+_ENDS = tuple(".,;:!?)")
+
+
+class Found(NamedTuple):
+    """A code found in a text."""
+
+    begin: int
+    end: int
+    opens: str = ""
+    """The name of the element that it begins,"""
+    closes: str = ""
+    """or ends."""
+    shows: bool = True
+    """Whether it shows text of its own."""
+    repeats: bool = False
+
+
+def message_unit(text: str) -> Unit:
+    """The text of a message with its placeholders and tags as codes."""
+    return unit_of(text, codes_in(text))
+
+
+def codes_in(text: str) -> list[Found]:
+    """The placeholders and tags of a text."""
+    found = []
+    for one in _MARKUP.finditer(text):
+        if one["kept"]:
+            found.append(Found(*one.span()))
+            continue
+        name = re.match(r"</?([\w:\-]+)", one[0])
+        assert name is not None, "a tag has a name"
+        ends, empty = one[0].startswith("</"), one[0].endswith("/>")
+        opens = "" if ends or empty else name[1]
+        found.append(Found(*one.span(), opens, name[1] if ends else "", shows=False))
+    return found
+
+
+def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str) -> Unit:
+    """A text with codes cut out of it: they go where their words go. ``plain``: what stands between
+    them as characters."""
+    begun: dict[str, list[int]] = {}
+    codes: list[Code] = []
+    made = _Joined()
+    end = 0
+    for number, one in enumerate(found):
+        made.add(plain(text[end : one.begin]), codes)
+        before, behind = text[one.begin - 1 : one.begin], text[one.end : one.end + 1]
+        beside = number > 0 and found[number - 1].end == one.begin
+        follows = number + 1 < len(found) and found[number + 1].begin == one.end
+        partner = None
+        if one.closes and begun.get(one.closes):
+            partner = begun[one.closes].pop()
+            codes[partner] = replace(codes[partner], partner=len(codes))
+        if one.opens:
+            begun.setdefault(one.opens, []).append(len(codes))
+        codes.append(
+            Code(
+                made.length,
+                text[one.begin : one.end],
+                opens=bool(one.opens),
+                closes=bool(one.closes),
+                apart_before=one.shows and not beside and not before.isalnum(),
+                apart_behind=one.shows and not follows and not behind.isalnum(),
+                partner=partner,
+                repeats=one.repeats,
+            )
+        )
+        end = one.end
+    made.add(plain(text[end:]), codes)
+    return Unit("".join(made.pieces), tuple(codes), ordered=False)
+
+
+class _Joined:
+    """Text put together piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.length = 0
+        self._last = ""
+
+    def add(self, more: str, codes: list[Code]) -> None:
+        """Two spaces with nothing but a code between them are one."""
+        follows = codes and codes[-1].place == self.length and codes[-1].apart_before
+        if follows and self._last in ("", " "):
+            more = more.removeprefix(" ")
+        is_alone = len(codes) < 2 or codes[-2].place < self.length
+        if follows and self._last == " " and more[:1] in _ENDS and is_alone:
+            # Before a full stop no space is left where the code was: a model would wonder.
+            self.pieces[-1] = self.pieces[-1][:-1]
+            self.length -= 1
+            codes[-1] = replace(codes[-1], place=self.length)
+        if more:
+            self.pieces.append(more)
+            self.length += len(more)
+            self._last = more[-1]
+
+
+def spaced(unit: Unit, target: Target) -> Target:
+    """A translation with a space at each code that shows text and would else touch a word."""
+    if not any(code.apart_before or code.apart_behind for code in unit.tags):
+        return target
+    behind: list[str | None] = [None] * (len(target) + 1)
+    # The first character behind each piece; None before a code that shows text of its own.
+    behind[-1] = ""
+    for number in range(len(target) - 1, -1, -1):
+        one = target[number]
+        if isinstance(one, str):
+            behind[number] = one[0] if one else behind[number + 1]
+        else:
+            behind[number] = None if unit.tags[one].apart_behind else behind[number + 1]
+    found: Target = []
+    last = ""
+    for number, one in enumerate(target):
+        if isinstance(one, str):
+            if one:
+                found.append(one)
+                last = one[-1]
+            continue
+        code = unit.tags[one]
+        if needs_space_before(code, last):
+            found.append(" ")
+        found.append(one)
+        following = behind[number + 1]
+        if code.apart_behind:
+            if needs_space_behind(code, following or "", unit.text):
+                found.append(" ")
+            last = "x" if following is None else ""
+        elif code.apart_before:
+            last = ""
+    return found
+
+
+def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> str:
+    """A translation as it stands in a file; ``escaped``: its text as the format writes it."""
+    return "".join(
+        escaped(one) if isinstance(one, str) else unit.tags[one].written
+        for one in spaced(unit, target)
+    )
+
+
+def with_links(text: str) -> list[Found]:
+    """The addresses in a text."""
+    return [Found(*one.span()) for one in _URL.finditer(text)]

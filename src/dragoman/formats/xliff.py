@@ -1,0 +1,207 @@
+"""XLIFF 1.2 and 2: segments without a translation get one.
+
+https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html and
+https://docs.oasis-open.org/xliff/xliff-core/v2.1/xliff-core-v2.1.html. What is translated,
+approved, locked, or not to be translated stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.unit import Target, Unit, says_something
+from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
+from dragoman.formats.xml.nested import Replacement, put, replaced
+from dragoman.formats.xml.tokens import Token, Xml, with_attribute
+
+_BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
+_AROUND = {"g", "mrk", "pc"}
+_IDS = ("rid", "startRef", "id")
+_TO_DO = {"", "new", "needs-translation", "initial"}
+"""States of a segment that waits for its translation."""
+_LOCKED = {"locked", "true", "yes"}
+"""Values of attributes such as ``mq:locked``."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A text and its translation, by the numbers of the tokens that begin them."""
+
+    source: int
+    target: int | None
+    holder: int
+    """Of the element that has the state in version 2."""
+    behind: int
+    """Of the tag behind which a new target stands."""
+    mixed: MixedUnit
+
+
+@dataclass(frozen=True)
+class Xliff(Document):
+    """A file of XLIFF."""
+
+    name: str
+    xml: Xml
+    is_2: bool
+    segments: Sequence[_Segment]
+    translated: Sequence[tuple[str, str]]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Xliff:
+        xml = Xml.read(data, name)
+        root = next((token for token in xml.tokens if token.kind == "start"), None)
+        if root is None or root.name != "xliff":
+            raise BadDocument(f"{name} is no XLIFF: its first element is not xliff")
+        version = root.attributes.get("version", "")
+        if version.partition(".")[0] not in ("1", "2"):
+            raise BadDocument(
+                f"{name}, line 1: version {version[:20]!r} of XLIFF; 1 and 2 are read"
+            )
+        segments: list[_Segment] = []
+        pairs: list[tuple[str, str]] = []
+        for one, is_to_do in _segments(xml, is_2=version.startswith("2")):
+            if is_to_do and says_something(one.mixed.unit.text):
+                segments.append(one)
+            elif one.target is not None:
+                pairs.append((_text(xml, one.source), _text(xml, one.target)))
+        return cls(name, xml, version.startswith("2"), segments, pairs)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [one.mixed.unit for one in self.segments]
+
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        return [pair for pair in self.translated if all(map(str.strip, pair))]
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        replacements: list[Replacement] = []
+        for one, target in zip(self.segments, targets, strict=True):
+            replacements += self._written(one, target, wanted)
+        if replacements and wanted.language != "und":
+            replacements += self._languages(wanted.language)
+        return replaced(self.xml, replacements)
+
+    def _written(self, one: _Segment, target: Target, wanted: Wanted) -> Iterator[Replacement]:
+        xml, tokens = self.xml, self.xml.tokens
+        text = one.mixed.written(target, xml.written)
+        if self.is_2:
+            holder = tokens[one.holder]
+            tag = xml.written(holder.begin, holder.end)
+            state = "final" if wanted.final else "translated"
+            yield put(holder.begin, holder.end, with_attribute(tag, "state", state))
+        if one.target is None:
+            source = tokens[one.source]
+            prefix = xml.written(source.begin + 1, source.end).partition(source.name)[0]
+            tag = self._tag(f"<{prefix}target>", wanted)
+            end = tokens[one.behind].end
+            written = f"{_space_before(xml, source.begin)}{tag}{text}</{prefix}target>"
+            yield put(end, end, written)
+            return
+        start = tokens[one.target]
+        tag = self._tag(xml.written(start.begin, start.end), wanted)
+        if xml.is_empty(one.target):
+            name = tag[1:].split("/")[0].split()[0]
+            tag = f"{tag[:-2].rstrip()}>"
+            yield put(start.begin, start.end, f"{tag}{text}</{name}>")
+        else:
+            yield put(start.begin, tokens[start.partner].begin, tag + text)
+
+    def _tag(self, tag: str, wanted: Wanted) -> str:
+        """A target's start tag with its state, which version 1 has there."""
+        if self.is_2:
+            return tag
+        state = "translated" if wanted.final else "needs-review-translation"
+        return with_attribute(tag, "state", state)
+
+    def _languages(self, language: str) -> Iterator[Replacement]:
+        """The language of the targets, where the file does not say it."""
+        element, attribute = ("xliff", "trgLang") if self.is_2 else ("file", "target-language")
+        for token in self.xml.tokens:
+            if (
+                token.kind == "start"
+                and token.name == element
+                and attribute not in token.attributes
+            ):
+                tag = self.xml.written(token.begin, token.end)
+                yield put(token.begin, token.end, with_attribute(tag, attribute, language))
+
+
+def _segments(xml: Xml, *, is_2: bool) -> Iterator[tuple[_Segment, bool]]:
+    """Every segment, and whether it waits for a translation."""
+    unit = "segment" if is_2 else "trans-unit"
+    translates = [True]
+    tokens = xml.tokens
+    for number, token in enumerate(tokens):
+        if token.name not in ("file", "group", "unit", "trans-unit", "segment"):
+            continue
+        if token.kind == "end":
+            translates.pop()
+            continue
+        if token.kind != "start":
+            continue
+        said = token.attributes.get("translate")
+        translates.append(translates[-1] if said is None else said != "no")
+        if token.name == unit:
+            found = _segment(xml, number, is_2=is_2, translates=translates[-1])
+            if found is not None:
+                yield found
+
+
+def _segment(
+    xml: Xml, number: int, *, is_2: bool, translates: bool
+) -> tuple[_Segment, bool] | None:
+    tokens = xml.tokens
+    parts: dict[str, int] = {}
+    at = number + 1
+    while at < tokens[number].partner:
+        if tokens[at].kind == "start":
+            parts.setdefault(tokens[at].name, at)
+            at = tokens[at].partner
+        at += 1
+    if "source" not in parts:
+        return None
+    source, target = parts.get("seg-source", parts["source"]), parts.get("target")
+    attributes = tokens[number].attributes
+    held = {} if target is None else tokens[target].attributes
+    state = (attributes if is_2 else held).get("state")
+    has_text = target is not None and bool(_mixed(xml, target).unit.text.strip())
+    is_locked = any(k.endswith(":locked") and v in _LOCKED for k, v in attributes.items())
+    is_to_do = translates and not is_locked and (state or "") in _TO_DO
+    is_to_do = is_to_do and attributes.get("approved") != "yes"
+    # Without a state, a translation that is there is one.
+    is_to_do = is_to_do and not (has_text and state is None)
+    one = _Segment(source, target, number, tokens[source].partner, _mixed(xml, source))
+    return one, is_to_do
+
+
+def _mixed(xml: Xml, number: int) -> MixedUnit:
+    inside = range(number + 1, xml.tokens[number].partner)
+    return mixed_unit(xml, inside, _role, _IDS, placeholders=True)
+
+
+def _text(xml: Xml, number: int) -> str:
+    """A text without its inline codes; placeholders are of it."""
+    inside = range(number + 1, xml.tokens[number].partner)
+    return mixed_unit(xml, inside, _role, _IDS).unit.text
+
+
+def _role(token: Token) -> Role:
+    attributes = token.attributes
+    if attributes.get("mtype") == "protected" or attributes.get("translate") == "no":
+        return "kept"
+    if token.name in _AROUND:
+        return "pair"
+    if token.name in _BEGINS:
+        return "begins"
+    return "ends" if token.name in _ENDS else "kept"
+
+
+def _space_before(xml: Xml, place: int) -> str:
+    """The line break and the indent before a tag."""
+    begin = place
+    while xml.data[begin - 1 : begin] in (b" ", b"\t", b"\n", b"\r"):
+        begin -= 1
+    return xml.written(begin, place)

@@ -1,0 +1,137 @@
+"""Units of XML in which text and tags stand side by side: XLIFF, TMX, OpenDocument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dragoman.formats.units.inline import codes_in, spaced
+from dragoman.formats.units.unit import Code, Target, Unit
+from dragoman.formats.xml.nested import Rendered
+from dragoman.formats.xml.tokens import Token, Xml, escaped
+
+_SPACES = re.compile(r"[ \t\r\n]+")
+Role = Literal["pair", "mark", "kept", "begins", "ends"]
+"""What an element is in running text: around text; the same, and may stand several times; kept as a
+whole; the beginning or end of what has no element around it."""
+
+
+@dataclass(frozen=True)
+class MixedUnit:
+    """A unit and where it stands."""
+
+    unit: Unit
+    begin: int
+    end: int
+    spans: tuple[tuple[int, int] | None, ...]
+    """Of its codes; None for those that stand within a text."""
+
+    def written(self, target: Target, span: Rendered) -> str:
+        """A translation as it stands in the file."""
+        out = ""
+        for one in spaced(self.unit, target):
+            place = None if isinstance(one, str) else self.spans[one]
+            if isinstance(one, str):
+                out += escaped(one)
+            else:
+                out += self.unit.tags[one].written if place is None else span(*place)
+        return out
+
+
+def mixed_unit(
+    xml: Xml,
+    numbers: range,
+    role_of: Callable[[Token], Role],
+    ids: Collection[str] = (),
+    *,
+    placeholders: bool = False,
+    collapse: bool = False,
+) -> MixedUnit:
+    """The unit of some tokens. ``ids``: the names of attributes by which the elements that begin
+    and end something are paired. ``placeholders``: whether those of messages are codes too.
+    ``collapse``: whether several spaces count as one."""
+    tokens = xml.tokens
+    text, codes, spans = "", list[Code](), list[tuple[int, int] | None]()
+    open_pairs: list[int] = []
+    open_ids: dict[str, int] = {}
+    ordered = False  # tags whose other end is elsewhere must stay where they are
+
+    def add(begin: int, end: int, **more: bool | int | None) -> int:
+        codes.append(Code(len(text), **more))  # type: ignore[arg-type]
+        spans.append((begin, end))
+        return len(codes) - 1
+
+    def pair(first: int, second: int) -> None:
+        codes[first] = replace(codes[first], partner=second)
+        codes[second] = replace(codes[second], partner=first)
+
+    at = numbers.start
+    while at < numbers.stop:
+        token = tokens[at]
+        if token.kind == "text":
+            said = token.text
+            while at + 1 < numbers.stop and tokens[at + 1].kind == "text":
+                at += 1
+                said += tokens[at].text
+            if collapse:
+                said = _SPACES.sub(" ", said)
+                said = said.removeprefix(" ") if text.endswith(" ") else said
+            if placeholders and ("%" in said or "{" in said or "<" in said or "&" in said):
+                text = _with_placeholders(said, text, codes)
+                spans += [None] * (len(codes) - len(spans))
+            else:
+                text += said
+        elif token.kind == "start":
+            role = role_of(token)
+            stop = tokens[token.partner]
+            if role in ("pair", "mark") and not xml.is_empty(at):
+                repeats = role == "mark"
+                open_pairs.append(add(token.begin, token.end, opens=True, repeats=repeats))
+                at += 1
+                continue
+            key = next((token.attributes[i] for i in ids if i in token.attributes), "")
+            number = add(token.begin, stop.end, opens=role == "begins", closes=role == "ends")
+            if role == "begins":
+                open_ids[key] = number
+            elif role == "ends" and key in open_ids:
+                pair(open_ids.pop(key), number)
+            at = token.partner
+        elif token.kind == "end" and open_pairs:
+            first = open_pairs.pop()
+            pair(first, add(token.begin, token.end, closes=True, repeats=codes[first].repeats))
+        elif token.kind == "end":  # of what begins before the unit
+            add(token.begin, token.end, closes=True)
+            ordered = True
+        elif token.kind == "other":
+            add(token.begin, token.end)
+        at += 1
+    begin = tokens[numbers.start].begin if numbers else 0
+    end = tokens[numbers.stop - 1].end if numbers else 0
+    ordered = ordered or bool(open_pairs)
+    return MixedUnit(Unit(text, tuple(codes), ordered), begin, end, tuple(spans))
+
+
+def _with_placeholders(said: str, text: str, codes: list[Code]) -> str:
+    end = 0
+    for one in codes_in(said):
+        text += said[end : one.begin]
+        if one.shows:
+            before, behind = said[one.begin - 1 : one.begin], said[one.end : one.end + 1]
+            codes.append(
+                Code(
+                    len(text),
+                    escaped(said[one.begin : one.end]),
+                    apart_before=not before.isalnum(),
+                    apart_behind=not behind.isalnum(),
+                )
+            )
+        else:
+            codes.append(Code(len(text), escaped(said[one.begin : one.end])))
+        end = one.end
+    rest = said[end:]
+    follows = codes and codes[-1].place == len(text) and codes[-1].apart_before
+    if follows and text[-1:] in ("", " ") and rest.startswith(" "):
+        rest = rest[1:]
+    return text + rest

@@ -1,0 +1,170 @@
+"""XML cut into tags and text, each with its place.
+
+Expat says where each token begins (``CurrentByteIndex``), so a document is never written anew.
+Other encodings are read as UTF-8 and written back. Declared entities are refused: they are what
+bombs are made of, and no document of an office program has one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from dragoman.formats.units.document import BadDocument, Splice
+from dragoman.formats.units.encoding import Encoded, decoded
+
+_DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
+MOST_NESTED = 500
+"""Elements in elements. Word nests some dozens."""
+MOST_BYTES = 100_000_000
+"""Of one file of XML."""
+
+
+@dataclass(slots=True)
+class Token:
+    """A tag, text, or something else, and where it stands."""
+
+    kind: str
+    """start, end, text or other."""
+    begin: int
+    end: int
+    name: str = ""
+    """Of a tag, its prefix left out."""
+    text: str = ""
+    """Characters of a text, as they are meant."""
+    attributes: dict[str, str] = field(default_factory=dict)
+    """By their names as they are written."""
+    partner: int = -1
+    """The number of the tag that ends the element, or began it."""
+
+
+@dataclass(frozen=True)
+class Xml:
+    """A file of XML."""
+
+    name: str
+    data: bytes
+    """In UTF-8."""
+    source: Encoded
+    tokens: list[Token]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Xml:
+        """Errors: ``BadDocument``, with the line."""
+        if len(data) > MOST_BYTES:
+            raise BadDocument(f"{name} has {len(data):,} bytes of XML; {MOST_BYTES:,} are read")
+        declared = _DECLARED.match(data[:400].decode("latin-1"))
+        source = decoded(data, name, declared[1] if declared else None)
+        utf8 = source.text.encode()
+        return cls(name, utf8, source, _tokens(utf8, name))
+
+    def written(self, begin: int, end: int) -> str:
+        """What stands between two places."""
+        return self.data[begin:end].decode()
+
+    def inside(self, number: int) -> tuple[int, int]:
+        """Where the inside of an element begins and ends; ``number``: of its start tag."""
+        start = self.tokens[number]
+        return start.end, self.tokens[start.partner].begin
+
+    def is_empty(self, number: int) -> bool:
+        """Whether an element is one tag alone: ``<x/>``."""
+        start = self.tokens[number]
+        return self.data[start.end - 2 : start.end] == b"/>"
+
+    def line(self, place: int) -> int:
+        return self.data.count(b"\n", 0, place) + 1
+
+    def spliced(self, splices: list[Splice]) -> bytes:
+        """The file with some of its spans replaced, in its own encoding."""
+        if not splices:
+            return self.source.mark + self.source.text.encode(self.source.encoding)
+        written, end = [], 0
+        for one in sorted(splices, key=lambda one: (one.begin, one.end)):
+            assert one.begin >= end, "spans of a document do not overlap"
+            written += [self.data[end : one.begin], one.written.encode("utf-8", "replace")]
+            end = one.end
+        text = b"".join([*written, self.data[end:]]).decode()
+        return self.source.back(text, self.name, references=True)
+
+
+def local(name: str) -> str:
+    """A name without its prefix."""
+    return name.rpartition(":")[2]
+
+
+_ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+
+
+def with_attribute(tag: str, name: str, value: str) -> str:
+    """A start tag with an attribute set."""
+    written = f' {name}="{escaped(value)}"'
+    for one in _ATTRIBUTE.finditer(tag):
+        if one[1] == name:
+            return tag[: one.start()] + written + tag[one.end() :]
+    end = len(tag) - (2 if tag.endswith("/>") else 1)
+    return tag[:end].rstrip() + written + tag[end:]
+
+
+def escaped(text: str) -> str:
+    """Text as XML writes it, without the characters that it cannot hold."""
+    text = _NO_CHARACTER.sub("", text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _tokens(data: bytes, name: str) -> list[Token]:
+    parser = expat.ParserCreate("UTF-8")
+    parser.buffer_text = False
+    parser.ordered_attributes = True
+    tokens: list[Token] = []
+    begun: list[int] = []
+
+    def add(kind: str, **more: object) -> None:
+        place = parser.CurrentByteIndex
+        if tokens:
+            tokens[-1].end = place
+        tokens.append(Token(kind, place, place, **more))  # type: ignore[arg-type]
+
+    def start(tag: str, attributes: list[str]) -> None:
+        if len(begun) >= MOST_NESTED:
+            raise BadDocument(
+                f"{name}, line {parser.CurrentLineNumber}: elements are nested more than "
+                f"{MOST_NESTED} deep"
+            )
+        begun.append(len(tokens))
+        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        add("start", name=local(tag), attributes=pairs)
+
+    def end(tag: str) -> None:
+        first = begun.pop()
+        tokens[first].partner = len(tokens)
+        add("end", name=local(tag), partner=first)
+
+    def entity(*_: object) -> None:
+        raise BadDocument(
+            f"{name}, line {parser.CurrentLineNumber}: it declares an entity of its own, which is "
+            "not read. Save the file without its DOCTYPE"
+        )
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = lambda text: add("text", text=text)
+    parser.CommentHandler = lambda _: add("other")
+    parser.ProcessingInstructionHandler = lambda *_: add("other")
+    parser.StartCdataSectionHandler = lambda: add("cdata")
+    parser.EndCdataSectionHandler = lambda: add("cdata")
+    parser.SkippedEntityHandler = lambda *_: add("other")
+    parser.EntityDeclHandler = entity
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        told = expat.ErrorString(error.code)
+        raise BadDocument(f"{name}, line {error.lineno}: it is damaged ({told})") from None
+    if tokens:
+        tokens[-1].end = len(data.rstrip())
+    return tokens

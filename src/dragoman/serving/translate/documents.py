@@ -1,0 +1,316 @@
+"""Documents, as LibreTranslate takes them: ``/translate_file`` and ``/download_file``.
+
+A document is translated as from the shell (``documents/translation.py``), its sentences in the
+queue that all clients share, so that another client's sentence does not wait for it. What it holds
+stays in memory and is never logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request
+from pydantic import ValidationError
+from starlette.background import BackgroundTask
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
+from dragoman.engine.streaming import parts
+from dragoman.errors import DragomanError
+from dragoman.formats.catalogue import FORMATS, Format, format_of
+from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.unit import Target
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.connection import NAMES, PARTS, ClientGone
+from dragoman.serving.http.limits import key_in_header
+from dragoman.serving.http.middleware import HEAD
+from dragoman.serving.http.openapi import REFUSALS, error_of, json_response, written
+from dragoman.serving.http.paths import DOWNLOADS
+from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.stream import event_of, event_stream, until
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import bad_field
+from dragoman.serving.service.service import Service
+from dragoman.serving.translate import schema
+from dragoman.serving.translate.kept_documents import KeptDocuments
+from dragoman.serving.translate.served_translator import ServedTranslator
+from dragoman.tasks.translation.planning import requests_of
+
+PATH = "/translate_file"
+FIELDS_BYTES = 65_536
+"""What a request may hold beside the document."""
+SENTENCES = 128
+"""Of a document, that wait in the queue at the same time."""
+_SAMPLE = 2000
+"""Characters by which the language of a document is told."""
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
+_LONGEST_NAME = 100
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoints for documents over one server."""
+    routes = Endpoints(service, "", "LibreTranslate")
+    kept = KeptDocuments(service.settings.limits.files_kept)
+    at_work: dict[str, int] = {}
+
+    @contextmanager
+    def one_of(client: str) -> Iterator[None]:
+        """A document of a client. Raises Refusal 429 for more than it may have under way."""
+        most = service.settings.limits.files
+        if at_work.get(client, 0) >= most:
+            raise Refusal(
+                "too_many_of_kind",
+                f"You have {at_work[client]} documents under way, the most that one client may "
+                "have. Wait for one to finish.",
+                retry_after=10,
+                requests=at_work[client],
+                kind="documents",
+            )
+        at_work[client] = at_work.get(client, 0) + 1
+        try:
+            yield
+        finally:
+            at_work[client] -= 1
+            if not at_work[client]:
+                del at_work[client]
+
+    @routes.post(
+        PATH,
+        summary="Translate a document",
+        responses={200: {"model": schema.TranslatedFile}, **REFUSALS},
+        openapi_extra=_BODY,
+    )
+    async def translate_file(http: Request) -> Response:
+        """A document of Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, messages, subtitles
+        and more: what it is its content says. All but its text stays as it is. With `stream` the
+        answer is server-sent events: `progress`, with how many of how many texts are translated,
+        and `done`, with the address."""
+        async with AsyncExitStack() as held:
+            if not service.keys.required or key_in_header(http.headers.get("authorization")):
+                client = held.enter_context(service.admit(http)).name
+                upload, fields = await _received(service, http, held)
+            else:
+                service.check_stranger(http)
+                upload, fields = await _received(service, http, held)
+                client = held.enter_context(service.admit(http, fields.api_key)).name
+            held.enter_context(one_of(client))
+            mark = object()
+            service.under_way.add(mark)
+            held.callback(service.under_way.discard, mark)
+            name = _name(upload.filename)
+            work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
+            data = await upload.read()
+            if fields.stream:
+                events, leave = work.events(data, name, fields), held.pop_all()
+                seconds = 2 * service.settings.limits.file_seconds
+                return event_stream(events, leave.aclose, seconds, work.too_slow)
+            found = await service.finish(
+                http, work.address(data, name, fields), service.settings.limits.file_seconds
+            )
+            return json_response(written(schema.TranslatedFile(translatedFileUrl=found)))
+
+    @routes.get(
+        DOWNLOADS + "{key}/{name}",
+        summary="Download a translated document",
+        response_class=Response,
+        responses={404: error_of("It has been downloaded, or is ten minutes old")},
+    )
+    async def download_file(key: str, name: str, http: Request) -> Response:
+        """Once: it is gone then, or ten minutes after it was translated."""
+        try:
+            found = kept.get(key)
+        except Refusal:
+            service.count_stranger(http)
+            raise
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name)}",
+            "cache-control": "no-store",
+        }
+        gone = None if HEAD in http.scope else BackgroundTask(kept.forget, key)
+        return Response(found.data, media_type=found.media, headers=headers, background=gone)
+
+    return routes
+
+
+class _Work:
+    """The translation of one document for one client."""
+
+    def __init__(self, service: Service, kept: KeptDocuments, client: str, base: str) -> None:
+        self._service = service
+        self._kept = kept
+        self._client = client
+        self._base = base
+        self.too_slow = service.too_slow(service.settings.limits.file_seconds)
+
+    async def address(self, data: bytes, name: str, fields: schema.FileFields) -> str:
+        """Where the translation waits."""
+        found = ""
+        async for one in self._parts(data, name, fields):
+            if isinstance(one, str):
+                found = one
+        return found
+
+    async def events(
+        self, data: bytes, name: str, fields: schema.FileFields
+    ) -> AsyncGenerator[bytes, None]:
+        """How far it is, and where the translation waits."""
+        deadline = asyncio.get_running_loop().time() + self._service.settings.limits.file_seconds
+        async with aclosing(until(deadline, self._parts(data, name, fields))) as told:
+            async for one in told:
+                if isinstance(one, str):
+                    yield event_of("done", {"translatedFileUrl": one})
+                else:
+                    done, of = one
+                    yield event_of("progress", {"done": done, "of": of})
+
+    async def _parts(
+        self, data: bytes, name: str, fields: schema.FileFields
+    ) -> AsyncGenerator[tuple[int, int] | str, None]:
+        service, client = self._service, self._client
+        try:
+            form, document = await service.documents.do(client, lambda: _read(data, name))
+            units = document.units
+            text = " ".join(unit.text for unit in units[:50])[:_SAMPLE]
+            self._check(document)
+            runs = service.catalogue.every(ServedTranslator, None)
+            (choice,) = await service.choose(runs, [text], client, fields.source, fields.target)
+            run = choice.run
+            yield 0, len(units)
+            running = steps(units, run.engine)
+            answer: Any = None
+            while True:
+                asked = await service.documents.do(client, partial(_sent, running, answer))
+                answer = None
+                if isinstance(asked, list):
+                    break
+                if isinstance(asked, ToSearch):
+                    answer = await self._searched(run, asked)
+                elif isinstance(asked, ToAlign):
+                    answer = await run.align(asked.pairs, client)
+                else:
+                    yield asked, len(units)
+            wanted = Wanted(run.target)
+            made = await service.documents.do(client, lambda: document.join(asked, wanted))
+        except DragomanError as error:
+            problem = str(error)
+            raise Refusal("bad_document", problem, problem=problem) from None
+        service.meters.count_characters(run.name, client, sum(len(one.text) for one in units))
+        key = self._kept.keep(_translated_name(name, run.target), form.media, made)
+        asyncio.get_running_loop().call_later(610, self._kept.forget_old)
+        yield f"{self._base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
+
+    def _check(self, document: Document) -> None:
+        most = self._service.settings.limits.file_characters
+        characters = sum(len(unit.text) for unit in document.units)
+        if characters > most:
+            raise Refusal(
+                "text_too_long",
+                f"The document has {characters:,} characters of text; this server takes {most:,} "
+                "at once. Send it in parts.",
+                characters=characters,
+                most=most,
+            )
+        for unit in document.units:
+            self._service.check_marks(unit.text)
+
+    async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
+        """The best of each piece, some at a time: the queue is everybody's."""
+        begun: list[tuple[int, ...]] = [()] * len(asked.passages)
+        settings = run.engine.search_settings
+        requests = await self._service.documents.do(
+            self._client, lambda: requests_of(run.engine, asked.passages, settings, begun)
+        )
+        found: list[Hypothesis] = []
+        for some in parts(requests, SENTENCES):
+            found += [best for best, *_ in await run.queue.search(some, self._client)]
+        return found
+
+
+def _read(data: bytes, name: str) -> tuple[Format, Document]:
+    form = format_of(data, name)
+    return form, form.read(data, name)
+
+
+def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
+    """The next thing that is asked for; at the end the translations."""
+    try:
+        return running.send(answer)
+    except StopIteration as end:
+        targets: list[Target] = end.value
+        return targets
+
+
+async def _received(
+    service: Service, http: Request, held: AsyncExitStack
+) -> tuple[UploadFile, schema.FileFields]:
+    """The document and the fields beside it. Raises Refusal 400, 408 or 413."""
+    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != PARTS:
+        told = "A document is sent as multipart/form-data, its field is file"
+        raise Refusal("bad_form", f"{told}.", problem=told)
+    try:
+        async with asyncio.timeout(service.settings.limits.file_seconds):
+            form = await held.enter_async_context(http.form(max_files=1, max_fields=NAMES))
+    except ClientDisconnect:
+        raise ClientGone from None
+    except HTTPException as error:
+        raise Refusal("bad_form", error.detail, problem=error.detail) from None
+    except TimeoutError:
+        raise service.too_slow() from None
+    upload = form.get("file")
+    if not isinstance(upload, UploadFile):
+        raise missing_field("file")
+    values = {name: value for name, value in form.items() if isinstance(value, str)}
+    known = {
+        name: value for name, value in values.items() if name in schema.FileFields.model_fields
+    }
+    try:
+        return upload, schema.FileFields.model_validate(known)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "missing":
+            raise missing_field(str(error.errors()[0]["loc"][0])) from None
+        raise bad_field(error, "Invalid request: ") from None
+
+
+def _name(given: str | None) -> str:
+    """What a client calls its document, as it stands in messages and in the address."""
+    name = _NOT_IN_NAMES.sub("_", (given or "file").replace("\\", "/").rsplit("/", 1)[-1])
+    return name[-_LONGEST_NAME:].lstrip(".") or "file"
+
+
+def _translated_name(name: str, language: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem}_{language}{dot}{ending}" if stem else f"{name}_{language}"
+
+
+SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
+"""The endings of documents that are read."""
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            PARTS: {
+                "schema": {
+                    "type": "object",
+                    "required": ["file", "source", "target"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "source": {"type": "string"},
+                        "target": {"type": "string"},
+                        "stream": {"type": "boolean"},
+                        "api_key": {"type": "string"},
+                    },
+                }
+            }
+        },
+    }
+}

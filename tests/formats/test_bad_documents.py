@@ -1,0 +1,269 @@
+"""Files that are damaged, named wrongly, or made to harm: one line that names the file and the
+place, or the same document as ever; and time that grows with the file."""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+import struct
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import made_office
+import made_texts
+import pytest
+from made_office import members, packed
+
+from dragoman.formats.catalogue import read_document
+from dragoman.formats.units.document import BadDocument, Wanted
+
+pytest.importorskip("docx")
+pytest.importorskip("openpyxl")
+pytest.importorskip("pptx")
+pytest.importorskip("odf")
+
+MAKERS: dict[str, Callable[[int], bytes]] = {
+    "a.txt": made_texts.txt,
+    "a.md": made_texts.markdown,
+    "a.html": made_texts.page,
+    "a.po": made_texts.po,
+    "a.xlf": made_texts.xliff,
+    "a.tmx": made_texts.tmx,
+    "a.json": made_texts.json_messages,
+    "a.yaml": made_texts.yaml_messages,
+    "a.csv": made_texts.table,
+    "a.srt": lambda seed: made_texts.subtitles(seed, vtt=False),
+    "a.vtt": lambda seed: made_texts.subtitles(seed, vtt=True),
+    "a.docx": made_office.docx,
+    "a.pptx": made_office.pptx,
+    "a.xlsx": made_office.xlsx,
+    "a.odt": made_office.odt,
+}
+
+
+def translated(data: bytes, name: str) -> bytes:
+    document = read_document(data, name)
+    targets = [
+        [one.upper() if isinstance(one, str) else one for one in unit.as_it_is]
+        for unit in document.units
+    ]
+    return document.join(targets, Wanted("de"))
+
+
+def refusal(data: bytes, name: str) -> str:
+    with pytest.raises(BadDocument) as told:
+        translated(data, name)
+    message = str(told.value)
+    assert "\n" not in message and name in message, message
+    return message
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_damaged_file_is_refused_in_one_line_or_translated(name: str) -> None:
+    """Cut off anywhere, a byte changed, a piece doubled: never another error."""
+    draw = random.Random(name)
+    for seed in range(4 if name == "a.pptx" else 12):
+        data = MAKERS[name](seed)
+        for _ in range(6):
+            place = draw.randrange(len(data) + 1)
+            damaged = draw.choice(
+                [
+                    data[:place],
+                    data[:place] + bytes([draw.randrange(256)]) + data[place + 1 :],
+                    data[:place] + data[place // 2 :],
+                    data[place:],
+                ]
+            )
+            told = ""
+            try:
+                translated(damaged, name)
+            except BadDocument as error:
+                told = str(error)
+            assert "\n" not in told and (name in told or not told)
+
+
+def test_what_a_file_is_its_content_says() -> None:
+    for name, make in MAKERS.items():
+        if name not in ("a.txt", "a.md", "a.csv", "a.json", "a.yaml"):
+            data = make(1)
+            assert type(read_document(data, "file")) is type(read_document(data, name)), name
+    word = made_office.docx(1)
+    assert read_document(word, "a.pdf").units == read_document(word, "a.docx").units
+    refusal(b"%PDF-1.7\n", "a.docx")
+    refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600, "a.docx")
+    encrypted = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
+    assert "password" in refusal(encrypted, "a.docx")
+    refusal(bytes(range(256)) * 9, "a.dat")
+    assert "archive" in refusal(packed({"x.txt": b"hello"}), "a.zip")
+
+
+def test_bytes_of_another_encoding_are_named_with_their_line() -> None:
+    assert "line 2" in refusal("one\nGrün und Straße".encode("latin-1"), "a.txt")
+    assert "unknown" in refusal(b'<html><meta charset="klingon"><p>one', "a.html")
+    message = refusal(b'<?xml version="1.0" encoding="klingon"?><xliff version="1.2"/>', "a.xlf")
+    assert "klingon" in message
+
+
+def test_a_character_that_the_encoding_of_a_file_has_not_is_named() -> None:
+    header = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
+    data = header + b'msgid "one"\nmsgstr ""\n'
+    document = read_document(data, "a.po")
+    with pytest.raises(BadDocument, match=r"a\.po is in iso8859-1, which has no '개'"):
+        document.join([["개"]], Wanted("ko"))
+    page = read_document(b'<meta charset="iso-8859-2"><p>one', "a.html")
+    assert b"&#44060;" in page.join([["개"]], Wanted("ko"))
+
+
+def test_a_file_with_macros_keeps_them() -> None:
+    content = members(made_office.docx(3))
+    content["[Content_Types].xml"] = content["[Content_Types].xml"].replace(
+        b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+        b"application/vnd.ms-word.document.macroEnabled.main+xml",
+    )
+    content["word/vbaProject.bin"] = b"\xd0\xcf\x11\xe0 macros"
+    data = packed(content)
+    new = members(translated(data, "a.docm"))
+    assert new["word/vbaProject.bin"] == content["word/vbaProject.bin"]
+    assert new["word/document.xml"] != content["word/document.xml"]
+
+
+def test_a_signed_file_is_told_of() -> None:
+    content = members(made_office.docx(3)) | {"_xmlsignatures/sig1.xml": b"<Signature/>"}
+    (note,) = read_document(packed(content), "a.docx").notes
+    assert "signature" in note
+
+
+# ---- archives made to harm
+
+
+def with_member(name: str, data: bytes) -> bytes:
+    return packed(members(made_office.docx(1)) | {name: data})
+
+
+def test_members_that_lead_out_of_the_archive() -> None:
+    for name in ("../evil.xml", "/etc/passwd", "word\\..\\..\\evil"):
+        assert "leads out" in refusal(with_member(name, b"x"), "a.docx")
+
+
+def test_bombs(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = b"<a>" + b" " * 300_000_000 + b"</a>"
+    assert "more than" in refusal(with_member("word/document.xml", bomb), "a.docx")
+    many = packed(members(made_office.docx(1)) | {f"x{n}": b"" for n in range(10_001)})
+    assert "members" in refusal(many, "a.docx")
+    # A member whose header says less than it holds.
+    data = bytearray(with_member("word/document.xml", b"<a>" + b" " * 90_000 + b"</a>"))
+    for mark, at in ((b"PK\x01\x02", 24),):
+        place = data.rfind(mark, 0, data.rfind(b"word/document.xml"))
+        struct.pack_into("<I", data, place + at, 10)
+    refusal(bytes(data), "a.docx")
+    # Two entries of one place.
+    data = bytearray(made_office.docx(1))
+    second = data.find(b"PK\x01\x02", data.find(b"PK\x01\x02") + 4)
+    struct.pack_into("<I", data, second + 42, 0)
+    refusal(bytes(data), "a.docx")
+
+
+def test_an_encrypted_member() -> None:
+    data = bytearray(made_office.docx(1))
+    place = data.find(b"PK\x01\x02")
+    data[place + 8] |= 1
+    assert "encrypted" in refusal(bytes(data), "a.docx")
+
+
+def test_entities_and_a_million_nested_elements() -> None:
+    laughs = (
+        '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
+        '<xliff version="1.2"><file><body><trans-unit><source>&b;</source></trans-unit></body>'
+        "</file></xliff>"
+    )
+    assert "line 1" in refusal(laughs.encode(), "a.xlf")
+    secret = laughs.replace('<!ENTITY b "&a;&a;">', '<!ENTITY b SYSTEM "file:///etc/passwd">')
+    refusal(secret.encode(), "a.xlf")
+    deep = b'<xliff version="1.2">' + b"<g>" * 1_000_000
+    assert "nested" in refusal(deep, "a.xlf")
+    assert "nested" in refusal(with_member("word/document.xml", b"<p>" * 1_000_000), "a.docx")
+    refusal(b"[" * 1_000_000, "a.json")
+    refusal(b'{"a":' * 300 + b'"one"' + b"}" * 300, "a.json")
+    assert "nested" in refusal(b"[" * 1_000 + b"a" + b"]" * 1_000, "a.yaml")
+    translated(b"<b>" * 100_000 + b"one two", "a.html")
+
+
+W = made_office.W
+LONG: dict[str, tuple[str, bytes]] = {
+    "codes of a paragraph of Word": (
+        "a.docx",
+        f'<w:document xmlns:w="{W}"><w:p>'.encode()
+        + b"<w:r><w:rPr><w:b/></w:rPr><w:t>a </w:t></w:r><w:perm/><w:r><w:t>b </w:t></w:r>" * 33_000
+        + b"</w:p></w:document>",
+    ),
+    "codes of XLIFF": (
+        "a.xlf",
+        b'<xliff version="1.2"><file><body><trans-unit><source>'
+        + b"one <x/>" * 100_000
+        + b"</source></trans-unit></body></file></xliff>",
+    ),
+    "placeholders": ("a.po", b'msgid "' + b"one {0} " * 100_000 + b'"\nmsgstr ""\n'),
+    "marks of Markdown": ("a.md", b"one **two** " * 5_000),
+    "brackets of Markdown": ("a.md", b"[" * 20_000 + b" one"),
+    "tags": ("a.html", b"<p>" + b"one <b>two</b> " * 50_000),
+    "lines": ("a.txt", b"one two three.\n" * 200_000),
+    "cues": ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\none and\n\n" * 30_000),
+    "cells": ("a.csv", b'"one ""two""",3\n' * 100_000),
+    "quotation marks": ("a.csv", b'"' * 500_000),
+    "messages": ("a.json", b'{"a": [' + b'"one two", ' * 100_000 + b'"x"]}'),
+}  # fmt: skip
+
+
+SOME = ("codes of a paragraph of Word", "placeholders", "messages", "brackets of Markdown")
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=() if one in SOME else pytest.mark.slow) for one in LONG]
+)
+def test_time_grows_with_the_file(what: str, tmp_path: Path) -> None:
+    """In a process of its own, which the system ends after far more processor time than a linear
+    way needs on any machine."""
+    name, content = LONG[what]
+    data = with_member("word/document.xml", content) if name == "a.docx" else content
+    (tmp_path / name).write_bytes(data)
+    program = "import test_bad_documents as it, sys; it.attempt(sys.argv[1])"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / name)],
+        cwd=Path(__file__).parent, capture_output=True, text=True, preexec_fn=limit, check=False,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def attempt(path: str) -> None:
+    """Translate a file, or be refused."""
+    try:
+        translated(Path(path).read_bytes(), Path(path).name)
+    except BadDocument as error:
+        print(error)
+
+
+def test_members_that_do_not_change_are_copied_as_they_lie() -> None:
+    """Also of an archive that other programs have packed: stored, with descriptors, a comment."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.comment = b"a comment"
+        for number, (name, data) in enumerate(members(made_office.docx(2)).items()):
+            kind = zipfile.ZIP_STORED if number % 2 else zipfile.ZIP_DEFLATED
+            archive.writestr(zipfile.ZipInfo(name, (2001, 2, 3, 4, 5, 6)), data, kind)
+    before = file.getvalue()
+    after = translated(before, "a.docx")
+    with zipfile.ZipFile(io.BytesIO(before)) as old, zipfile.ZipFile(io.BytesIO(after)) as new:
+        assert new.testzip() is None and new.comment == b"a comment"
+        for one, other in zip(old.infolist(), new.infolist(), strict=True):
+            assert (one.filename, one.date_time, one.compress_type) == (
+                other.filename, other.date_time, other.compress_type,
+            )  # fmt: skip

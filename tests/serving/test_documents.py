@@ -1,0 +1,210 @@
+"""Documents through the server: as LibreTranslate takes them, private, and beside others."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import httpx
+import made_office
+import pytest
+from made_office import W
+from serving_echo import client_of, echo_run
+
+from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.translate.kept_documents import SECONDS, KeptDocuments
+
+docx = pytest.importorskip("docx")
+TEXT = f"{{{W}}}t"
+TO_GERMAN = {"source": "en", "target": "de"}
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+def limited(**limits: Any) -> ServeSettings:
+    return ServeSettings(limits=LimitSettings(**limits))
+
+
+async def sent(
+    client: httpx.AsyncClient, data: bytes, name: str = "file", **fields: Any
+) -> httpx.Response:
+    files = {"file": (name, data)}
+    return await client.post("/translate_file", files=files, data={**TO_GERMAN, **fields})
+
+
+async def downloaded(client: httpx.AsyncClient, answer: httpx.Response) -> httpx.Response:
+    assert answer.status_code == 200, answer.text
+    return await client.get(answer.json()["translatedFileUrl"])
+
+
+def test_a_document_comes_back_and_is_gone_after_the_download() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            before = made_office.docx(4)
+            # Clients send it as "file": its content says what it is.
+            answer = await sent(client, before, "file", source="auto")
+            url = answer.json()["translatedFileUrl"]
+            assert url.startswith("http://echo/download_file/")
+            assert (await client.head(url)).status_code == 200
+            got = await client.get(url)
+            assert got.status_code == 200 and "wordprocessingml" in got.headers["content-type"]
+            assert "file_de" in got.headers["content-disposition"]
+            texts = [
+                "".join(t.text for t in docx.Document(io.BytesIO(data)).element.iter(TEXT))
+                for data in (before, got.content)
+            ]
+            assert sorted("".join(texts[0].split())) == sorted("".join(texts[1].split()))
+            gone = await client.get(url)
+            assert gone.status_code == 404 and gone.json()["code"] == "no_such_document"
+
+    run(check())
+
+
+def test_what_it_can_is_told_as_libretranslate_tells_it() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            settings = (await client.get("/frontend/settings")).json()
+            assert settings["filesTranslation"] is True
+            assert {".docx", ".srt", ".odt", ".html"} <= set(settings["supportedFilesFormat"])
+
+    run(check())
+
+
+def test_how_far_it_is_is_told() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            text = "\n\n".join(f"Where is the bread number {n}?" for n in range(900)).encode()
+            answer = await sent(client, text, "a.txt", stream="true")
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            events = [
+                (one.split("\n")[0].removeprefix("event: "), json.loads(one.split("data: ")[1]))
+                for one in answer.text.split("\n\n")
+                if "data: " in one
+            ]
+            progress = [values for name, values in events if name == "progress"]
+            assert [one["of"] for one in progress] == [900] * len(progress) and len(progress) > 2
+            assert [one["done"] for one in progress] == sorted(one["done"] for one in progress)
+            assert events[-1][0] == "done"
+            got = await client.get(events[-1][1]["translatedFileUrl"])
+            assert got.content == text
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "fields", "status", "words"),
+    [
+        (b"%PDF-1.7", "a.pdf", {}, 400, "pdftotext"),
+        (made_office.docx(1)[:-40], "my contract.docx", {}, 400, "my contract.docx"),
+        (b"one", "a.txt", {"target": "xx"}, 400, "xx is not supported"),
+        (b"one" * 70_000, "a.txt", {}, 413, "100,000"),
+        (b"one " * 9_000, "a.txt", {}, 400, "characters"),
+        (b"a\xcc\x81" + b"\xcc\x81" * 300, "a.txt", {}, 400, "combining marks"),
+    ],
+)
+def test_what_is_refused(
+    data: bytes, name: str, fields: dict[str, str], status: int, words: str
+) -> None:
+    async def check() -> None:
+        settings = limited(file_bytes=100_000 - 65_536, file_characters=20_000, body_bytes=1000)
+        async with client_of(settings=settings) as client:
+            answer = await sent(client, data, name, **fields)
+            assert answer.status_code == status, answer.text
+            assert words in answer.json()["error"] and "\n" not in answer.json()["error"]
+            assert (
+                await client.post("/translate", json={"q": "one", **TO_GERMAN})
+            ).status_code == 200
+
+    run(check())
+
+
+def test_fields_that_are_missing() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            for answer in (
+                await client.post("/translate_file", data=TO_GERMAN, files={"x": ("a", b"b")}),
+                await client.post(
+                    "/translate_file", data={"source": "en"}, files={"file": ("a", b"b")}
+                ),
+                await client.post("/translate_file", json={"file": "x", **TO_GERMAN}),
+            ):
+                assert answer.status_code == 400, answer.text
+                assert "error" in answer.json()
+
+    run(check())
+
+
+def test_one_client_has_few_documents_under_way() -> None:
+    async def check() -> None:
+        async with client_of(settings=limited(files=1)) as client:
+            text = b"Where is the bread?\n\n" * 50
+            answers = await asyncio.gather(sent(client, text), sent(client, text))
+            assert sorted(one.status_code for one in answers) == [200, 429]
+            assert (await sent(client, text)).status_code == 200
+
+    run(check())
+
+
+def test_documents_wait_for_ten_minutes_and_not_too_many() -> None:
+    now = 0.0
+    kept = KeptDocuments(10, lambda: now)
+    first = kept.keep("a", "text/plain", b"12345678")
+    with pytest.raises(Refusal, match="no room"):
+        kept.keep("b", "text/plain", b"123")
+    now = SECONDS - 1
+    assert kept.get(first).data == b"12345678"
+    now = SECONDS
+    with pytest.raises(Refusal, match="ten minutes"):
+        kept.get(first)
+    assert len({kept.keep("b", "text/plain", b"1") for _ in range(5)}) == 5
+
+
+def test_nothing_of_a_document_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def check() -> None:
+        async with client_of(settings=ServeSettings(access_log=True)) as client:
+            answer = await sent(client, b"A secret is kept.", "secret name.txt")
+            url = answer.json()["translatedFileUrl"]
+            await client.get(url)
+            await client.get(url)
+            await sent(client, b"%PDF secret", "secret name.pdf")
+            key = url.split("/")[-2]
+            told = "\n".join(
+                f"{record.getMessage()} {record.__dict__}"
+                for record in caplog.records
+                if record.name.startswith("dragoman")
+            )
+            assert "download_file" in told
+            assert "secret" not in told and key not in told
+
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("dragoman.access").propagate = True
+        logging.getLogger("dragoman").propagate = True
+        run(check())
+
+
+def test_a_sentence_of_another_client_does_not_wait_for_a_document() -> None:
+    """Counted in steps of the model, not in seconds."""
+    served = echo_run()
+
+    async def check() -> None:
+        async with client_of(served) as client:
+            text = "\n\n".join(f"Where is the bread number {n}?" for n in range(2000)).encode()
+            document = asyncio.create_task(sent(client, text, "a.txt"))
+            while served.queue.counters.sentences < 50:
+                await asyncio.sleep(0.001)
+            app = client._transport.app  # type: ignore[attr-defined]
+            theirs = httpx.ASGITransport(app, client=("10.0.0.9", 1))
+            async with httpx.AsyncClient(transport=theirs, base_url="http://echo") as other:
+                answer = await other.post("/translate", json={"q": "Where is it?", **TO_GERMAN})
+            assert answer.status_code == 200 and not document.done()
+            assert (await downloaded(client, await document)).content == text
+
+    run(check())
