@@ -107,8 +107,8 @@ def train(
     """Train by a recipe into a new run folder.
 
     ``minutes`` replaces the recipe's number of updates. ``start_from`` is a run to
-    fine-tune: its weights (the best so far), vocabulary and model take the place of those that the
-    recipe describes.
+    fine-tune: its weights (the best so far), vocabulary and model replace those that the recipe
+    describes.
     ``display`` shows progress on standard error.
 
     Errors: ``DataError`` for text that cannot be used, ``RunError`` for a folder that is a run

@@ -102,6 +102,11 @@ RUNS = {
 }
 """The runs that pages use, by what they were trained for."""
 
+CHANGES = {
+    "translation": ["model.encoder_layers=2"],  # look.md opens the second
+    "language-model": ["languages.target=de"],  # translate.md reranks German by it
+}
+
 PROGRAM = """\
 #!{python}
 # dragoman with trainings of two updates of a tiny model
@@ -134,7 +139,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text.mkdir()
         first, *others = names.split()
         run = folder / "runs" / first
-        train(tiny_recipe_of(task, text), run, say=lambda _: None, display=False, measure=False)
+        recipe = tiny_recipe_of(task, text, *CHANGES.get(task, ()))
+        train(recipe, run, say=lambda _: None, display=False, measure=False)
         for other in others:
             shutil.copytree(run, folder / "runs" / other)
     files = folder / "files"
@@ -177,6 +183,10 @@ def shell(shelf: Path, tmp_path: Path) -> Path:
 def take_runs(text: str, shelf: Path, here: Path) -> None:
     """The runs that a command reads, where no command before it has made them."""
     made = set(re.findall(r"--to (?:runs/)([\w-]+)", text))
+    if text.startswith("dragoman train "):  # which refuses a folder that is a run already
+        begun = set(re.findall(r"--from runs/([\w-]+)", text))
+        for run in (run for run in (here / "runs").iterdir() if run.name not in begun):
+            shutil.rmtree(run)
     for name in set(re.findall(r"runs/([\w-]+)", text)) - made:
         if (shelf / "runs" / name).is_dir() and not (here / "runs" / name).exists():
             shutil.copytree(shelf / "runs" / name, here / "runs" / name)
@@ -191,8 +201,12 @@ def is_run(line: str) -> bool:
     return not line.startswith("curl ") and not any(re.match(one, line) for one in NOT_RUN)
 
 
+# The examples of --help, in verbs.md, name files of everybody's: they are parsed above.
+TO_RUN = [page for page in GUIDES if page.name != "verbs.md" and any(map(is_run, commands(page)))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", TO_RUN, ids=lambda page: page.name)
 def test_every_command_runs(page: Path, shelf: Path, shell: Path) -> None:
     for line in filter(is_run, commands(page)):
         take_runs(line, shelf, shell)

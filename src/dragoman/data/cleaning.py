@@ -45,7 +45,7 @@ class CleaningSettings(Settings):
     max_length: int = Field(2000, ge=0, le=1_000_000_000)
     """Drop pairs of which a side has more characters; 0: no limit."""
     max_length_ratio: float = Field(9.0, ge=0, le=1_000_000)
-    """Drop pairs of which one side has more than so many times the characters of the other;
+    """Drop pairs of which one side has more than this many times the characters of the other;
     0: no limit."""
     identical: bool = True
     """Drop pairs whose sides are the same."""

@@ -61,9 +61,9 @@ class PlanSettings(Settings):
     max_target: int = Field(256, ge=1, le=1_000_000)
     """Pairs with a longer target, in tokens with EOS, are left out of training and counted."""
     context: int = Field(256, ge=2, le=1_000_000)
-    """Texts that stand alone are read in windows of so many tokens, the end symbol counted; a
-    longer text gives several. Of a text that is to be labelled so many are read, from its
-    beginning."""
+    """The number of tokens in a window, the end symbol counted. Texts that stand alone are read in
+    windows, and a longer text gives several. A text to be labelled is read up to this many tokens,
+    from its beginning."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Examples that are shuffled together; bounds the memory of the plan."""
 

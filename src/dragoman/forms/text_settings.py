@@ -44,7 +44,7 @@ class TextSettings(Settings):
     """Training only. bpe: probability to drop a merge (0.1 is usual); unigram: the exponent α of
     sampling (0.2 is usual). 0 switches it off."""
     sample_sentences: int = Field(1_000_000, ge=1, le=1_000_000_000)
-    """At most so many sentences, drawn at random, are read to learn the vocabulary."""
+    """The most sentences, drawn at random, to read for learning the vocabulary."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -43,7 +43,7 @@ class TreeSettings(Settings):
     """none: every word is one and the same symbol (XX), which parses better than tags (Vinyals et
     al., 2015, section 3.1); kept: the tag of each word is learned and written."""
     chain: int = Field(5, ge=1, le=50)
-    """A parse has at most so many brackets within each other that hold the same words."""
+    """The most brackets within each other that may hold the same words in a parse."""
 
 
 class _File(BaseModel):

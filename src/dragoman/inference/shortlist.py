@@ -16,9 +16,9 @@ class ShortlistSettings(Settings):
     """How long a shortlist is."""
 
     always: int = Field(256, ge=1, le=1_000_000)
-    """So many of the most frequent target tokens, which every sentence may use."""
+    """How many of the most frequent target tokens every sentence may use."""
     per_token: int = Field(64, ge=1, le=1_000_000)
-    """At most so many target tokens for each source token."""
+    """The most target tokens for each source token."""
     least: float = Field(0.0003, ge=0, le=1)
     """Target tokens less probable than this are left out."""
     rounds: int = Field(4, ge=1, le=1000)

@@ -120,7 +120,7 @@ class Run:
 
     @property
     def writes_no_text(self) -> str:
-        """The message for somebody who asks it to write text."""
+        """The message for a run that cannot write text."""
         return f"{self.folder} is a {self.task.called}: it writes no text. What it does: {self.use}"
 
     @property

@@ -15,7 +15,7 @@ class ClassifyRequest(Message):
     run: str | None = None
     """Name of the run to use, where several label."""
     top: int | None = Field(default=None, ge=1)
-    """So many labels of each text, the most probable ones; all if not given."""
+    """How many labels to give for each text, the most probable first. Default: all."""
     why: bool = False
     """Say what each word has to do with the most probable label, by two measures that differ."""
     api_key: str | None = None

@@ -18,7 +18,7 @@ class FillRequest(Message):
     pieces: int = Field(default=1, ge=1, le=MAX_PIECES)
     """Tokens of each blank, for words that the vocabulary has not whole."""
     top: int = Field(default=BEST, ge=1, le=1000)
-    """So many candidates of each blank."""
+    """How many candidates to give for each blank."""
     api_key: str | None = None
 
 
@@ -41,7 +41,7 @@ class Blank(Message):
     """The most probable first."""
     chosen: str
     """What stands there in the filled text, which need not be the first: the surest blank is filled
-    first, and the others are asked again."""
+    first, and the others are computed again."""
 
 
 class FillAnswer(Message):

@@ -145,7 +145,8 @@ def endpoints(service: Service) -> Endpoints:
     @routes.answers("/fill", FillRequest, FillAnswer, "Fill in the blanks of a text")
     async def fill(request: FillRequest, client: str) -> bytes:
         """The candidates of each blank with their probabilities while the others are open, and the
-        text with all of them filled: the surest first, the others asked again."""
+        text with all of them filled. The surest blank is filled first, and the others are computed
+        again."""
         service.check_texts(request.text, client)
         run = service.catalogue.of(ServedFillMask, request.run)
         run.check(request)

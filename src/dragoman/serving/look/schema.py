@@ -42,9 +42,9 @@ class LookRequest(Message):
     beam: int | None = Field(default=None, ge=1)
     length_penalty: float | None = Field(default=None, ge=0, le=10)
     max_length: int | None = Field(default=None, ge=1, le=1000)
-    """At most so many tokens in the translation."""
+    """The most tokens in the translation."""
     prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """How the translation must begin. Where nothing is read, it takes the place of the text, which
+    """How the translation must begin. Where nothing is read, it replaces the text, which
     the model then goes on with, to the length that it had."""
     given: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """A whole output as token numbers, without its end symbol: look at it, and search for none."""
@@ -61,11 +61,11 @@ class LookRequest(Message):
     attention_within: int | None = Field(default=None, ge=0)
     """Leave attention out where it has more weights than this in all, in place of refusing."""
     maps: int = Field(default=0, ge=0, le=128)
-    """Give a small map of every head, of at most so many rows and columns; 0: none."""
+    """Give a small map of every head with at most this many rows and columns. 0: none."""
     steps: bool = True
     """Give what every step of the search chose among."""
     choices: int = Field(default=0, ge=0, le=20)
-    """Give so many of the most probable tokens at each place of the translation."""
+    """How many of the most probable tokens to give at each place of the translation."""
     api_key: str | None = None
 
 

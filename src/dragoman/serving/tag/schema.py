@@ -16,7 +16,7 @@ class TagRequest(Message):
     run: str | None = None
     """Name of the run to use, where several tag."""
     top: int = Field(default=1, ge=1)
-    """So many tags of each word, the most probable ones."""
+    """How many tags to give for each word, the most probable first."""
     api_key: str | None = None
 
 

@@ -137,11 +137,11 @@ class TranslateRequest(Message):
     """The same as token numbers, as an earlier answer gave them."""
     length_penalty: float | None = Field(default=None, ge=0, le=10)
     min_length: int | None = Field(default=None, ge=0, le=1000)
-    """At least so many tokens in each sentence."""
+    """The fewest tokens in each sentence."""
     max_length: int | None = Field(default=None, ge=1, le=1000)
-    """At most so many tokens in each sentence."""
+    """The most tokens in each sentence."""
     no_repeat_ngram: int | None = Field(default=None, ge=0, le=100)
-    """No run of so many tokens stands twice in a sentence; 0: no limit."""
+    """No sequence of this many tokens occurs twice in a sentence. 0: no limit."""
     sampling: SamplingSettings | None = None
     """Draw samples instead of searching for the most probable output."""
     stream: bool = False

@@ -54,8 +54,8 @@ def endpoints(service: Service) -> Endpoints:
 
         With `stream` the answer is server-sent events: `start` (the beginning as the vocabulary
         knows it, and its tokens), `text` (what is added, and the words that are new or have grown:
-        they take the places from `first` on), `done` (why it ended), or `error`. Whoever has read
-        enough closes the connection, and nothing more is written.
+        they take the places from `first` on), `done` (why it ended), or `error`. To stop
+        early, close the connection.
         """
         async with AsyncExitStack() as held:
             request, client = await held.enter_async_context(service.receive(http, WriteRequest))

@@ -18,7 +18,7 @@ class WriteRequest(Message):
     run: str | None = None
     """Name of the run to use, where several write."""
     longest: int = Field(default=256, ge=1)
-    """At most so many tokens more."""
+    """The most tokens to add."""
     sampling: SamplingSettings = SamplingSettings()
     """How tokens are drawn."""
     likeliest: bool = False

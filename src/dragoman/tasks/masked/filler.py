@@ -2,7 +2,7 @@
 
 A blank is ``___``, three underscores or more. It stands for one token, or for ``pieces`` tokens of
 one word, found by a beam from left to right. The candidates of a blank are given the text around
-it, other blanks open; to fill several, the surest is filled first and the others are asked again.
+it, other blanks open. Of several, the surest is filled first and the others are computed again.
 Of a text that is longer than what the model reads at once, the tokens nearest to a blank are read.
 """
 

@@ -151,7 +151,7 @@ class Translator(Predictor):
     def each(self, texts: Sequence[str], *, prefix: str = "") -> Iterator[Translation]:
         """What ``batch`` gives, each as soon as it and all before it are there.
 
-        They must all be taken before anything else is asked of this translator. ``prefix`` is how
+        Take all of them before you use this translator again. ``prefix`` is how
         every one of them must begin.
         """
         begun = [prefix] * len(texts) if prefix else None

@@ -1,0 +1,84 @@
+"""Constructions that must not come back to what people read, each with its reason.
+
+They are those of a text that was translated in the head: English readers stumble over them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.app import PANELS
+from dragoman.cli.data import GROUP
+
+ROOT = Path(__file__).parents[2]
+RECORDS = {"results.md", "experiments.md", "decisions.md"}
+"""What was written down once; each has a summary in plain words on top."""
+
+NOT_SO = {
+    r"\basked of\b": "an inversion: say who does what (“the server checks …”)",
+    r"\bof one's own\b": "say “your”",
+    r"\btook the place of\b": "say “replaced”",
+    r"\bin the place of\b": "say “instead of”",
+    r"\bmay be given again\b": "say “May be repeated.”",
+    r"\bif (?:not said|none is said)\b": "say “Default: …”",
+    r"\b(?:is|are) (?:then )?told where\b": "say what the message names",
+    r"\bat (?:most|least) so many\b|(?<![a-z,] )So many \w": "say “this many”, “the most”",
+    r"\bbehind one another\b": "say “in a row”, or leave it out",
+    r"\bas it (?:was|is) there\b": "a riddle: name the thing",
+    r"\b[Ww]ho(?:ever)? (?:asks|installs|looks inside|has read)\b": "name the client, or say “you”",
+    r"\bpassed over\b": "say “skipped”, or “ignored”",
+    r"\bthe others? (?:are|is) asked again\b": "say “computed again”",
+    r"\bstands? beside it what\b": "an inversion",
+}
+
+
+def guides() -> dict[str, str]:
+    """The pages that people read, without their blocks of code."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    return {
+        page.name: re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for page in pages
+        if page.name not in RECORDS
+    }
+
+
+def helps() -> dict[str, str]:
+    """What ``--help`` prints, by verb."""
+    found = {}
+    for name, verb in [pair for panel in PANELS.values() for pair in panel.items()]:
+        for one, made in GROUP.commands.items() if verb is GROUP else [("", verb)]:
+            text = " ".join([made.help or "", *made.help_of_fields().values()])
+            found[f"{name} {one}".strip()] = text
+    return found
+
+
+@pytest.mark.parametrize("pattern", NOT_SO)
+def test_a_construction_that_readers_stumble_over_stays_away(pattern: str) -> None:
+    found = [
+        f"{where}: {match[0]!r}"
+        for where, text in {**guides(), **helps()}.items()
+        for match in re.finditer(pattern, " ".join(text.split()))
+    ]
+    assert not found, f"{NOT_SO[pattern]}\n" + "\n".join(found)
+
+
+def test_a_page_begins_with_what_it_is_for() -> None:
+    """A whole sentence under its title, before any table, list or picture."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        _, _, rest = page.read_text(encoding="utf-8").partition("\n")
+        first = rest.lstrip("\n")
+        assert first[:1].isalpha(), page.name
+        assert "." in first.split("\n\n")[0] or ":" in first.split("\n\n")[0], page.name
+
+
+def test_sentences_of_guides_are_short() -> None:
+    """The median of each guide has at most 22 words."""
+    for name, text in guides().items():
+        prose = [part for part in text.split("\n\n") if part[:1] not in "|#!<"]
+        sentences = re.split(r"(?<=[.:;!?])\s", " ".join(" ".join(prose).split()))
+        lengths = sorted(len(one.split()) for one in sentences if len(one.split()) > 2)
+        if lengths:
+            assert lengths[len(lengths) // 2] <= 22, name
