@@ -49,10 +49,10 @@ def main() -> None:
     if given[0] == Path("recordings"):
         lay_out(given[1])
         return
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
     for folder in given:
         rows = [row for row in rows if row["run"] != folder.name] + measured(Run.open(folder))
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+        RESULTS.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
 
 
 def lay_out(folder: Path) -> None:

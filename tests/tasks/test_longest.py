@@ -88,4 +88,4 @@ def test_longer_pairs_are_left_out_of_training(
     (left_out,) = [line for line in said if "left out" in line]
     assert f"longer than {POSITIONS} source or {POSITIONS} target tokens" in left_out
     assert "model.positions" in left_out
-    assert PlanSettings(max_source=8).within(POSITIONS).max_source == 8
+    assert PlanSettings(max_source=8).within(POSITIONS, POSITIONS).max_source == 8

@@ -46,7 +46,7 @@ def prepared(recipe: Recipe, folder: Path) -> Prepared:
 
 
 def batches_of(recipe: Recipe, found: Prepared) -> TrainingBatches:
-    examples = runtime_of(recipe.spec).examples(found.train, recipe, found.forms)
+    examples = runtime_of(recipe.spec).training_parts().examples(found.train, recipe, found.forms)
     return TrainingBatches(Plan(examples, recipe.bounded_plan, recipe.seed), examples)
 
 
@@ -58,7 +58,7 @@ def test_processes_add_up_to_the_same_gradients(
     found = prepared(recipe, tmp_path / "run")
     torch.manual_seed(0)
     model = build_model(recipe, *found.forms)
-    objective = runtime_of(recipe.spec).objective(model, 0.0)
+    objective = runtime_of(recipe.spec).training_parts().objective(model, 0.0)
     updater = Updater(model, objective, recipe.training, lambda _: 0.1, Ranks())
     updater.repeat_choices(TrainingState())
     model.train()
@@ -91,7 +91,7 @@ def test_a_plan_counts_rows_and_no_end_symbol(tmp_path: Path) -> None:
     found = prepared(recipe, tmp_path / "run")
     lengths = found.train.lengths["source"]
     longest = int(lengths.max())
-    examples = runtime_of(recipe.spec).examples(found.train, recipe, found.forms)
+    examples = runtime_of(recipe.spec).training_parts().examples(found.train, recipe, found.forms)
     for limit, left_out in ((longest, 0), (longest - 1, int((lengths == longest).sum()))):
         plan = Plan(examples, recipe.plan.model_copy(update={"max_source": limit}), 1)
         assert plan.left_out.examples == left_out

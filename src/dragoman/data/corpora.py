@@ -179,7 +179,7 @@ def _format(
         case _:
             raise DataError(
                 f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, "
-                ".xliff or .po (say which with format = ...); for two files, name target as well"
+                ".xliff or .po (say which with format = ...); for two files, name the target"
             )
 
 

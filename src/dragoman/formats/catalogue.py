@@ -68,12 +68,14 @@ FORMATS = {
     "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt", Subtitles.read_vtt),
 }  # fmt: skip
 
+_GZIP = b"\x1f\x8b"
+
 _REFUSED = (
     (b"%PDF-", "a PDF, which keeps no running text. Convert it: pdftotext FILE.pdf FILE.txt"),
     (b"{\\rtf", "Rich Text. Convert it: soffice --convert-to docx FILE.rtf"),
     (b"\xde\x12\x04\x95", "a compiled catalogue. Convert it: msgunfmt FILE.mo -o FILE.po"),
     (b"\x95\x04\x12\xde", "a compiled catalogue. Convert it: msgunfmt FILE.mo -o FILE.po"),
-    (b"\x1f\x8b", "packed by gzip. Unpack it: gunzip FILE"),
+    (_GZIP, "packed by gzip. Unpack it: gunzip FILE"),
     (b"BZh", "packed by bzip2. Unpack it"),
     (b"\xfd7zXZ\x00", "packed by xz. Unpack it"),
     (b"\x28\xb5\x2f\xfd", "packed by zstd. Unpack it"),
@@ -128,6 +130,8 @@ def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:
     ``or_lines``: tables and Markdown, which nothing but their names tells, are lines."""
     begins = (*(mark for mark, _ in _REFUSED), _OLE, b"PK\x03\x04")
     lines = {None, "txt", *(_AS_LINES if or_lines else ())}
+    if start.startswith(_GZIP):  # lines are read packed too
+        return _named(name.removesuffix(".gz")) not in lines
     return start.startswith(begins) or (_told_by(start) or _named(name)) not in lines
 
 
