@@ -83,6 +83,13 @@ def test_what_is_no_number_is_named_by_its_place(tmp_path: Path) -> None:
     assert "sample 1,234" in refused(tmp_path / "nan.wav")
 
 
+def test_a_sample_far_beyond_one_is_named_with_its_value(tmp_path: Path) -> None:
+    samples = tone(400, 0.5)
+    samples[77] = 1e30
+    soundfile.write(tmp_path / "loud.wav", samples, RATE, subtype="FLOAT")
+    assert "sample 77 (at 0.01 s) is 1e+30" in refused(tmp_path / "loud.wav")
+
+
 def test_a_source_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.forms.rows.rows_form.MOST_ROWS", 40)
     assert "48 frames" in refused(write_wav(tmp_path / "a.wav", tone(400, 0.5)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 ENDINGS = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
 """Of files that are taken for recordings."""
 _NEEDS = "reading recordings needs soundfile: pip install 'dragoman[sound]'"
+_LOUDEST = 1e6
+"""Of a sample: its square and the sums of many still are numbers."""
 _BLOCK = 1 << 18
 """Samples that are read at once."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
@@ -59,10 +62,13 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
         _check(path, file, rate)
         read = 0
         while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
-            if not np.isfinite(block).all():
-                where = read + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+            if not (right := np.abs(block) <= _LOUDEST).all():
+                row, channel = np.argwhere(~right)[0].tolist()
+                where, value = read + row, float(block[row, channel])
+                what = f"{value:.3g}, and samples are from -1 to 1"
                 raise DataError(
-                    f"{path}: sample {where:,} (at {where / rate:.2f} s) is not a number"
+                    f"{path}: sample {where:,} (at {where / rate:.2f} s) is "
+                    + (what if math.isfinite(value) else "not a number")
                 )
             read += len(block)
             yield block.mean(axis=1, dtype=np.float32)
