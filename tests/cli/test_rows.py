@@ -101,6 +101,10 @@ def test_a_group_in_both_parts_is_named_with_both_places(
         "train", tones / "train", "--task", "classification", "--groups", "_([a-z]+)_",
         "--to", tmp_path / "run", *SMALL,
     )  # fmt: skip
+    for pattern, why in (("(a", "no regular expression"), ("a", "0 groups in parentheses")):
+        said = dragoman(*asked, "--groups", pattern)
+        assert said.code == 1 and f"--groups {pattern}: group_pattern" in said.err, said.err
+        assert why in said.err
     said = dragoman(*asked, "--test", tones / "test")
     assert said.code == 1 and "is in test and in training (train, line" in said.err, said.err
     assert not (tmp_path / "run").exists()

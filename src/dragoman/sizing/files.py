@@ -91,12 +91,11 @@ class FilesBuilder(HeadBuilder):
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if len(inputs.names) == 1:
             return self.file_at(inputs.first, inputs)
-        return CorpusSettings(
-            source=inputs.first, target=absolute(inputs.names[1]), group_pattern=inputs.groups
-        )
+        about = {"source": inputs.first, "target": absolute(inputs.names[1])}
+        return _grouped(about, inputs.groups)
 
     def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
-        return CorpusSettings(source=path, format="folders", group_pattern=inputs.groups)
+        return _grouped({"source": path, "format": "folders"}, inputs.groups)
 
     def labels_of(self, pair: Pair) -> Iterable[str]:
         return (plain(pair.target),)
@@ -158,6 +157,15 @@ class FilesBuilder(HeadBuilder):
             "plan": {"context": context},
             "training": {"label_smoothing": 0.1},
         }
+
+
+def _grouped(about: dict[str, str], pattern: str | None) -> CorpusSettings:
+    """Errors: ``RecipeError`` for a pattern that tells no groups."""
+    try:
+        return CorpusSettings.model_validate({**about, "group_pattern": pattern})
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise RecipeError(f"--groups {pattern}: {why.removeprefix('Value error, ')}") from None
 
 
 def _source_of(corpus: CorpusSettings, first: str) -> RowsSource:
