@@ -102,6 +102,8 @@ RUNS = {
 }
 """The runs that pages use, by what they were trained for."""
 
+RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged")
+
 CHANGES = {
     "translation": ["model.encoder_layers=2"],  # look.md opens the second
     "language-model": ["languages.target=de"],  # translate.md reranks German by it
@@ -165,13 +167,34 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "text-parsing" / "toy.mrg", files / "trees.mrg")
     (tagged,) = (path for path in (folder / "text-tagging").iterdir() if path.is_file())
     shutil.copy(tagged, files / "tagged.tsv")
+    write_documents(files, english, german)
     return folder
+
+
+def write_documents(files: Path, english: list[str], german: list[str]) -> None:
+    """A document of Word, a folder of documents, and a translation memory."""
+    from docx import Document
+
+    document = Document()
+    for line in english[:3]:
+        document.add_paragraph(line)
+    document.save(str(files / "contract.docx"))
+    (files / "manual").mkdir()
+    (files / "manual" / "page.md").write_text(f"# {english[0]}\n", encoding="utf-8")
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="de"><seg>{b}</seg></tuv></tu>'
+        for a, b in zip(english, german, strict=True)
+    )
+    head = '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>'
+    (files / "memory.tmx").write_text(f"{head}{units}</body></tmx>", encoding="utf-8")
 
 
 @pytest.fixture
 def shell(shelf: Path, tmp_path: Path) -> Path:
     """A folder with all files that pages name, and a program ``dragoman``."""
     shutil.copytree(shelf / "files", tmp_path, dirs_exist_ok=True)
+    for text in shelf.glob("text-*"):  # where the recipes of the runs say that it is
+        shutil.copytree(text, tmp_path / text.name)
     program = tmp_path / "bin" / "dragoman"
     program.parent.mkdir()
     program.write_text(PROGRAM.format(python=sys.executable), encoding="utf-8")
@@ -241,7 +264,7 @@ def server(shelf: Path) -> Iterator[int]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    runs = [str(shelf / "runs" / one) for one in ("demo", "diary", "blanks", "letters", "trees")]
+    runs = [str(shelf / "runs" / one) for one in RUNS_SERVED]
     command = [sys.executable, "-m", "dragoman", "serve", *runs, "--port", str(port), "--no-page"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment(shelf))
     try:
@@ -262,10 +285,12 @@ def server(shelf: Path) -> Iterator[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not there")
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
-def test_every_request_is_answered(page: Path, server: int) -> None:
+def test_every_request_is_answered(page: Path, server: int, shelf: Path) -> None:
     for line in commands(page):
         if line.startswith("curl "):
-            asked = line.replace("localhost:5050", f"127.0.0.1:{server}")
+            asked = re.sub(r"(localhost|127\.0\.0\.1):5050", f"127.0.0.1:{server}", line)
             words = [*shlex.split(asked), "--silent", "--fail-with-body"]
-            done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(
+                words, cwd=shelf / "files", capture_output=True, text=True, timeout=120
+            )
             assert done.returncode == 0, f"{page.name}: {line}\n{done.stdout}"
