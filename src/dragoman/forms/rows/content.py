@@ -6,9 +6,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from dragoman.errors import DataError
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.pictures_form import picture_at
+from dragoman.forms.rows.unusable import unusable
 
 _BLOCK = 1 << 20
 
@@ -23,8 +23,6 @@ def content_of(raw: str) -> str:
         with Path(raw).open("rb") as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
-    except FileNotFoundError as error:
-        raise DataError(f"{raw} does not exist") from error
-    except OSError as error:
-        raise DataError(f"{raw} cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise unusable(raw, error) from error
     return digest.hexdigest()

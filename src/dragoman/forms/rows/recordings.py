@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.unusable import unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -78,11 +80,13 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
 
 def _check(path: Path, file: Any, rate: int) -> None:
     if file.samplerate != rate:
-        name = shlex.quote(path.name)
+        given, made = str(path), str(path.with_name(f"{path.stem}-converted.wav"))
+        if given.startswith("-"):  # not an option
+            given, made = f"./{given}", f"./{made}"
         raise DataError(
             f"{path} has {file.samplerate:,} samples a second, and {rate:,} are read "
             "(source.rate). "
-            f"Convert it: ffmpeg -i {name} -ar {rate} {shlex.quote(path.stem + '-converted.wav')}"
+            f"Convert it: ffmpeg -i {shlex.quote(given)} -ar {rate} {shlex.quote(made)}"
         )
 
 
@@ -96,11 +100,9 @@ def _opened(path: Path) -> Any:
         if not size:
             raise DataError(f"{path} is empty")
         _check_whole(path, size)
-        return sound.SoundFile(str(path))
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        return sound.SoundFile(os.fsencode(path))  # of any bytes
+    except (OSError, ValueError) as error:
+        raise unusable(path, error) from error
     except sound.LibsndfileError as error:
         endings = ", ".join(sorted(one.removeprefix(".").upper() for one in ENDINGS))
         raise DataError(
