@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shutil
+import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from row_files import tone, write_bars, write_idx, write_tones, write_wav
@@ -15,6 +17,7 @@ from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, side_of_pair
 from dragoman.errors import DataError
+from dragoman.forms.rows.content import content_of
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:
@@ -52,6 +55,16 @@ def test_copies_stand_on_one_side_whatever_their_names(tmp_path: Path) -> None:
         shutil.copy(file, moved / file.parent.name / f"{number:03}-{file.name}")
     after = {Path(p.source).name[4:]: side_of_pair(p, settings) for p in read_pairs(folders(moved))}
     assert after == before
+
+
+def test_names_that_a_system_takes_apart_are_those_that_people_write(tmp_path: Path) -> None:
+    for form in ("NFC", "NFD"):
+        name = unicodedata.normalize(form, "소리/녹음_김철수_1.wav")  # type: ignore[arg-type]
+        write_wav(tmp_path / name, tone(400, 0.2))
+    assert len(list(tmp_path.iterdir())) == 2
+    pattern = unicodedata.normalize("NFC", "_([가-힣]+)_")
+    pairs = list(read_pairs(folders(tmp_path, group_pattern=pattern)))
+    assert [(pair.target, pair.group) for pair in pairs] == [("소리", "김철수")] * 2
 
 
 def test_a_group_stays_on_one_side(tmp_path: Path) -> None:
@@ -144,6 +157,24 @@ def test_groups_that_a_format_cannot_tell_are_refused(about: dict[str, str], tol
         CorpusSettings(**about)  # type: ignore[arg-type]
     CorpusSettings(source="a.txt", format="tsv", group_column=3)
     CorpusSettings(source="a.json.gz", group_key="by")
+
+
+def test_a_file_is_read_for_its_hash_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, opened = write_wav(tmp_path / "a.wav", tone(400, 0.2)), list[Path]()
+    is_read = Path.open
+
+    def watched(self: Path, *given: Any, **more: Any) -> Any:
+        opened.append(self)
+        return is_read(self, *given, **more)
+
+    monkeypatch.setattr(Path, "open", watched)
+    first = content_of(str(path))
+    assert content_of(str(path)) == first and opened == [path]
+    write_wav(path, tone(500, 0.2))
+    os.utime(path, ns=(1, 1))
+    assert content_of(str(path)) != first and len(opened) == 2
 
 
 def test_what_a_file_holds_is_fingerprinted(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def read_folders(root: Path) -> Iterator[Pair]:
                 "has the name of its label"
             )
         number += 1
-        yield Pair(number, str(file), inside[0])
+        yield Pair(number, str(file), _composed(inside[0]))
     if not number:
         kinds = ", ".join(sorted(ENDINGS))
         raise DataError(f"{root} has no recording ({kinds}) in a folder of its own label")
@@ -78,6 +79,11 @@ def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
         )
     for place, label in enumerate(numbers.tolist()):
         yield Pair(place + 1, f"{pictures}#{place}", str(label))
+
+
+def _composed(name: str) -> str:
+    """A name as people write it: some systems take letters of names apart (NFD)."""
+    return unicodedata.normalize("NFC", name)
 
 
 def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
@@ -112,7 +118,7 @@ def grouped(pairs: Iterable[Pair], pattern: str | None, corpus: str) -> Iterator
     compiled = None if pattern is None else re.compile(pattern)
     for pair in pairs:
         if compiled is not None:
-            found = compiled.search(Path(pair.source).name)
+            found = compiled.search(_composed(Path(pair.source).name))
             if found is None or not found[1]:
                 raise DataError(
                     f"{corpus}, line {pair.line}: {pattern!r} (group_pattern) finds nothing in "

@@ -76,6 +76,20 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
     refused(path)
 
 
+@pytest.mark.parametrize("ending", ["flac", "ogg", "opus"])
+def test_a_packed_recording_that_is_cut_off(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    kind = {"opus": {"format": "OGG", "subtype": "OPUS"}}.get(ending, {})
+    soundfile.write(path, tone(400, 9), RATE, **kind)
+    content = path.read_bytes()
+    assert len(FRAMES.encode([str(path)])[0]) == 898
+    last = content.rfind(b"OggS")
+    within = [] if last < 0 else [last + 10, last + 27, last + 30]  # its header, its table
+    for length in (len(content) - 1, len(content) * 9 // 10, len(content) // 2, *within):
+        path.write_bytes(content[:length])
+        assert "cut off" in refused(path)
+
+
 def test_another_rate_names_the_command_that_converts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

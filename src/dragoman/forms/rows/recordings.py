@@ -25,6 +25,8 @@ _LOUDEST = 1e6
 """Of a sample: its square and the sums of many still are numbers."""
 _BLOCK = 1 << 18
 """Samples that are read at once."""
+_LONGEST_PAGE = 27 + 255 + 255 * 255
+"""Bytes of a page of an OGG file."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
 """What programs write that do not know yet how long a recording will be."""
 
@@ -63,7 +65,7 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
     with _opened(path) as file:
         _check(path, file, rate)
         read = 0
-        while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+        while len(block := _block(path, file)):
             if not (right := np.abs(block) <= _LOUDEST).all():
                 row, channel = np.argwhere(~right)[0].tolist()
                 where, value = read + row, float(block[row, channel])
@@ -76,6 +78,15 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
             yield block.mean(axis=1, dtype=np.float32)
         if not read:
             raise DataError(f"{path} has no samples")
+
+
+def _block(path: Path, file: Any) -> Floats:
+    """The next samples, (N, channels). Errors: ``DataError`` for what cannot be decoded."""
+    try:
+        found: Floats = file.read(_BLOCK, dtype="float32", always_2d=True)
+    except library().LibsndfileError as error:
+        raise DataError(f"{path} is damaged or cut off: {error.error_string}") from error
+    return found
 
 
 def _check(path: Path, file: Any, rate: int) -> None:
@@ -112,10 +123,19 @@ def _opened(path: Path) -> Any:
 
 
 def _check_whole(path: Path, size: int) -> None:
-    """Errors: ``DataError`` for a WAV file that ends before its header says: libsndfile would take
-    the rest for the whole."""
+    """Errors: ``DataError`` for a WAV file that ends before its header says, or an OGG file that
+    ends within a page: libsndfile would take the rest for the whole."""
     with path.open("rb") as file:
         start = file.read(12)
+        if start[:4] == b"OggS":
+            before = max(0, size - _LONGEST_PAGE)
+            file.seek(before)
+            promised = _end_of_last_page(file.read(_LONGEST_PAGE), before)
+            if promised > size:
+                raise DataError(
+                    f"{path} is cut off: its last page ends at byte {promised:,}, and there are "
+                    f"{size:,}"
+                )
     if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
         return
     promised = int.from_bytes(start[4:8], "little")
@@ -123,3 +143,13 @@ def _check_whole(path: Path, size: int) -> None:
         raise DataError(
             f"{path} is cut off: its header promises {promised + 8:,} bytes, and there are {size:,}"
         )
+
+
+def _end_of_last_page(end: bytes, before: int) -> int:
+    """The byte at which the last page of an OGG file ends, by what it says of itself (RFC 3533,
+    section 6). ``end``: of the file; ``before``: bytes before that."""
+    at = end.rfind(b"OggS\0")
+    if at < 0:
+        return before + len(end)
+    count = end[at + 26] if at + 26 < len(end) else 0
+    return before + at + 27 + count + sum(end[at + 27 : at + 27 + count])
