@@ -40,6 +40,9 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
     (tmp_path / "a" / "b.txt").write_text("text")
     with pytest.raises(DataError, match="has no recording"):
         list(read_pairs(folders(tmp_path)))
+    for name, told in (("none", "does not exist"), ("a/b.txt", "b.txt is a file: give a folder")):
+        with pytest.raises(DataError, match=told):
+            list(read_pairs(folders(tmp_path / name)))
     write_wav(tmp_path / "lone.wav", tone(400, 0.2))
     with pytest.raises(DataError, match="beside the folders of labels"):
         list(read_pairs(folders(tmp_path)))

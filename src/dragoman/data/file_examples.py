@@ -50,6 +50,12 @@ def read_folders(root: Path) -> Iterator[Pair]:
     """A pair for each recording of ``root``, in which a folder stands for each label; its line is
     its number. Errors: ``DataError`` where there are none, or beside a folder."""
     number = 0
+    try:
+        is_folder = stat.S_ISDIR(root.stat().st_mode)
+    except (OSError, ValueError) as error:
+        raise unusable(root, error) from error
+    if not is_folder:
+        raise DataError(f"{root} is a file: give a folder that has a folder for each label")
     for file in recordings_in(root):
         inside = checked(file).relative_to(root).parts
         if len(inside) < 2:
