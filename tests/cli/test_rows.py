@@ -214,7 +214,14 @@ def test_a_translator_of_recordings_writes_what_they_say(
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     files = sorted((tmp_path / "files" / "tones").rglob("*.wav"))[:2]
-    said = dragoman("translate", tmp_path / "run", "--text", files[0])
-    assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+    for given in (files[:1], files[:1] + files[-1:], [files[0].parent]):
+        said = dragoman("translate", tmp_path / "run", *given)
+        assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+        assert len(said.out.splitlines()) == (40 if given[0].is_dir() else len(given))
+    refused = dragoman("translate", tmp_path / "run", files[0], "--paragraphs")
+    assert refused.code == 1 and "and " + str(tmp_path / "run") in refused.err, refused.err
+    (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
+    measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
+    assert measured.code == 0 and "1 sentence" in measured.out, measured.out + measured.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err

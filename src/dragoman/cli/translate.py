@@ -9,7 +9,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dragoman.cli.documents import check_targets, documents_among, translate_documents
-from dragoman.cli.given import AsText, Plain, files_among, lines_given, running_text
+from dragoman.cli.given import (
+    AsText,
+    Plain,
+    files_among,
+    lines_given,
+    named_files,
+    running_text,
+)
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -130,19 +137,25 @@ def translate(args: TranslateArguments) -> None:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
-    documents = []
-    if not args.text and not args.plain:
-        documents = documents_among(args.given, args.to, asked=args.document)
+    opened = Run.open(args.run)
+    of_files, given, documents = not opened.recipe.source.is_text, args.given, []
+    if of_files:
+        given = named_files(given)
+        if args.paragraphs:
+            raise DragomanError(
+                f"--paragraphs is for running text, and {opened.folder} reads {opened.task.noun}"
+            )
+    elif not args.text and not args.plain:
+        documents = documents_among(given, args.to, asked=args.document)
     _check_document_options(args, documents)
     pairs = check_targets(documents, args.to) if documents else []
-    opened = Run.open(args.run)
     language_model = None if args.rerank is None else Run.open(args.rerank)
     others = [Run.open(one) for one in args.ensemble]
     language = opened.recipe.languages.source
     helps = ("--to", "--text", "--ensemble")
     files = []
-    if not args.text and not documents:
-        files = files_among(args.given, "translate", *helps, quiet=args.quiet)
+    if not args.text and not documents and not of_files:
+        files = files_among(given, "translate", *helps, quiet=args.quiet)
 
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
@@ -184,11 +197,11 @@ def translate(args: TranslateArguments) -> None:
 
     with output_to(args.to) as out:
         if args.paragraphs:
-            read = running_text(files, args.given, language, plain=args.plain)
+            read = running_text(files, given, language, plain=args.plain)
             log_line(translator.description)
             out.write(translator.paragraphs(read, prefix=args.prefix))
             return
-        lines = lines_given(files, args.given, language, plain=args.plain)
+        lines = lines_given(files, given, language, plain=args.plain or of_files)
         told = WarningsTold(held=bool(files)) if args.warn else None
         with told or nullcontext():
             described = False
