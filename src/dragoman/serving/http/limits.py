@@ -48,6 +48,8 @@ class LimitSettings(Settings):
     """Texts in one request."""
     body_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
     """Bytes of one request, as sent."""
+    values: int = Field(default=20_000, ge=64, le=1_000_000_000)
+    """Values in the lists and objects of one JSON request."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000)
     """Requests of one client; typing into the page makes three or four a second at most."""
     burst: int = Field(default=60, ge=1, le=1_000_000_000)
