@@ -22,10 +22,11 @@ _HEAD = """\
 
 This page lists every setting of a recipe, with its default.
 
-In a recipe file, `training.schedule.peak` is written as `peak` in the section `[training.schedule]`.
-On the command line, it is `--set training.schedule.peak=2e-3`. `dragoman translate` and
-`dragoman evaluate` accept only settings of `search`, without the prefix: `--set beam=8`. A setting
-that you leave out has its default value; the `recipe.toml` of a run contains all settings.
+In a recipe file, `training.schedule.peak` is written as `peak` in the section
+`[training.schedule]`. On the command line, it is `--set training.schedule.peak=2e-3`. `dragoman
+translate` and `dragoman evaluate` accept only settings of `search`, without the prefix:
+`--set beam=8`. A setting that you leave out has its default value; the `recipe.toml` of a run
+contains all settings.
 
 This page is generated from the source code: `python docs/settings.py > docs/settings.md`.
 """
