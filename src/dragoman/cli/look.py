@@ -42,8 +42,8 @@ class LookArguments:
     pieces: bool = False
     """Show subword pieces instead of words."""
     to: Path | None = None
-    """Write a page with all layers and heads (.html), or one layer and head as a picture (.svg) or
-    as numbers (.csv)."""
+    """Write every layer and head as a page (.html) or as numbers (.csv), or the attention shown in
+    the terminal as a picture (.svg)."""
 
 
 def look(args: LookArguments) -> None:
