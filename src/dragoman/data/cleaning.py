@@ -112,7 +112,7 @@ class CleaningReport:
             },
         }
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """One line: which filters dropped how many."""
         dropped = [f"{name} {d.count:,}" for name, d in self.filters.items() if d.count]
         return ", ".join(dropped) or "nothing dropped"
@@ -146,7 +146,7 @@ class Cleaner:
         if self.report.kept == before:
             raise DataError(
                 f"{corpus or 'this corpus'}: cleaning left no pair at all "
-                f"({self.report.in_words()}). First of them:\n{self.report.table()}"
+                f"({self.report.summary()}). First of them:\n{self.report.table()}"
             )
 
     def _failed(self, pair: Pair) -> str | None:

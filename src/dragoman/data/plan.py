@@ -111,7 +111,7 @@ class LeftOut:
     first: tuple[int, ...]
     """The first few of them."""
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How many are longer than what."""
         sides = " or ".join(f"{limit} {side}" for side, limit in self.limits.items())
         return f"{plural(self.examples, 'is', 'are')} longer than {sides} tokens"
@@ -135,7 +135,7 @@ class Plan:
         if not any(chunks.examples for chunks in self._corpora):
             raise DataError(
                 f"nothing to train on: of {self.left_out.examples:,}, "
-                f"{self.left_out.in_words()}; raise "
+                f"{self.left_out.summary()}; raise "
                 + " and ".join(f"plan.max_{side}" for side in self._limits)
                 + ", and model.positions if positions are learned and so few"
             )

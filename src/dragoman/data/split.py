@@ -137,7 +137,7 @@ class Overlap:
     first: tuple[Pair, ...]
     """The first few that overlap in any way, by their lines in the held-out set."""
 
-    def in_words(self, name: str) -> str | None:
+    def summary(self, name: str) -> str | None:
         """A warning about the set of this name; None if training has seen nothing of it."""
         if not (self.source or self.target or self.parts):
             return None

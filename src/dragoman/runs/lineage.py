@@ -83,7 +83,7 @@ class Learned:
             )
         ] or [False] * len(pairs)
 
-    def in_words(self, name: str, seen: int, of: str) -> str:
+    def summary(self, name: str, seen: int, of: str) -> str:
         """A warning about the run ``name``. ``of``: all texts, such as "99 test texts"."""
         if self.unknown:
             return f"whether {self._who(name)} has learned from any of the {of} is not known: " + (
@@ -155,7 +155,7 @@ def record_learned(
     warnings = []
     if recipe.data.embedded is None:
         seen = find_overlaps(*_comparable(recipe, train, held))
-        warnings = [words for name, found in seen.items() if (words := found.in_words(name))]
+        warnings = [words for name, found in seen.items() if (words := found.summary(name))]
     else:  # disjoint by construction
         for _ in train:
             pass
@@ -168,7 +168,7 @@ def record_learned(
                 count = sum(learned.has(pairs))
                 if pairs and (count or learned.unknown):
                     of = plural(len(pairs), f"{side} text")
-                    warnings.append(learned.in_words(folder.name, count, of))
+                    warnings.append(learned.summary(folder.name, count, of))
     for warning in warnings:
         say(f"warning: {warning}")
     return notes | ({"overlap": "; ".join(warnings)} if warnings else {})
@@ -263,7 +263,7 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     for learned in chain([learned_itself(run)] if kept else [], before):
         count = sum(learned.has(pairs))
         if count or learned.unknown:
-            logger.warning("warning: %s", learned.in_words(run.folder.name, count, of))
+            logger.warning("warning: %s", learned.summary(run.folder.name, count, of))
 
 
 def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:

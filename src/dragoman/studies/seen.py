@@ -32,14 +32,14 @@ class Seen:
     unknown: tuple[str, ...]
     """What is not known, and why, in words."""
 
-    def in_words(self) -> list[str]:
+    def summary(self) -> list[str]:
         """Warnings."""
         of = _counted(len(self.texts))
         own = [
-            Learned("", None, {}).in_words(name, seen, of) for name, seen in self.by_system.items()
+            Learned("", None, {}).summary(name, seen, of) for name, seen in self.by_system.items()
         ]
         bases = [
-            Learned(base, None, {}).in_words(name, seen, of)
+            Learned(base, None, {}).summary(name, seen, of)
             for (name, base), seen in self.by_base.items()
         ]
         return [*own, *bases, *self.unknown]
@@ -76,7 +76,7 @@ def seen_by(
                 before = [known[key], *before]
             for learned in before:
                 if learned.unknown:
-                    unknown.append(learned.in_words(name, 0, of))
+                    unknown.append(learned.summary(name, 0, of))
                 seen = learned.has(pairs)
                 any_seen = _either(any_seen, seen)
                 if learned.base:

@@ -41,7 +41,7 @@ class Way(Settings):
         """The instruction set of the kernels; None: torch does the work."""
         return self.kernels if self.by_kernels else None
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """For a person: "avx2 kernels in fp32, 2 threads"."""
         what = f"{self.kernels} kernels" if self.by_kernels else "plain torch"
         return f"{what} in {self.precision}, {plural(self.threads, 'thread')}"

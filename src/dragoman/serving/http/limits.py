@@ -48,6 +48,8 @@ class LimitSettings(Settings):
     """The number of texts in one request."""
     body_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
     """The size of one request body, in bytes."""
+    values: int = Field(default=20_000, ge=64, le=1_000_000_000)
+    """The number of values in the lists and objects of one JSON request."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000)
     """The number of requests per minute from one client. Typing into the page sends at most three
     or four per second."""
@@ -72,26 +74,27 @@ class LimitSettings(Settings):
     file_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
     """The size of one document, in bytes."""
     file_characters: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
-    """Characters of text in one document."""
+    """The number of characters of text in one document."""
     file_seconds: float = Field(default=3600.0, gt=0, le=86_400)
-    """Seconds that one document may take to be translated, waiting included."""
+    """The time limit, in seconds, for translating one document, including the time in the queue."""
     files: int = Field(default=2, ge=1, le=1_000)
-    """Documents of one client that are translated at the same time."""
+    """The number of documents from one client that are translated at the same time."""
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
-    """Bytes of translated documents of all clients that wait in memory to be downloaded, for ten
-    minutes at most."""
+    """The total size, in bytes, of translated documents that are kept in memory until they are
+    downloaded, for ten minutes at most."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
-    """Connections in all; fewer where the system allows the server few open files."""
+    """The total number of connections; fewer if the system allows few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)
-    """Connections of one address, at most half of those in all."""
+    """The number of connections from one address; at most half of the total."""
     head_seconds: float = Field(default=10.0, gt=0, le=86_400)
-    """Seconds that the headers of a request may take to arrive."""
+    """The time limit, in seconds, for receiving the headers of a request."""
     idle_seconds: float = Field(default=30.0, gt=0, le=86_400)
-    """Seconds that a connection may stay open without a request."""
+    """The number of seconds that a connection may stay open without a request."""
     reading_rate: int = Field(default=2_000, ge=0, le=1_000_000_000)
-    """Bytes a second of an answer that its client must read."""
+    """The number of bytes per second that a client must read of a response."""
     unread_bytes: int = Field(default=64_000_000, ge=1, le=1_000_000_000_000)
-    """Bytes of answers that one address may leave unread, and a quarter of what all may."""
+    """The number of bytes of responses that one address may leave unread; a quarter of the limit
+    for all addresses together."""
 
 
 MAX_MARKS = 100
