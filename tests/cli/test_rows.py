@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +47,15 @@ def test_a_folder_of_recordings_becomes_a_run(
     lines = [line.split("\t") for line in found.out.splitlines()]
     assert len(lines) == 9 and lines[0][0] == str(one)
     assert [label for _, label, _ in lines] == ["rising"] + ["falling"] * 8
+    learned = dragoman("evaluate", run, tones / "train")
+    assert "run has learned from 74 of the 80 test texts" in learned.err, learned.err
+    shutil.copytree(run, tmp_path / "copy")
+    compared = dragoman("compare", run, tmp_path / "copy", "--source", tones / "train")
+    assert "copy has learned from 74 of the 80 test texts" in compared.out, compared.err
+    compared = dragoman("compare", run, tmp_path / "copy")
+    assert compared.code == 0 and "has learned" not in compared.out, compared.err
     looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
-    assert looked.code == 0, looked.err
+    assert looked.code == 0 and not looked.err, looked.err
     assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
     hidden = dragoman("look", run, one, "--hide", "0.02s", "--head-off", "encoder.1.1")
     assert hidden.code == 0, hidden.err
@@ -57,6 +66,38 @@ def test_a_folder_of_recordings_becomes_a_run(
         refused = dragoman(verb, *(more[:1] if verb == "figure" else ()), *where,
                            *(() if verb == "figure" else more))  # fmt: skip
         assert refused.code == 1 and "recordings" in refused.err, refused.err
+        assert len(refused.err.strip().splitlines()) == 1, refused.err
+
+
+def test_odd_names_of_recordings(dragoman: Dragoman, tones: Path, tmp_path: Path) -> None:
+    """Korean ones, with spaces, ``#`` and bytes that are not UTF-8, are read as any other; what
+    does not stay on one line is refused."""
+    root, run = tmp_path / "소리 #모음", tmp_path / "런 #1"
+    for label, korean in (("falling", "내려가는 소리"), ("rising", "올라가는 #소리")):
+        (root / korean).mkdir(parents=True)
+        for number, file in enumerate(sorted((tones / "train" / label).glob("*.wav"))):
+            speaker = ("김 하나", "박#둘", "이 셋", "최넷")[number % 4]
+            shutil.copy(file, root / korean / f"녹음 {number}#_{speaker}_.wav")
+    said = dragoman(
+        "train", root, "--task", "classification", "--groups", "_(.+)_", "--to", run, *SMALL
+    )
+    assert said.code == 0 and "4 groups" in said.out + said.err, said.out + said.err
+    unreadable = tmp_path / os.fsdecode(b"\xff.wav")
+    shutil.copy(root / "내려가는 소리" / "녹음 0#_김 하나_.wav", unreadable)
+    found = dragoman("classify", run, root / "올라가는 #소리", unreadable)
+    assert found.code == 0, found.err
+    lines = [line.split("\t") for line in found.out.splitlines()]
+    assert len(lines) == 41 and all(len(line) == 3 for line in lines)
+    assert lines[0][:2] == [f"{root}/올라가는 #소리/녹음 0#_김 하나_.wav", "올라가는 #소리"]
+    assert lines[-1][:2] == [f"{tmp_path}/\ufffd.wav", "내려가는 소리"]
+    (tmp_path / "nothing").mkdir()
+    for given, told in (
+        (tmp_path / "two\nlines.wav", "control character in its name"),
+        (tmp_path / "nothing", "is a folder without recordings"),
+        (tmp_path / "없음.wav", "없음.wav does not exist"),
+    ):
+        refused = dragoman("classify", run, given)
+        assert refused.code == 1 and told in refused.err, refused.err
         assert len(refused.err.strip().splitlines()) == 1, refused.err
 
 
@@ -107,6 +148,11 @@ def test_a_group_in_both_parts_is_named_with_both_places(
         assert why in said.err
     said = dragoman(*asked, "--test", tones / "test")
     assert said.code == 1 and "is in test and in training (train, line" in said.err, said.err
+    for file in sorted((tones / "test").rglob("*_ada_*.wav")):  # a split takes both for one
+        (tmp_path / "upper" / file.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, tmp_path / "upper" / file.parent.name / file.name.replace("ada", "ADA"))
+    said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--test", tmp_path / "upper")
+    assert said.code == 1 and "the group 'ADA' is in test and in training" in said.err, said.err
     assert not (tmp_path / "run").exists()
     said = dragoman(*asked, "--set=training.updates=2", "--set=training.validate_every=2")
     assert said.code == 0, said.err

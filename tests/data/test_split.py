@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +99,15 @@ def test_whole_texts_are_held_out_where_there_are_enough() -> None:
     found = find_overlaps(sides["train"], {"test": sides["test"]})["test"]
     assert found.summary("test") is None
     assert SplitSettings(test=0.05).for_whole(characters).dev == 0
+
+
+def test_names_that_a_split_takes_for_one_count_as_one() -> None:
+    """Each side holds what it should, though every group is written in two ways."""
+    names = [f"{name}{number}" for name in ("Anna", "Ben") for number in range(5)]
+    groups = dict.fromkeys([*names, *(name.lower() for name in names)], 4)
+    split = SplitSettings(dev=0.15, test=0.15).for_whole(groups, most=math.inf)
+    sides = Counter(side_of(name, split) for name in groups)
+    assert sides == {"train": 12, "dev": 4, "test": 4}
 
 
 @pytest.mark.parametrize("texts", [1, 2, 6])

@@ -9,6 +9,7 @@ import typer
 from dragoman.cli.given import AsText, Plain, files_among, lines_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.plural import plural
+from dragoman.reading import readable
 
 
 @arguments
@@ -81,7 +82,8 @@ def classify(args: ClassifyArguments) -> None:
             found = labeller(window)
             cut += sum(one.cut for one in found)
             for one in found:
-                out.write(f"{one.text}\t{written(one)}\n" if of_files else f"{written(one)}\n")
+                name = f"{readable(one.text)}\t" if of_files else ""
+                out.write(f"{name}{written(one)}\n")
                 if args.explain and one.text.strip():
                     out.write(f"{table(reasons(labeller, one.text))}\n\n")
             out.flush()
@@ -89,9 +91,9 @@ def classify(args: ClassifyArguments) -> None:
         typer.echo(WARNING, err=True)
     if cut:
         noun = opened.task.noun.removesuffix("s")
-        unit = "frames" if of_files else "tokens"
+        units = opened.recipe.source.units
         typer.echo(
             f"{plural(cut, f'{noun} is', f'{noun}s are')} longer than the {labeller.longest:,} "
-            f"{unit} that the model reads: what is behind was not looked at.",
+            f"{units} that the model reads: what is behind was not looked at.",
             err=True,
         )

@@ -28,6 +28,9 @@ Format = Literal[
 TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
 """The only task that learns from a format, where there is but one."""
 
+_TABBED = (".tsv", ".tab")
+_JSON_LINES = (".jsonl", ".ndjson", ".json")
+
 FILES = ("folders", "idx")
 """Formats whose examples are files themselves."""
 
@@ -110,6 +113,15 @@ class CorpusSettings(Settings):
         told = (self.group_column, self.group_key, self.group_pattern)
         if sum(one is not None for one in told) > 1:
             raise ValueError("give one of group_column, group_key and group_pattern")
+        wanted = [
+            ("group_column", self.group_column, "tsv", _TABBED, "tab-separated files"),
+            ("group_key", self.group_key, "jsonl", _JSON_LINES, "JSON Lines"),
+        ]
+        ending = Path(self.source.removesuffix(".gz")).suffix.lower()
+        for name, value, layout, endings, files in wanted:
+            fits = self.format == layout or (self.format == "auto" and ending in endings)
+            if value is not None and (self.target is not None or not fits):
+                raise ValueError(f"{name} is for {files}, and {self.name} is none: leave it out")
 
     @property
     def names_files(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -65,7 +66,10 @@ class SplitSettings(Settings):
         ``characters``: how long each text is, by what names it (``Pair.whole``); of groups how many
         examples each has.
         """
-        places = sorted((_place(name), size) for name, size in characters.items())
+        sizes = Counter[float]()
+        for name, size in characters.items():
+            sizes[_place(name)] += size  # names that differ in case or stops are one
+        places = sorted(sizes.items())
         total = sum(characters.values())
         shares, at, begin = {}, 0, 0.0
         for side in ("test", "dev"):  # as ``side_of`` has them

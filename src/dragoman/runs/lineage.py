@@ -126,10 +126,13 @@ class _Watch:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self._found = {side: array("Q") for side in recipe.spec.texts}
+        sides = recipe.spec.texts
+        if not recipe.source.is_text:  # and of files what they hold is known
+            sides = ("source", *sides)
+        self._found = {side: array("Q") for side in sides}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        for pair in _texts_of(self._recipe, pairs):
+        for pair in texts_of(self._recipe, pairs):
             for side, found in self._found.items():
                 text = getattr(pair, side)
                 found.append(hash_of(text))
@@ -151,7 +154,7 @@ def record_learned(
     much of dev and test stands in either -> notes for the run. Reads the training text once."""
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
-    held = {side: list(_texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
+    held = {side: list(texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
     warnings = []
     if recipe.data.embedded is None:
         seen = find_overlaps(*_comparable(recipe, train, held))
@@ -174,7 +177,7 @@ def record_learned(
     return notes | ({"overlap": "; ".join(warnings)} if warnings else {})
 
 
-def _texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
+def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs; where sources are files, with what each holds in place of its name."""
     if recipe.source.is_text:
         yield from pairs
@@ -257,7 +260,7 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     """Log how many of the texts that ``run`` is measured on it has learned from, or those that it
     was begun from."""
     of = plural(len(pairs), "test text")
-    pairs = list(_texts_of(run.recipe, pairs))
+    pairs = list(texts_of(run.recipe, pairs))
     before = learned_before(run.folder, run.notes().get(BASES, []))
     kept = (run.folder / _FOLDER).is_dir()  # else all text would be read: compare does that
     for learned in chain([learned_itself(run)] if kept else [], before):

@@ -23,6 +23,8 @@ class SourceSettings(Settings):
     """text; frames: sound, as bands of its spectrum; picture: patches."""
 
     is_text: ClassVar[bool] = False
+    units: ClassVar[str] = "rows"
+    """What is counted of it."""
 
 
 class TextSource(SourceSettings):
@@ -32,6 +34,7 @@ class TextSource(SourceSettings):
     """text; frames: sound, as bands of its spectrum; picture: patches."""
 
     is_text: ClassVar[bool] = True
+    units: ClassVar[str] = "tokens"
 
 
 class RowsSource(SourceSettings):
@@ -43,6 +46,8 @@ class RowsSource(SourceSettings):
     """What its examples are called, several of them."""
     hub_tags: ClassVar[Mapping[bool, str]] = {}
     """What model hubs call a model that writes, and one that labels."""
+    of_front_end: ClassVar[frozenset[str]] = frozenset()
+    """The settings of the model's front end alone: rows are the same whatever they are."""
 
     @property
     @abstractmethod
@@ -77,8 +82,10 @@ class FramesSource(RowsSource):
     channels: int = Field(32, ge=1, le=1_024)
     """Channels of these convolutions."""
 
+    units: ClassVar[str] = "frames"
     noun_of_row: ClassVar[str] = "frame"
     raws: ClassVar[str] = "recordings"
+    of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels"})
     hub_tags: ClassVar[Mapping[bool, str]] = {
         True: "automatic-speech-recognition",
         False: "audio-classification",
@@ -116,6 +123,7 @@ class PictureSource(RowsSource):
     patch: int = Field(4, ge=1, le=1_024)
     """Pixels along each side of a patch."""
 
+    units: ClassVar[str] = "patches"
     noun_of_row: ClassVar[str] = "patch"
     raws: ClassVar[str] = "pictures"
     hub_tags: ClassVar[Mapping[bool, str]] = {

@@ -217,7 +217,7 @@ def _report(run: Run, measured: LabelledSet) -> ClassificationReport:
         run.folder.name, run.weights_summary, measured.name, seconds, labels.names,
         *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
         measured.left_out, run.task.noun.removesuffix("s"),
-        "tokens" if run.recipe.source.is_text else "frames",
+        run.recipe.source.units,
     )  # fmt: skip
 
 
