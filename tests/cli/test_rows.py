@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import Dragoman
-from row_files import tone, write_bars, write_tones, write_wav
+from row_files import tone, write_bars, write_idx, write_tones, write_wav
 from tiny_cells import tiny_cell
 
 from dragoman.tasks.training import train
@@ -109,8 +110,38 @@ def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
     assert said.code == 0, said.err
     found = dragoman("classify", tmp_path / "run", f"{pictures}#3")
     assert found.code == 0 and found.out.startswith(f"{pictures}#3\t"), found.err
+    measured = dragoman("evaluate", tmp_path / "run", pictures)
+    assert measured.code == 1 and f"{pictures} has no labels" in measured.err, measured.err
+    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    recipe = tmp_path / "other" / "recipe.toml"
+    of_sound, changes = re.subn(r'kind = "picture"(\n.+)+', 'kind = "frames"', recipe.read_text())
+    assert changes == 1
+    recipe.write_text(of_sound)
+    compared = dragoman("compare", tmp_path / "run", tmp_path / "other")
+    assert compared.code == 1, compared.out
+    assert "run reads patches and" in compared.err and "other frames (source.kind)" in compared.err
     looked = dragoman("look", tmp_path / "run", f"{pictures}#3", "--to", tmp_path / "look.csv")
     assert looked.code == 0 and "1,2" in (tmp_path / "look.csv").read_text("utf-8"), looked.err
+
+
+@pytest.mark.parametrize(
+    ("pictures", "told"),
+    [
+        ((6, 8, 8, 2), "a pixel has one number (grey) or three (colour)"),
+        ((6, 8), "holds 1 size of each example; pictures have two"),
+        ((6, 2, 2, 2, 2), "has 5 sizes; at most 4 are read"),
+        (None, "give two IDX files, of pictures and of their labels"),
+    ],
+)
+def test_pictures_that_are_none(
+    dragoman: Dragoman, tmp_path: Path, pictures: tuple[int, ...] | None, told: str
+) -> None:
+    files = [write_idx(tmp_path / "labels.idx", [0, 1] * 3)]
+    if pictures is not None:
+        files.insert(0, write_idx(tmp_path / "pictures.idx", np.zeros(pictures)))
+    said = dragoman("train", *files, "--task", "classification", "--to", tmp_path / "run", *SMALL)
+    assert said.code == 1 and told in said.err and str(files[0]) in said.err, said.err
+    assert len(said.err.strip().splitlines()) == 1 and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -158,6 +189,10 @@ def test_a_group_in_both_parts_is_named_with_both_places(
     assert said.code == 0, said.err
     assert "4 groups by group_pattern = _([a-z]+)_" in said.out + said.err
     assert "20 dev, 20 test" in said.out + said.err  # a speaker each
+    (tmp_path / "new" / "rising").mkdir(parents=True)
+    shutil.copy(next((tones / "test" / "rising").iterdir()), tmp_path / "new" / "rising" / "a.wav")
+    measured = dragoman("evaluate", tmp_path / "run", tmp_path / "new")
+    assert measured.code == 0 and "1 recording, 2 labels" in measured.out, measured.err
 
 
 def test_a_million_rows(
@@ -179,7 +214,14 @@ def test_a_translator_of_recordings_writes_what_they_say(
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     files = sorted((tmp_path / "files" / "tones").rglob("*.wav"))[:2]
-    said = dragoman("translate", tmp_path / "run", "--text", files[0])
-    assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+    for given in (files[:1], files[:1] + files[-1:], [files[0].parent]):
+        said = dragoman("translate", tmp_path / "run", *given)
+        assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+        assert len(said.out.splitlines()) == (40 if given[0].is_dir() else len(given))
+    refused = dragoman("translate", tmp_path / "run", files[0], "--paragraphs")
+    assert refused.code == 1 and "and " + str(tmp_path / "run") in refused.err, refused.err
+    (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
+    measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
+    assert measured.code == 0 and "1 sentence" in measured.out, measured.out + measured.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err

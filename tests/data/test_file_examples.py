@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -40,6 +41,9 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
     (tmp_path / "a" / "b.txt").write_text("text")
     with pytest.raises(DataError, match="has no recording"):
         list(read_pairs(folders(tmp_path)))
+    for name, told in (("none", "does not exist"), ("a/b.txt", "b.txt is a file: give a folder")):
+        with pytest.raises(DataError, match=told):
+            list(read_pairs(folders(tmp_path / name)))
     write_wav(tmp_path / "lone.wav", tone(400, 0.2))
     with pytest.raises(DataError, match="beside the folders of labels"):
         list(read_pairs(folders(tmp_path)))
@@ -55,6 +59,33 @@ def test_copies_stand_on_one_side_whatever_their_names(tmp_path: Path) -> None:
         shutil.copy(file, moved / file.parent.name / f"{number:03}-{file.name}")
     after = {Path(p.source).name[4:]: side_of_pair(p, settings) for p in read_pairs(folders(moved))}
     assert after == before
+
+
+def test_a_folder_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a label would be missing, and nobody would know. (To root every folder is open.)"""
+    root = write_tones(tmp_path, 2)
+    reads, looks = os.scandir, Path.stat
+
+    def scandir(path: Any = ".") -> Any:
+        if str(path).endswith("rising"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return reads(path)
+
+    def stat(self: Path, **more: Any) -> Any:
+        if self.suffix == ".wav":
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return looks(self, **more)
+
+    for place, name, instead, told in (
+        (os, "scandir", scandir, "rising"),
+        (Path, "stat", stat, "falling_ada_0.wav"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(place, name, instead)
+            with pytest.raises(DataError, match=rf"{told} cannot be read: Permission denied"):
+                list(read_pairs(folders(root)))
 
 
 def test_names_that_a_system_takes_apart_are_those_that_people_write(tmp_path: Path) -> None:

@@ -18,24 +18,24 @@ class ClassifyArguments:
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
-    """Texts, or files with one text per line; standard input if not given. For a run that was
-    trained on recordings or pictures: these files themselves, or folders of them."""
+    """Texts, or files with one text per line. Default: standard input. For a run that was trained
+    on recordings or pictures: recordings or pictures, or folders of them."""
     to: Path | None = None
-    """Write to this file: whole, or not at all."""
+    """Write to this file. The file appears only when it is complete."""
     text: AsText = False
     plain: Plain = False
     all_: bool = False
-    """Write all labels of each line, the most probable first."""
+    """Write all labels for each line, the most probable first."""
     explain: bool = option(False, was="--why")
-    """Also show what each word has to do with the label, by two measures."""
+    """Also show how much each word contributes to the label, by two measures."""
 
 
 def classify(args: ClassifyArguments) -> None:
-    """Give each line a label: the label, a tab and its probability.
+    """Classify each line: print its label, a tab and the probability of the label.
 
-    Each line of input gives one line of output, also an empty one. The model always chooses one of
-    the labels that it was trained on, even if none fits. A low probability says so; a high one
-    promises nothing about text that is unlike the training text.
+    Each input line, even an empty one, gives one output line. The model always chooses one of the
+    labels that it was trained on, even if none of them fits. A low probability is a sign that none
+    fits; a high probability means little for text that is unlike the training text.
 
     Examples:
 

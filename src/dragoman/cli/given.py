@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman")
 
-AsText = Annotated[bool, "Take TEXT as text even if a file has that name."]
+AsText = Annotated[bool, "Read TEXT as text even if a file with that name exists."]
 Plain = Annotated[
     bool,
-    "Read every line as it is, even if the input looks like subtitles, markup or an encoding other "
-    "than UTF-8.",
+    "Read every line as plain UTF-8 text, even if the input looks like subtitles, markup or "
+    "another encoding.",
 ]
 """Options of the verbs that read lines."""
 

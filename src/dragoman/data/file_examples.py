@@ -28,11 +28,25 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 def recordings_in(root: Path) -> Iterator[Path]:
     """All recordings of a folder and of the folders in it, by their names; hidden ones are passed
-    over."""
-    for file in sorted(root.rglob("*")):
-        hidden = any(part.startswith(".") for part in file.relative_to(root).parts)
-        if file.suffix.lower() in ENDINGS and not hidden and file.is_file():
+    over. Errors: ``DataError`` for a folder that cannot be read."""
+
+    def refuse(error: OSError) -> None:
+        raise unusable(error.filename, error) from error
+
+    found: list[Path] = []
+    for folder, inside, names in os.walk(root, onerror=refuse):
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        found += (Path(folder, name) for name in names if not name.startswith("."))
+    for file in sorted(found):
+        if file.suffix.lower() in ENDINGS and _is_file(file):
             yield file
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:  # in a folder that is listed, and no more
+        raise unusable(path, error) from error
 
 
 def checked(path: Path, place: str = "") -> Path:
@@ -50,6 +64,12 @@ def read_folders(root: Path) -> Iterator[Pair]:
     """A pair for each recording of ``root``, in which a folder stands for each label; its line is
     its number. Errors: ``DataError`` where there are none, or beside a folder."""
     number = 0
+    try:
+        is_folder = stat.S_ISDIR(root.stat().st_mode)
+    except (OSError, ValueError) as error:
+        raise unusable(root, error) from error
+    if not is_folder:
+        raise DataError(f"{root} is a file: give a folder that has a folder for each label")
     for file in recordings_in(root):
         inside = checked(file).relative_to(root).parts
         if len(inside) < 2:

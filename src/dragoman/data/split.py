@@ -31,15 +31,15 @@ _DOZEN = 12
 
 
 class SplitSettings(Settings):
-    """Which share of the sentences is kept away from training."""
+    """The share of the training data that is held out."""
 
     dev: float = Field(0.0, ge=0, lt=1)
-    """Share held out for validation."""
+    """The share held out for validation."""
     test: float = Field(0.0, ge=0, lt=1)
-    """Share held out for the test."""
+    """The share held out for testing."""
     whole_texts: bool = False
-    """For a text that is read in sections, hold out all of its sections or none. Otherwise
-    sections are held out one by one, and training reads other sections of the same text."""
+    """If a text is split into sections, hold out all of its sections or none. Otherwise sections
+    are held out individually, and the model is trained on other sections of the same text."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

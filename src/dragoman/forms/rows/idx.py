@@ -84,8 +84,10 @@ def _array(path: Path, data: Bytes) -> Bytes:
 
 def _sizes(path: Path, head: bytes) -> list[int]:
     """What the header says."""
-    if len(head) < 4 or head[:2] != b"\0\0" or not 1 <= head[3] <= _MOST_SIZES:
+    if len(head) < 4 or head[:2] != b"\0\0" or not head[3]:
         raise DataError(f"{path} is not an IDX file: it begins with {head[:4]!r}")
+    if head[3] > _MOST_SIZES:
+        raise DataError(f"{path} has {head[3]} sizes; at most {_MOST_SIZES} are read")
     if head[2] != _UNSIGNED_BYTES:
         raise DataError(f"{path} holds numbers of type {head[2]}; unsigned bytes (8) are read")
     end = 4 + 4 * head[3]

@@ -65,7 +65,9 @@ def picture_at(raw: str) -> Bytes:
         )
     found = read_idx(Path(path))
     if found.ndim not in (3, 4):
-        raise DataError(f"{path} holds {found.ndim - 1} sizes of each example; pictures have two")
+        raise DataError(
+            f"{path} holds {plural(found.ndim - 1, 'size')} of each example; pictures have two"
+        )
     number = number.lstrip("0") or "0"
     if len(number) > _DIGITS or int(number) >= len(found):
         raise DataError(
