@@ -108,6 +108,10 @@ class TrainingSettings(Settings):
     the same numbers."""
     guided: GuidedSettings = GuidedSettings()
     """Guided alignment."""
+    ctc_weight: float = Field(default=0.0, ge=0, lt=1)
+    """For transcription: the weight of CTC on the encoder, a second loss that teaches the order of
+    what is said (λ; usually 0.3). The decoder's loss has the rest. On little data, a model without
+    it hardly learns. 0: off."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)
