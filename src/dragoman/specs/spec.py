@@ -106,6 +106,11 @@ class Spec(Task):
                 "training.ctc_weight is for the transcription of recordings (task translation, "
                 'source.kind = "frames"): leave it out'
             )
+        if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
+            raise ValueError(
+                "training.spec_augment hides parts of recordings, and "
+                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
         if recipe.training.ctc_weight and recipe.model.kind == "convolutional":
             raise ValueError(
                 "training.ctc_weight says of each row of the encoder what is spoken there, and a "

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from dragoman.data.spec_augment import SpecAugmentSettings
 from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
@@ -112,6 +113,8 @@ class TrainingSettings(Settings):
     """For transcription: the weight of CTC on the encoder, a second loss that teaches the order of
     what is said (λ; usually 0.3). The decoder's loss has the rest. On little data, a model without
     it hardly learns. 0: off."""
+    spec_augment: SpecAugmentSettings = SpecAugmentSettings()
+    """SpecAugment, for recordings."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)
