@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dragoman.errors import RunError
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
-from dragoman.serving.classify import served_classifier
+from dragoman.serving.classify import endpoint as classifying
+from dragoman.serving.classify import served_classifier, served_files
 from dragoman.serving.fill import served_fill_mask
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.parse import served_parser
@@ -23,7 +25,7 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_translator.ServedTranslator, translating.endpoints),
     (served_language_model.ServedLanguageModel, writing.endpoints),
     (served_fill_mask.ServedFillMask, served_fill_mask.endpoints),
-    (served_classifier.ServedClassifier, served_classifier.endpoints),
+    (served_classifier.ServedClassifier, classifying.endpoints),
     (served_parser.ServedParser, served_parser.endpoints),
     (served_tagger.ServedTagger, served_tagger.endpoints),
 )
@@ -31,7 +33,11 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``, also for a run that reads files."""
+    """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
+    served yet."""
+    is_recordings = isinstance(run.recipe.source, FramesSource)
+    if run.task.name == served_classifier.ServedClassifier.task and is_recordings:
+        return served_files.ServedFileClassifier.open(run, settings, name)
     if not run.recipe.source.is_text:
         raise RunError(
             f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "

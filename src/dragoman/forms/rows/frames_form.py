@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dragoman.forms.rows.log_mel import LogMel
-from dragoman.forms.rows.recordings import blocks_of, samples_of
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.forms.rows.in_memory import File
+from dragoman.forms.rows.log_mel import Floats, LogMel
+from dragoman.forms.rows.recordings import blocks_of, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
+
+_WIDEST = 1_024
+"""Columns of a picture."""
+_SPREAD = 2.5
+"""Standard deviations that are told apart in it, on either side of the mean."""
 
 
 class FramesForm(RowsForm):
@@ -23,9 +32,36 @@ class FramesForm(RowsForm):
         self._bands = LogMel(settings)
 
     def rows(self, raw: str) -> Rows:
-        path, rate = Path(raw), self.settings.rate
-        check_count(raw, self._bands.frames(samples_of(path, rate)), "frames")
-        return low(self._bands(blocks_of(path, rate)))
+        *_, rows = self.in_turns(Path(raw))
+        assert rows is not None, "they come last"
+        return rows
+
+    def size_of(self, file: File) -> float:
+        """Its seconds, told before it is decoded. Errors: ``DataError`` for one that cannot be
+        used."""
+        return seconds_of(file)
+
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        """What a file holds, step by step: None after each, and its rows in the end. Errors:
+        ``DataError`` as ``rows``, also for more rows than ``most``."""
+        rate, parts, count = self.settings.rate, list[Floats](), 0
+        check_count(str(file), self._bands.frames(samples_of(file, rate)), "frames", most)
+        for part in self._bands.parts(blocks_of(file, rate)):
+            parts.append(part)
+            count += len(part)  # there may be more than the header has promised
+            check_count(str(file), count, "frames", most)
+            yield None
+        yield low(self._bands.normalised(parts))
+
+    def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
+        """Time from left to right, low sounds at the bottom; the louder, the lighter. More than
+        ``_WIDEST`` frames are put together."""
+        together = -(-len(rows) // _WIDEST)
+        begins = np.arange(0, len(rows), together)
+        columns = np.add.reduceat(rows.astype(np.float32), begins)
+        columns /= np.diff(begins, append=len(rows))[:, None]
+        shares = np.clip(columns / (2 * _SPREAD) + 0.5, 0, 1)
+        return (shares.T[::-1, :, None] * 255).astype(np.uint8)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """The second at which each of ``count`` rows of the model begins, as a word each."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.in_memory import File, InMemory
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -23,6 +24,10 @@ _LOUDEST = 1e6
 """Of a sample: its square and the sums of many still are numbers."""
 _BLOCK = 1 << 18
 """Samples that are read at once."""
+_UNTOLD = 1 << 50
+"""Samples: libsndfile gives a number beyond where a header does not tell."""
+_FORMATS = frozenset({"WAV", "WAVEX", "FLAC", "OGG", "MP3"})
+"""What libsndfile calls those that are read; it knows others, which are not."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
 """What programs write that do not know yet how long a recording will be."""
 
@@ -45,14 +50,24 @@ def rate_of(path: Path) -> int:
         return int(file.samplerate)
 
 
-def samples_of(path: Path, rate: int) -> int:
+def samples_of(path: File, rate: int) -> int:
     """How many samples a recording has. Errors: ``DataError``, also for another rate."""
     with _opened(path) as file:
         _check(path, file, rate)
         return int(file.frames)
 
 
-def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
+def seconds_of(path: File) -> float:
+    """How long a recording is, by its header. Errors: ``DataError``, also where it does not say."""
+    with _opened(path) as file:
+        if file.frames >= _UNTOLD:
+            raise DataError(
+                f"{path} does not say how long it is. Write it again: {_converting(path, '')}"
+            )
+        return float(file.frames / file.samplerate)
+
+
+def blocks_of(path: File, rate: int) -> Iterator[Floats]:
     """The samples of a recording from -1 to 1, block by block; of several channels their mean.
 
     Errors: ``DataError`` for a file that is missing, empty, cut off, no recording, of another rate,
@@ -61,7 +76,7 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
     with _opened(path) as file:
         _check(path, file, rate)
         read = 0
-        while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+        while len(block := _block(path, file, read)):
             if not (right := np.abs(block) <= _LOUDEST).all():
                 row, channel = np.argwhere(~right)[0].tolist()
                 where, value = read + row, float(block[row, channel])
@@ -76,43 +91,68 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
             raise DataError(f"{path} has no samples")
 
 
-def _check(path: Path, file: Any, rate: int) -> None:
+def _block(path: File, file: Any, read: int) -> Floats:
+    """The next samples, (N, channels), after so many. Errors: ``DataError``."""
+    try:
+        block: Floats = file.read(_BLOCK, dtype="float32", always_2d=True)
+    except library().LibsndfileError as error:
+        raise DataError(
+            f"{path} is damaged behind sample {read:,} (at {read / file.samplerate:.2f} s): "
+            f"{error.error_string}"
+        ) from error
+    return block
+
+
+def _check(path: File, file: Any, rate: int) -> None:
     if file.samplerate != rate:
-        name = shlex.quote(path.name)
         raise DataError(
             f"{path} has {file.samplerate:,} samples a second, and {rate:,} are read "
-            "(source.rate). "
-            f"Convert it: ffmpeg -i {name} -ar {rate} {shlex.quote(path.stem + '-converted.wav')}"
+            f"(source.rate). Convert it: {_converting(path, f'-ar {rate} ')}"
         )
 
 
-def _opened(path: Path) -> Any:
+def _converting(path: File, options: str) -> str:
+    """The command that writes a recording anew, as WAV."""
+    name, converted = shlex.quote(path.name), shlex.quote(path.stem + "-converted.wav")
+    return f"ffmpeg -i {name} {options}{converted}"
+
+
+def _opened(path: File) -> Any:
     """The file, open. Errors: ``DataError``."""
     sound = library()
     try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise DataError(f"{path} is a folder: a recording is a file")
+        if isinstance(path, InMemory):
+            size = len(path.data)
+        else:
+            size = path.stat().st_size
+            if path.is_dir():
+                raise DataError(f"{path} is a folder: a recording is a file")
         if not size:
             raise DataError(f"{path} is empty")
         _check_whole(path, size)
-        return sound.SoundFile(str(path))
+        file = sound.SoundFile(path.open() if isinstance(path, InMemory) else str(path))
+        if file.format not in _FORMATS:
+            raise DataError(f"{path} is no recording that can be read ({_readable()} can)")
+        return file
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except sound.LibsndfileError as error:
-        endings = ", ".join(sorted(one.removeprefix(".").upper() for one in ENDINGS))
         raise DataError(
-            f"{path} is damaged or no recording that can be read ({endings} can): "
+            f"{path} is damaged or no recording that can be read ({_readable()} can): "
             f"{error.error_string}"
         ) from error
 
 
-def _check_whole(path: Path, size: int) -> None:
+def _readable() -> str:
+    return ", ".join(sorted(one.removeprefix(".").upper() for one in ENDINGS))
+
+
+def _check_whole(path: File, size: int) -> None:
     """Errors: ``DataError`` for a WAV file that ends before its header says: libsndfile would take
     the rest for the whole."""
-    with path.open("rb") as file:
+    with path.open() if isinstance(path, InMemory) else path.open("rb") as file:
         start = file.read(12)
     if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
         return

@@ -103,12 +103,11 @@ def input_of(source: Form) -> int | RowsSource:
     return source.settings if isinstance(source, RowsForm) else source.size
 
 
-def check_count(raw: str, rows: int, noun: str) -> None:
-    """Errors: ``DataError`` for a source of too many rows."""
-    if rows > MOST_ROWS:
-        raise DataError(
-            f"{raw} has {rows:,} {noun}; at most {MOST_ROWS:,} are read of one file: cut it"
-        )
+def check_count(raw: str, rows: int, noun: str, most: int | None = None) -> None:
+    """Errors: ``DataError`` for a source of more rows than ``MOST_ROWS``, or than ``most``."""
+    most = MOST_ROWS if most is None else most
+    if rows > most:
+        raise DataError(f"{raw} has {rows:,} {noun}; at most {most:,} are read of one file: cut it")
 
 
 def low(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]:

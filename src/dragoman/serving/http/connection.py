@@ -40,7 +40,7 @@ def address_of(http: Request) -> str:
 async def read_fields(http: Request) -> dict[str, Any]:
     """The fields of a JSON or form body. Raises Refusal for any other, or one too large."""
     try:
-        kind = _media_type(http)
+        kind = media_type(http)
         if kind == PARTS:
             async with http.form(max_files=0, max_fields=NAMES) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
@@ -96,7 +96,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _media_type(http: Request) -> str:
+def media_type(http: Request) -> str:
+    """What the body is said to be."""
     return http.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

@@ -45,7 +45,7 @@ class LimitSettings(Settings):
     characters: int = Field(default=20_000, ge=1, le=1_000_000_000)
     """Characters of text in one request, all its items together."""
     items: int = Field(default=256, ge=1, le=1_000_000)
-    """Texts in one request."""
+    """Texts, pictures or recordings in one request."""
     body_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
     """Bytes of one request, as sent."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000)
@@ -77,6 +77,14 @@ class LimitSettings(Settings):
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
     """Bytes of translated documents of all clients that wait in memory to be downloaded, for ten
     minutes at most."""
+    upload_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
+    """Bytes of the pictures or recordings of one request."""
+    uploads_held: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
+    """Bytes of larger requests with files that are here at once, a quarter of them one client's."""
+    pixels: int = Field(default=25_000_000, ge=1, le=1_000_000_000)
+    """Pixels of the pictures of one request, told before they are decoded."""
+    sound_seconds: float = Field(default=600.0, gt=0, le=86_400)
+    """Seconds of sound of one request, told before it is decoded."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
     """Connections in all; fewer where the system allows the server few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)

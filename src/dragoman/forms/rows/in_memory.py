@@ -1,0 +1,34 @@
+"""A file whose bytes are in memory: what a client of a server sends, and no file system has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path, PurePath
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """``str`` is what messages call it."""
+
+    called: str
+    data: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.called
+
+    @property
+    def name(self) -> str:
+        return PurePath(self.called).name
+
+    @property
+    def stem(self) -> str:
+        return PurePath(self.called).stem
+
+    def open(self) -> BytesIO:
+        """Its bytes, to be read."""
+        return BytesIO(self.data)
+
+
+File = Path | InMemory
+"""What a form reads."""
