@@ -277,9 +277,9 @@ def test_what_is_large_and_no_base64_is_not_read_as_json(
     read: list[int] = []
     original = connection._parsed
 
-    def counted(body: bytes) -> Any:
+    def counted(body: bytes, max_values: int) -> Any:
         read.append(len(body))
-        return original(body)
+        return original(body, max_values)
 
     monkeypatch.setattr(connection, "_parsed", counted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path, PurePath
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,6 @@ class InMemory:
 
     def __str__(self) -> str:
         return self.called
-
-    @property
-    def name(self) -> str:
-        return PurePath(self.called).name
-
-    @property
-    def stem(self) -> str:
-        return PurePath(self.called).stem
 
     def open(self) -> BytesIO:
         """Its bytes, to be read."""

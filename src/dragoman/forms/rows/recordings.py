@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import File, InMemory
+from dragoman.forms.rows.unusable import unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,6 +30,8 @@ _UNTOLD = 1 << 50
 """Samples: libsndfile gives a number beyond where a header does not tell."""
 _FORMATS = frozenset({"WAV", "WAVEX", "FLAC", "OGG", "MP3"})
 """What libsndfile calls those that are read; it knows others, which are not."""
+_LONGEST_PAGE = 27 + 255 + 255 * 255
+"""Bytes of a page of an OGG file."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
 """What programs write that do not know yet how long a recording will be."""
 
@@ -76,7 +80,7 @@ def blocks_of(path: File, rate: int) -> Iterator[Floats]:
     with _opened(path) as file:
         _check(path, file, rate)
         read = 0
-        while len(block := _block(path, file, read)):
+        while len(block := _block(path, file)):
             if not (right := np.abs(block) <= _LOUDEST).all():
                 row, channel = np.argwhere(~right)[0].tolist()
                 where, value = read + row, float(block[row, channel])
@@ -91,16 +95,13 @@ def blocks_of(path: File, rate: int) -> Iterator[Floats]:
             raise DataError(f"{path} has no samples")
 
 
-def _block(path: File, file: Any, read: int) -> Floats:
-    """The next samples, (N, channels), after so many. Errors: ``DataError``."""
+def _block(path: File, file: Any) -> Floats:
+    """The next samples, (N, channels). Errors: ``DataError`` for what cannot be decoded."""
     try:
-        block: Floats = file.read(_BLOCK, dtype="float32", always_2d=True)
+        found: Floats = file.read(_BLOCK, dtype="float32", always_2d=True)
     except library().LibsndfileError as error:
-        raise DataError(
-            f"{path} is damaged behind sample {read:,} (at {read / file.samplerate:.2f} s): "
-            f"{error.error_string}"
-        ) from error
-    return block
+        raise DataError(f"{path} is damaged or cut off: {error.error_string}") from error
+    return found
 
 
 def _check(path: File, file: Any, rate: int) -> None:
@@ -113,8 +114,11 @@ def _check(path: File, file: Any, rate: int) -> None:
 
 def _converting(path: File, options: str) -> str:
     """The command that writes a recording anew, as WAV."""
-    name, converted = shlex.quote(path.name), shlex.quote(path.stem + "-converted.wav")
-    return f"ffmpeg -i {name} {options}{converted}"
+    given = Path(str(path))
+    names = (str(given), str(given.with_name(f"{given.stem}-converted.wav")))
+    # A name that begins with a dash is not an option.
+    read, made = (shlex.quote(f"./{name}" if name.startswith("-") else name) for name in names)
+    return f"ffmpeg -i {read} {options}{made}"
 
 
 def _opened(path: File) -> Any:
@@ -130,14 +134,12 @@ def _opened(path: File) -> Any:
         if not size:
             raise DataError(f"{path} is empty")
         _check_whole(path, size)
-        file = sound.SoundFile(path.open() if isinstance(path, InMemory) else str(path))
+        file = sound.SoundFile(path.open() if isinstance(path, InMemory) else os.fsencode(path))
         if file.format not in _FORMATS:
             raise DataError(f"{path} is no recording that can be read ({_readable()} can)")
         return file
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise unusable(path, error) from error
     except sound.LibsndfileError as error:
         raise DataError(
             f"{path} is damaged or no recording that can be read ({_readable()} can): "
@@ -150,10 +152,19 @@ def _readable() -> str:
 
 
 def _check_whole(path: File, size: int) -> None:
-    """Errors: ``DataError`` for a WAV file that ends before its header says: libsndfile would take
-    the rest for the whole."""
+    """Errors: ``DataError`` for a WAV file that ends before its header says, or an OGG file that
+    ends within a page: libsndfile would take the rest for the whole."""
     with path.open() if isinstance(path, InMemory) else path.open("rb") as file:
         start = file.read(12)
+        if start[:4] == b"OggS":
+            before = max(0, size - _LONGEST_PAGE)
+            file.seek(before)
+            promised = _end_of_last_page(file.read(_LONGEST_PAGE), before)
+            if promised > size:
+                raise DataError(
+                    f"{path} is cut off: its last page ends at byte {promised:,}, and there are "
+                    f"{size:,}"
+                )
     if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
         return
     promised = int.from_bytes(start[4:8], "little")
@@ -161,3 +172,13 @@ def _check_whole(path: File, size: int) -> None:
         raise DataError(
             f"{path} is cut off: its header promises {promised + 8:,} bytes, and there are {size:,}"
         )
+
+
+def _end_of_last_page(end: bytes, before: int) -> int:
+    """The byte at which the last page of an OGG file ends, by what it says of itself (RFC 3533,
+    section 6). ``end``: of the file; ``before``: bytes before that."""
+    at = end.rfind(b"OggS\0")
+    if at < 0:
+        return before + len(end)
+    count = end[at + 26] if at + 26 < len(end) else 0
+    return before + at + 27 + count + sum(end[at + 27 : at + 27 + count])

@@ -92,10 +92,10 @@ def most_bytes(limits: LimitSettings) -> int:
 
 
 async def read_with_files(
-    http: Request, limits: LimitSettings
+    http: Request, limits: LimitSettings, max_values: int
 ) -> tuple[dict[str, Any], list[Upload]]:
     """The fields of a body, and the files of a form. Raises Refusal for any other, one that is too
-    large, or too many files."""
+    large or has more than ``max_values`` values, or too many files."""
     if media_type(http) == PARTS:
         return await _parts(http, limits.items)
     try:
@@ -107,7 +107,7 @@ async def read_with_files(
         beside = await asyncio.to_thread(_beside_base64, body) if is_json else len(body)
         if beside > FIELDS_BYTES:
             raise body_too_large(limits.body_bytes)
-    return await read_fields(http), []
+    return await read_fields(http, max_values), []
 
 
 def _beside_base64(body: bytes) -> int:

@@ -156,16 +156,17 @@ class Service:
     ) -> tuple[dict[str, Any], list[Upload]]:
         """The fields of a body, and the files of a form."""
         limits = self.settings.limits
+        values = max(limits.values, 4 * limits.items)
         try:
             async with asyncio.timeout(limits.seconds):
                 if issubclass(model, WithFiles):
-                    return await read_with_files(http, limits)
-                return await read_fields(http), []
+                    return await read_with_files(http, limits, values)
+                return await read_fields(http, values), []
         except TimeoutError:
             raise Refusal(
                 "late_body",
-                "The request was not there in whole after "
-                f"{limits.seconds:g} seconds. Send it again.",
+                f"The request was not there in whole after {limits.seconds:g} seconds. Send it "
+                "again.",
                 seconds=limits.seconds,
             ) from None
 
