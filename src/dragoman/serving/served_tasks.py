@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dragoman.errors import RunError
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
@@ -35,10 +34,10 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
     served yet."""
-    is_recordings = isinstance(run.recipe.source, FramesSource)
-    if run.task.name == served_classifier.ServedClassifier.task and is_recordings:
+    is_text = run.recipe.source.is_text
+    if run.task.name == served_classifier.ServedClassifier.task and not is_text:
         return served_files.ServedFileClassifier.open(run, settings, name)
-    if not run.recipe.source.is_text:
+    if not is_text:
         raise RunError(
             f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
             f"line: {run.use}"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.log_mel import Floats, LogMel
-from dragoman.forms.rows.recordings import blocks_of, samples_of, seconds_of
+from dragoman.forms.rows.recordings import blocks_of, library, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 
@@ -36,14 +36,14 @@ class FramesForm(RowsForm):
         assert rows is not None, "they come last"
         return rows
 
+    def check_library(self) -> None:
+        library()
+
     def size_of(self, file: File) -> float:
-        """Its seconds, told before it is decoded. Errors: ``DataError`` for one that cannot be
-        used."""
+        """Its seconds."""
         return seconds_of(file)
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
-        """What a file holds, step by step: None after each, and its rows in the end. Errors:
-        ``DataError`` as ``rows``, also for more rows than ``most``."""
         rate, parts, count = self.settings.rate, list[Floats](), 0
         check_count(str(file), self._bands.frames(samples_of(file, rate)), "frames", most)
         for part in self._bands.parts(blocks_of(file, rate)):

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.rows_form import Rows
+from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.pictures.pixels import png_of
 from dragoman.plural import plural
@@ -52,9 +51,10 @@ class ServedFileClassifier(ServedRun):
     takes_files = True
 
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
-        super().__init__(name, labeller.engine, settings, labeller.run, looked_into=False)
         form = labeller.run.source
-        assert isinstance(form, FramesForm)
+        assert isinstance(form, RowsForm)
+        form.check_library()
+        super().__init__(name, labeller.engine, settings, labeller.run, looked_into=False)
         self.form = form
         self.labeller = labeller
         self.is_sound = isinstance(form.settings, FramesSource)
@@ -67,6 +67,7 @@ class ServedFileClassifier(ServedRun):
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFileClassifier:
+        """Errors: ``RunError``, and ``DataError`` where what decodes its files is missing."""
         return cls(name, Labeller(run, settings), settings)
 
     @property
