@@ -34,7 +34,7 @@ LEVELS = (
     {"recipe"},
     {"runs"},
     {"engine", "sizing"},
-    {"documents"},
+    {"documents", "recordings"},
     {"tasks"},
     {"insight"},
     {"studies"},

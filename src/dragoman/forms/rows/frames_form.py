@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.forms.rows.in_memory import File
-from dragoman.forms.rows.log_mel import Floats, LogMel
-from dragoman.forms.rows.recordings import blocks_of, library, samples_of, seconds_of
+from dragoman.forms.rows.log_mel import LogMel
+from dragoman.forms.rows.recording_file import called, library
+from dragoman.forms.rows.recordings import Floats, blocks_of, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 
@@ -32,9 +32,22 @@ class FramesForm(RowsForm):
         self._bands = LogMel(settings)
 
     def rows(self, raw: str) -> Rows:
-        *_, rows = self.in_turns(Path(raw))
-        assert rows is not None, "they come last"
-        return rows
+        rate, name = self.settings.rate, called(raw)
+        check_count(name, self._bands.frames(samples_of(raw, rate)), "frames")
+        return self.rows_of(blocks_of(raw, rate), name)
+
+    def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
+        """(T, F) of samples of the rate that is read, block by block. ``name``: of what they are,
+        for messages. Errors: ``DataError`` for too many."""
+        return low(self._bands(self._bounded(blocks, name)))
+
+    def _bounded(self, blocks: Iterable[Floats], name: str) -> Iterator[Floats]:
+        """The blocks, for as long as they are no more than is read: a header may lie."""
+        samples = 0
+        for block in blocks:
+            samples += len(block)
+            check_count(name, self._bands.frames(samples), "frames")
+            yield block
 
     def check_library(self) -> None:
         library()
