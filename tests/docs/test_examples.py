@@ -154,13 +154,13 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train(recipe, folder / "runs" / name, say=lambda _: None, display=False, measure=False)
     files = folder / "files"
     files.mkdir()
-    write_wav(files / "one.wav", tone(300, 0.3))
-    soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
-    Image.new("L", (28, 28)).save(files / "digit.png")
     of_sound = tiny_cell("translation", "transformer", "frames", folder / "text-talks")
     train(of_sound, folder / "runs" / "talks", say=lambda _: None, display=False, measure=False)
     for name in ("talk.wav", "monday.wav", "tuesday.wav"):
         write_wav(files / name, tone(400, 0.5))
+    write_wav(files / "one.wav", tone(300, 0.3))
+    soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
+    Image.new("L", (28, 28)).save(files / "digit.png")
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train
     english, german = [pair.source for pair in pairs], [pair.target for pair in pairs]
 

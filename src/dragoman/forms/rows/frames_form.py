@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.forms.rows.in_memory import File
-from dragoman.forms.rows.log_mel import LogMel
-from dragoman.forms.rows.recording_file import called, library
-from dragoman.forms.rows.recordings import Floats, blocks_of, samples_of, seconds_of
+from dragoman.forms.rows.log_mel import Floats, LogMel
+from dragoman.forms.rows.recording_file import Recording, called, library
+from dragoman.forms.rows.recordings import blocks_of, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 
@@ -32,22 +32,12 @@ class FramesForm(RowsForm):
         self._bands = LogMel(settings)
 
     def rows(self, raw: str) -> Rows:
-        rate, name = self.settings.rate, called(raw)
-        check_count(name, self._bands.frames(samples_of(raw, rate)), "frames")
-        return self.rows_of(blocks_of(raw, rate), name)
+        return _last(self._of_recording(raw))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
         """(T, F) of samples of the rate that is read, block by block. ``name``: of what they are,
         for messages. Errors: ``DataError`` for too many."""
-        return low(self._bands(self._bounded(blocks, name)))
-
-    def _bounded(self, blocks: Iterable[Floats], name: str) -> Iterator[Floats]:
-        """The blocks, for as long as they are no more than is read: a header may lie."""
-        samples = 0
-        for block in blocks:
-            samples += len(block)
-            check_count(name, self._bands.frames(samples), "frames")
-            yield block
+        return _last(self._of_blocks(blocks, name))
 
     def check_library(self) -> None:
         library()
@@ -57,12 +47,22 @@ class FramesForm(RowsForm):
         return seconds_of(file)
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
-        rate, parts, count = self.settings.rate, list[Floats](), 0
-        check_count(str(file), self._bands.frames(samples_of(file, rate)), "frames", most)
-        for part in self._bands.parts(blocks_of(file, rate)):
+        return self._of_recording(file, most)
+
+    def _of_recording(self, raw: Recording, most: int | None = None) -> Iterator[Rows | None]:
+        rate, name = self.settings.rate, called(raw)
+        check_count(name, self._bands.frames(samples_of(raw, rate)), "frames", most)
+        yield from self._of_blocks(blocks_of(raw, rate), name, most)
+
+    def _of_blocks(
+        self, blocks: Iterable[Floats], name: str, most: int | None = None
+    ) -> Iterator[Rows | None]:
+        """None after each step, and the rows in the end."""
+        parts, count = list[Floats](), 0
+        for part in self._bands.parts(blocks):
             parts.append(part)
             count += len(part)  # there may be more than the header has promised
-            check_count(str(file), count, "frames", most)
+            check_count(name, count, "frames", most)
             yield None
         yield low(self._bands.normalised(parts))
 
@@ -80,3 +80,9 @@ class FramesForm(RowsForm):
         """The second at which each of ``count`` rows of the model begins, as a word each."""
         step = self._bands.hop * self.settings.subsample
         return [f"▁{n * step / self.settings.rate:.2f}s" for n in range(count)]
+
+
+def _last(steps: Iterator[Rows | None]) -> Rows:
+    *_, rows = steps
+    assert rows is not None, "they come last"
+    return rows

@@ -21,6 +21,8 @@ from dragoman.forms.rows.unusable import unusable
 if TYPE_CHECKING:
     from types import ModuleType
 
+Recording = str | Path | InMemory
+"""A file, standard input, or what a client has sent."""
 ENDINGS = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
 """Of files that are taken for recordings."""
 FOREIGN_ENDINGS = frozenset(
@@ -69,12 +71,12 @@ def library() -> ModuleType:
     return found
 
 
-def called(raw: str | Path | InMemory) -> str:
+def called(raw: Recording) -> str:
     """What a recording is called in messages."""
     return "standard input" if raw == STANDARD_INPUT else str(raw)
 
 
-def opened(raw: str | Path | InMemory) -> Any:
+def opened(raw: Recording) -> Any:
     """A ``soundfile.SoundFile``. Errors: ``DataError`` for a file that is missing, empty, cut off,
     or no recording."""
     sound, name = library(), called(raw)
@@ -111,18 +113,26 @@ def opened(raw: str | Path | InMemory) -> Any:
     return recording
 
 
-def foreign(raw: str | Path, kind: str) -> DataError:
+def foreign(raw: Recording, kind: str) -> DataError:
     """The error of sound of a kind that is not read, with the command that converts it."""
-    if raw == STANDARD_INPUT:
-        command = "ffmpeg -i FILE -f wav - | dragoman ..."
-    else:
-        given, made = str(raw), str(Path(raw).with_suffix(".wav"))
-        if given.startswith("-"):  # not an option
-            given, made = f"./{given}", f"./{made}"
-        command = f"ffmpeg -i {shlex.quote(given)} {shlex.quote(made)}"
+    command = "ffmpeg -i FILE -f wav - | dragoman ..." if raw == STANDARD_INPUT else converting(raw)
     return DataError(
         f"{called(raw)} is {kind}, which is not read ({_kinds()} are). Convert it: {command}"
     )
+
+
+def converting(raw: Recording) -> str:
+    """The command that writes a recording anew, as WAV, beside it."""
+    given = Path(str(raw))
+    made = given.with_suffix(".wav")
+    if made == given:
+        made = given.with_name(f"{given.stem}-converted.wav")
+    # A name that begins with a dash is not an option.
+    read, written = (
+        shlex.quote(f"./{name}" if name.startswith("-") else name)
+        for name in (str(given), str(made))
+    )
+    return f"ffmpeg -i {read} {written}"
 
 
 @lru_cache(maxsize=1)
