@@ -26,7 +26,7 @@ Samples = npt.NDArray[np.int16]
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 RATE = 8_000
-COUNTS = {"train": 3_000, "dev": 150, "test": 300}
+COUNTS = {"train": 9_000, "dev": 150, "test": 300}
 """Strings of each part."""
 LONGEST = 7
 """Digits of a string."""
@@ -44,12 +44,12 @@ def main() -> None:
     options.add_argument("--single", action="store_true", help="test and dev are single digits")
     options.add_argument("--strings", type=int, default=COUNTS["train"], help="of training")
     given = options.parse_args()
-    draw = random.Random(1)
     parts: dict[str, list[Path]] = {"train": [], "dev": [], "test": []}
     for file in sorted(given.recordings.glob("*_*_*.wav")):
         parts[part_of(file, given.unheard)].append(file)
     given.to.mkdir(parents=True)
     for part, files in parts.items():
+        draw = random.Random(part)  # however many strings another part has
         count = given.strings if part == "train" else COUNTS[part]
         one_each = given.single and part != "train"
         strings = [[file] for file in files] if one_each else list(drawn(files, count, draw))
