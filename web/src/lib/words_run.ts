@@ -1,5 +1,6 @@
 // The words of the tab Run.
 
+import { doubtKorean } from "./words_doubts";
 import { verdictKorean } from "./words_verdict";
 
 export const runEnglish = {
@@ -284,6 +285,8 @@ export function runKorean(text: string): string {
     const found = pattern.exec(text);
     if (found) return told(...found.slice(1));
   }
+  const doubt = doubtKorean(text);
+  if (doubt !== null) return doubt;
   const notice = Object.keys(NAMED).find((one) => text.startsWith(`${one} `) && one.endsWith("."));
   return verdictKorean(notice ? `${NAMED[notice]}${text.slice(notice.length)}` : text);
 }
