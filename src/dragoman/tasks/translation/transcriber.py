@@ -30,12 +30,19 @@ from dragoman.forms.rows.recording_file import called
 from dragoman.forms.rows.recordings import Floats, blocks_of
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import FramesSource
-from dragoman.nn.layout import Sequences
 from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
-from dragoman.recordings.cutting import CuttingSettings, Span, cut, levels_of, spans_of
+from dragoman.recordings.cutting import (
+    CuttingSettings,
+    Span,
+    cut,
+    levels_of,
+    spans_of,
+    threshold_of,
+)
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.translation.ctc_ranking import CtcRanking, ctc_log_probabilities
 
 Progress = Callable[[float, float], None]
 """Is told how many seconds of how many are done."""
@@ -95,6 +102,7 @@ class Transcriber:
             )
         self.settings = settings or TranslatorSettings()
         self.engine = Engine.open(self.run, self.settings, search_settings, None, ())
+        self._ctc = CtcRanking.of(self.engine, self.run.recipe, self.settings.ctc_weight)
         assert isinstance(self.engine.source, FramesForm)
         self._form = self.engine.source
         seconds = self.run.recipe.bounded_plan.max_source * source.hop_ms / 1000
@@ -149,10 +157,11 @@ class Transcriber:
                 yield block
 
         levels = levels_of(measured(), rate)
-        spans, seconds = spans_of(levels, rate, self.cutting), samples / rate
-        if spans and seconds <= self.cutting.longest:
-            spans = [Span(0.0, seconds)]
-        return spans, seconds
+        seconds = samples / rate
+        if seconds > self.cutting.longest:
+            return spans_of(levels, rate, self.cutting), seconds
+        is_silent = math.isinf(threshold_of(levels))
+        return [] if is_silent else [Span(0.0, seconds)], seconds
 
     def _heard(
         self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
@@ -167,8 +176,10 @@ class Transcriber:
                 yield span, samples, self._form.rows_of([samples], name)
 
         for window in parts(pieces(), _AT_ONCE):
-            requests = [engine.request(values, settings) for *_, values in window]
-            found = engine.search(requests)
+            asked = settings if self._ctc is None else self._ctc.asked(settings)
+            found = engine.search([engine.request(values, asked) for *_, values in window])
+            if self._ctc is not None:
+                found = [self._ctc(one[2], of) for one, of in zip(window, found, strict=True)]
             texts = engine.target.raw([best.tokens for best, *_ in found])
             for (span, samples, values), (best, *_), text in zip(window, found, texts, strict=True):
                 own = self._words(span, samples, values, best) if words else ()
@@ -178,16 +189,10 @@ class Transcriber:
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis
     ) -> list[SpokenWord]:
         """The words of a span; none where CTC has no room for them."""
-        import torch
-
         from dragoman.tasks.translation.word_times import Heard, best_rows, timed
 
-        network, source, tokens = self.engine.network, self._form.settings, best.tokens
-        assert network.ctc is not None
-        with torch.inference_mode():
-            memory = network.encode(Sequences.of([torch.from_numpy(np.asarray(values))]))
-            known = torch.log_softmax(network.ctc(memory.rows).float(), dim=-1).numpy()
-        rows = best_rows(known, tokens)
+        source, tokens = self._form.settings, best.tokens
+        rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
         if rows is None or not tokens:
             return []
         numbers = words_of(tokens, starts_of(self.engine.target))
