@@ -21,6 +21,7 @@ from dragoman.plural import plural
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _FORMS = re.compile(r",\s*(?:plural|select|selectordinal)\s*,")
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MOST_NESTED = 200
 
 
@@ -83,7 +84,7 @@ class JsonMessages(Document):
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 text = written(slot.unit, target)
-                is_ascii = self.source.text[slot.begin : slot.end].isascii() and self._escapes
+                is_ascii = self._escapes or _SURROGATE.search(text) is not None
                 splices.append(
                     Splice(slot.begin, slot.end, json.dumps(text, ensure_ascii=is_ascii))
                 )

@@ -26,12 +26,14 @@ from dragoman.formats.units.unit import Target, Unit, says_something
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 _FRONT = re.compile(
-    r"\A---[ \t]*\r?\n(?=[ \t]*[\w\"'#-]+[ \t]*:)(?s:.*?)\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+    r"\A(?:---[ \t]*\r?\n(?=[ \t]*[\w\"'#-]+[ \t]*:)(?s:.*?)\n(?:---|\.\.\.)"
+    r"|\+\+\+[ \t]*\r?\n(?s:.*?)\n\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
-"""Settings in front of a page."""
+"""Front matter: YAML, or TOML."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
 _BEGINS_BLOCK = re.compile(
     r"(\s*)(#{1,6}(?=\s|\Z)|[-+*](?=\s|\Z)|\d{1,9}(?=[.)](?:\s|\Z))|>|[=|]|-{2,}|`{3}|~{3})"
@@ -179,7 +181,32 @@ def _parser() -> MarkdownIt:
         raise DragomanError(
             "Markdown needs markdown-it-py: pip install 'dragoman[documents]'"
         ) from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    within = ["paragraph", "blockquote", "list"]  # which it ends
+    parser.block.ruler.before("fence", "container", _container, {"alt": within})
+    return parser
+
+
+def _container(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+    """What is no text though CommonMark reads it so: a line that begins or ends a container
+    (``:::note``), and a formula (``$$``) of several lines."""
+    first, after = _line(state, line), line + 1
+    if not (first.startswith(":::") or first == "$$") or state.is_code_block(line):
+        return False
+    if first == "$$":
+        while after < end and _line(state, after) != first:
+            after += 1
+        after += 1
+        if after > end:
+            return False
+    if not silent:
+        state.line = after
+        state.push("container", "", 0).map = [line, after]
+    return True
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].rstrip()
 
 
 def _kinds(children: Sequence[Token]) -> tuple[str, ...]:

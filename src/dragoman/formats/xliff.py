@@ -74,6 +74,7 @@ class Xliff(Document):
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
+        """Texts and their translations."""
         return [pair for pair in self.translated if all(map(str.strip, pair))]
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
