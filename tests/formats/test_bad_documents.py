@@ -18,8 +18,10 @@ import made_texts
 import pytest
 from made_office import members, packed
 
+from dragoman.formats import markdown, office, units, xml
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, Wanted
+from dragoman.formats.xml.tokens import Xml
 
 pytest.importorskip("docx")
 pytest.importorskip("openpyxl")
@@ -270,3 +272,17 @@ def test_members_that_do_not_change_are_copied_as_they_lie() -> None:
             assert (one.filename, one.date_time, one.compress_type) == (
                 other.filename, other.date_time, other.compress_type,
             )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json", "a.docx", "a.xlsx", "a.odt", "a.xlf"])
+def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece takes far more memory than its bytes, so their number has a bound of its own."""
+    few = {"a.txt": b"one\n\n" * 9, "a.json": b'["a", "b", "c", "d", "e", "f"]'}
+    data = few[name] if name in few else MAKERS[name](1)
+    translated(data, name)
+    for module in (units.document, xml.tokens, office.document, office.opendocument, markdown):
+        for most in ("MOST_PIECES", "MOST_TOKENS", "MOST_MARKS"):
+            if hasattr(module, most):
+                monkeypatch.setattr(module, most, 4)
+    monkeypatch.setattr(Xml.read.__func__, "__defaults__", (4,))
+    assert "cut" in refusal(data, name)

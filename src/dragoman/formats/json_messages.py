@@ -12,7 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    Splice,
+    Wanted,
+    check_pieces,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
@@ -54,7 +61,8 @@ class JsonMessages(Document):
             raise BadDocument(f"{name}: it is no JSON ({error})") from None
         only = "message" if _is_chrome(content) else None
         slots, with_forms = [], 0
-        for begin, end, path in _values(source.text, name):
+        for number, (begin, end, path) in enumerate(_values(source.text, name)):
+            check_pieces(number, name)
             is_told_of = any(key.startswith("@") for key in path)  # what .arb says of a message
             if is_told_of or (only and path[-1:] != (only,)):
                 continue

@@ -27,6 +27,7 @@ from dragoman.formats.units.unit import Target, Unit, says_something
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _FRONT = re.compile(
@@ -34,6 +35,8 @@ _FRONT = re.compile(
     r"|\+\+\+[ \t]*\r?\n(?s:.*?)\n\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
 """Front matter: YAML, or TOML."""
+MOST_MARKS = 500_000
+"""Blocks and marks of one text; each takes about a kilobyte of memory while it is read."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
 _BEGINS_BLOCK = re.compile(
     r"(\s*)(#{1,6}(?=\s|\Z)|[-+*](?=\s|\Z)|\d{1,9}(?=[.)](?:\s|\Z))|>|[=|]|-{2,}|`{3}|~{3})"
@@ -88,7 +91,10 @@ class Markdown(Document):
         front = _FRONT.match(source.text)
         begin = front.end() if front else 0
         text = source.text[begin:]
-        tokens = _parser().parse(text, {})
+        try:
+            tokens = _parser().parse(text, {})
+        except BadDocument as error:
+            raise BadDocument(f"{name} has {error}") from None
         lines = _LineStarts(text)
         blocks, of_block = [], []
         for number, token in enumerate(tokens):
@@ -184,7 +190,18 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     within = ["paragraph", "blockquote", "list"]  # which it ends
     parser.block.ruler.before("fence", "container", _container, {"alt": within})
+    parser.block.ruler.before("table", "bounds", _is_in_bounds)
+    parser.inline.ruler.before("text", "bounds", _is_in_bounds)
     return parser
+
+
+def _is_in_bounds(state: StateBlock | StateInline, *_: object) -> bool:
+    """Counts what is read, and begins nothing. Errors: ``BadDocument``."""
+    env = state.env
+    env["read"] = env.get("read", 0) + 1
+    if env["read"] > MOST_MARKS:
+        raise BadDocument(f"more than {MOST_MARKS:,} blocks and marks: cut it into parts")
+    return False
 
 
 def _container(state: StateBlock, line: int, end: int, silent: bool) -> bool:
