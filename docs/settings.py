@@ -20,11 +20,15 @@ from dragoman.recipe_text import settings_in
 _HEAD = """\
 # Settings
 
-Every setting of a recipe, with its default. In a recipe file `training.schedule.peak` stands as
-`peak` in the section `[training.schedule]`; on the command line it is
-`--set training.schedule.peak=2e-3` (for `dragoman translate` and `dragoman evaluate`, a setting of
-`search` without that word: `--set beam=8`). What is not set has its default; the `recipe.toml` of a
-run holds all of them. This page is made from the classes: `python docs/settings.py`.
+This page lists every setting of a recipe, with its default.
+
+In a recipe file, `training.schedule.peak` is written as `peak` in the section
+`[training.schedule]`. On the command line, it is `--set training.schedule.peak=2e-3`. `dragoman
+translate` and `dragoman evaluate` accept only settings of `search`, without the prefix:
+`--set beam=8`. A setting that you leave out has its default value; the `recipe.toml` of a run
+contains all settings.
+
+This page is generated from the source code: `python docs/settings.py > docs/settings.md`.
 """
 
 
@@ -35,7 +39,7 @@ def settings_page() -> str:
 
 def _section(settings: type[BaseModel], path: str) -> list[str]:
     about = " ".join((settings.__doc__ or "").split())
-    title = path.removesuffix(".") or "the recipe itself"
+    title = path.removesuffix(".") or "Top level"
     if issubclass(settings, ModelSettings | SourceSettings):
         title += f" of kind {settings.model_fields['kind'].default}"
     lines = [f"\n## {title}\n\n{about}\n"]
@@ -95,10 +99,10 @@ def _range(field: FieldInfo) -> str:
 def _written(field: FieldInfo) -> str:
     """The default as TOML has it; what TOML cannot say is left out of a recipe."""
     if field.is_required():
-        return "must be given"
+        return "required"
     value: Any = field.default
     if value is None:
-        return "left out"
+        return "not set"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, str):

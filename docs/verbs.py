@@ -18,11 +18,11 @@ from dragoman.cli.data import GROUP
 _HEAD = """\
 # Verbs
 
-Every verb of the command line, with its arguments and options; `dragoman VERB --help` prints the
-same. Exit codes are 0 for success, 1 for an error that you can mend, 2 for a wrong command line,
-and 130 for an interruption.
+This page lists every command of dragoman, with its arguments and options. `dragoman VERB --help`
+prints the same text. The exit code is 0 for success, 1 for an error, 2 for a wrong command line,
+and 130 if the command was interrupted.
 
-This page is made from the program: `python docs/verbs.py > docs/verbs.md`.
+This page is generated from the program: `python docs/verbs.py > docs/verbs.md`.
 """
 
 

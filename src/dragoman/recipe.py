@@ -43,16 +43,17 @@ OPTIONAL = ("trees", "masking", "search")
 
 
 class Recipe(Settings):
-    """Everything about a run. ``Recipe.load`` reads one, ``save`` writes one, complete."""
+    """The complete settings of a run. ``Recipe.load`` reads a recipe file; ``save`` writes one with
+    all settings."""
 
     format: int = Field(FORMAT, ge=1, le=FORMAT)
-    """Version of this file's layout."""
+    """The version of the file format."""
     name: str = "translator"
-    """What the run is called."""
+    """The name of the run."""
     task: str = "translation"
     """The task; ``dragoman train --help`` lists all tasks."""
     seed: int = Field(1, ge=0, lt=2**63)
-    """The seed from which every random draw of the run follows."""
+    """The seed for all random numbers of the run."""
     languages: LanguageSettings = LanguageSettings()
     data: DataSettings = DataSettings()
     source: AnySource = TextSource()

@@ -20,13 +20,13 @@ ModelPart = Literal["encoder", "decoder"]
 
 LEARNED: dict[str, str] = {
     "translation": "the default",
-    "language-model": "which learns to write such text",
-    "masked": "which learns to fill in blanks",
-    "classification": "from texts and their labels",
-    "parsing": "from bracketed trees",
-    "tagging": "from words and their tags",
+    "language-model": "which continues texts",
+    "masked": "which fills in blanks",
+    "classification": "which assigns labels",
+    "parsing": "which builds constituency trees",
+    "tagging": "which tags words",
 }
-"""The tasks by the names that ``--task`` takes, and what each learns, in words."""
+"""The task names that ``--task`` accepts, each with a short description."""
 
 
 @dataclass(frozen=True)

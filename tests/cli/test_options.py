@@ -92,7 +92,7 @@ def test_an_option_is_declared_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         "-d, --depth" in told and "How deep. [default: 3; x>=1]" in told and "--deep " not in told
     )
-    assert "expected chrF (minimum Bayes risk)" in told and "0<=x<=1024" in told
+    assert "Minimum Bayes risk decoding" in told and "0<=x<=1024" in told
     assert "The whole garden." in told and "single ones" not in told  # what stands here goes first
 
 

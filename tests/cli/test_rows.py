@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import Dragoman
-from row_files import tone, write_bars, write_tones, write_wav
+from row_files import tone, write_bars, write_idx, write_tones, write_wav
 from tiny_cells import tiny_cell
 
 from dragoman.tasks.training import train
@@ -45,8 +48,15 @@ def test_a_folder_of_recordings_becomes_a_run(
     lines = [line.split("\t") for line in found.out.splitlines()]
     assert len(lines) == 9 and lines[0][0] == str(one)
     assert [label for _, label, _ in lines] == ["rising"] + ["falling"] * 8
+    learned = dragoman("evaluate", run, tones / "train")
+    assert "run has learned from 74 of the 80 test texts" in learned.err, learned.err
+    shutil.copytree(run, tmp_path / "copy")
+    compared = dragoman("compare", run, tmp_path / "copy", "--source", tones / "train")
+    assert "copy has learned from 74 of the 80 test texts" in compared.out, compared.err
+    compared = dragoman("compare", run, tmp_path / "copy")
+    assert compared.code == 0 and "has learned" not in compared.out, compared.err
     looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
-    assert looked.code == 0, looked.err
+    assert looked.code == 0 and not looked.err, looked.err
     assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
     hidden = dragoman("look", run, one, "--hide", "0.02s", "--head-off", "encoder.1.1")
     assert hidden.code == 0, hidden.err
@@ -60,6 +70,38 @@ def test_a_folder_of_recordings_becomes_a_run(
         assert len(refused.err.strip().splitlines()) == 1, refused.err
 
 
+def test_odd_names_of_recordings(dragoman: Dragoman, tones: Path, tmp_path: Path) -> None:
+    """Korean ones, with spaces, ``#`` and bytes that are not UTF-8, are read as any other; what
+    does not stay on one line is refused."""
+    root, run = tmp_path / "소리 #모음", tmp_path / "런 #1"
+    for label, korean in (("falling", "내려가는 소리"), ("rising", "올라가는 #소리")):
+        (root / korean).mkdir(parents=True)
+        for number, file in enumerate(sorted((tones / "train" / label).glob("*.wav"))):
+            speaker = ("김 하나", "박#둘", "이 셋", "최넷")[number % 4]
+            shutil.copy(file, root / korean / f"녹음 {number}#_{speaker}_.wav")
+    said = dragoman(
+        "train", root, "--task", "classification", "--groups", "_(.+)_", "--to", run, *SMALL
+    )
+    assert said.code == 0 and "4 groups" in said.out + said.err, said.out + said.err
+    unreadable = tmp_path / os.fsdecode(b"\xff.wav")
+    shutil.copy(root / "내려가는 소리" / "녹음 0#_김 하나_.wav", unreadable)
+    found = dragoman("classify", run, root / "올라가는 #소리", unreadable)
+    assert found.code == 0, found.err
+    lines = [line.split("\t") for line in found.out.splitlines()]
+    assert len(lines) == 41 and all(len(line) == 3 for line in lines)
+    assert lines[0][:2] == [f"{root}/올라가는 #소리/녹음 0#_김 하나_.wav", "올라가는 #소리"]
+    assert lines[-1][:2] == [f"{tmp_path}/\ufffd.wav", "내려가는 소리"]
+    (tmp_path / "nothing").mkdir()
+    for given, told in (
+        (tmp_path / "two\nlines.wav", "control character in its name"),
+        (tmp_path / "nothing", "is a folder without recordings"),
+        (tmp_path / "없음.wav", "없음.wav does not exist"),
+    ):
+        refused = dragoman("classify", run, given)
+        assert refused.code == 1 and told in refused.err, refused.err
+        assert len(refused.err.strip().splitlines()) == 1, refused.err
+
+
 def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
     pictures, labels = write_bars(tmp_path, 200)
     said = dragoman(
@@ -68,8 +110,38 @@ def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
     assert said.code == 0, said.err
     found = dragoman("classify", tmp_path / "run", f"{pictures}#3")
     assert found.code == 0 and found.out.startswith(f"{pictures}#3\t"), found.err
+    measured = dragoman("evaluate", tmp_path / "run", pictures)
+    assert measured.code == 1 and f"{pictures} has no labels" in measured.err, measured.err
+    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    recipe = tmp_path / "other" / "recipe.toml"
+    of_sound, changes = re.subn(r'kind = "picture"(\n.+)+', 'kind = "frames"', recipe.read_text())
+    assert changes == 1
+    recipe.write_text(of_sound)
+    compared = dragoman("compare", tmp_path / "run", tmp_path / "other")
+    assert compared.code == 1, compared.out
+    assert "run reads patches and" in compared.err and "other frames (source.kind)" in compared.err
     looked = dragoman("look", tmp_path / "run", f"{pictures}#3", "--to", tmp_path / "look.csv")
     assert looked.code == 0 and "1,2" in (tmp_path / "look.csv").read_text("utf-8"), looked.err
+
+
+@pytest.mark.parametrize(
+    ("pictures", "told"),
+    [
+        ((6, 8, 8, 2), "a pixel has one number (grey) or three (colour)"),
+        ((6, 8), "holds 1 size of each example; pictures have two"),
+        ((6, 2, 2, 2, 2), "has 5 sizes; at most 4 are read"),
+        (None, "give two IDX files, of pictures and of their labels"),
+    ],
+)
+def test_pictures_that_are_none(
+    dragoman: Dragoman, tmp_path: Path, pictures: tuple[int, ...] | None, told: str
+) -> None:
+    files = [write_idx(tmp_path / "labels.idx", [0, 1] * 3)]
+    if pictures is not None:
+        files.insert(0, write_idx(tmp_path / "pictures.idx", np.zeros(pictures)))
+    said = dragoman("train", *files, "--task", "classification", "--to", tmp_path / "run", *SMALL)
+    assert said.code == 1 and told in said.err and str(files[0]) in said.err, said.err
+    assert len(said.err.strip().splitlines()) == 1 and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -107,11 +179,20 @@ def test_a_group_in_both_parts_is_named_with_both_places(
         assert why in said.err
     said = dragoman(*asked, "--test", tones / "test")
     assert said.code == 1 and "is in test and in training (train, line" in said.err, said.err
+    for file in sorted((tones / "test").rglob("*_ada_*.wav")):  # a split takes both for one
+        (tmp_path / "upper" / file.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, tmp_path / "upper" / file.parent.name / file.name.replace("ada", "ADA"))
+    said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--test", tmp_path / "upper")
+    assert said.code == 1 and "the group 'ADA' is in test and in training" in said.err, said.err
     assert not (tmp_path / "run").exists()
     said = dragoman(*asked, "--set=training.updates=2", "--set=training.validate_every=2")
     assert said.code == 0, said.err
     assert "4 groups by group_pattern = _([a-z]+)_" in said.out + said.err
     assert "20 dev, 20 test" in said.out + said.err  # a speaker each
+    (tmp_path / "new" / "rising").mkdir(parents=True)
+    shutil.copy(next((tones / "test" / "rising").iterdir()), tmp_path / "new" / "rising" / "a.wav")
+    measured = dragoman("evaluate", tmp_path / "run", tmp_path / "new")
+    assert measured.code == 0 and "1 recording, 2 labels" in measured.out, measured.err
 
 
 def test_a_million_rows(
@@ -133,7 +214,14 @@ def test_a_translator_of_recordings_writes_what_they_say(
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     files = sorted((tmp_path / "files" / "tones").rglob("*.wav"))[:2]
-    said = dragoman("translate", tmp_path / "run", "--text", files[0])
-    assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+    for given in (files[:1], files[:1] + files[-1:], [files[0].parent]):
+        said = dragoman("translate", tmp_path / "run", *given)
+        assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
+        assert len(said.out.splitlines()) == (40 if given[0].is_dir() else len(given))
+    refused = dragoman("translate", tmp_path / "run", files[0], "--paragraphs")
+    assert refused.code == 1 and "and " + str(tmp_path / "run") in refused.err, refused.err
+    (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
+    measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
+    assert measured.code == 0 and "1 sentence" in measured.out, measured.out + measured.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err

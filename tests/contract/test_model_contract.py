@@ -313,13 +313,13 @@ def test_dropout_belongs_to_the_examples_however_a_batch_is_cut(network: Network
             module.rate = 0.3  # type: ignore[assignment]
     network.train()
     sources, targets = sentences(7, 1, 5, 5), prefixes(4, 9, 1, 4)
-    names = torch.randint(-(2**31), 2**31 - 1, (4,), dtype=torch.int32)
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (4,), dtype=torch.int32)
 
     def hidden(which: list[int], seed: int = 5) -> list[Tensor]:
         sides = []
         for every in (sources, targets):
             side = [every[i] for i in which]
-            layout = Layout([len(s) for s in side], first_names=names[which])
+            layout = Layout([len(s) for s in side], first_row_keys=row_keys[which])
             sides.append(Sequences(torch.cat(side), layout))
         with drawing(seed):
             memory = network.encode(sides[0])

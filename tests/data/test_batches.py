@@ -76,4 +76,4 @@ def test_where_nothing_is_read_each_source_is_the_end_symbol() -> None:
     assert batch.source.values.tolist() == [EOS] * 3 and batch.source.layout.lengths == (1, 1, 1)
     assert batch.target_in.values.tolist() == [BOS, 5, 6, BOS, BOS, 7]
     assert batch.target_out.tolist() == [5, 6, EOS, EOS, 7, EOS]
-    assert "3 examples" in batch.in_words()
+    assert "3 examples" in batch.summary()

@@ -44,7 +44,7 @@ def test_filters_can_be_switched_off() -> None:
     pairs = [Pair(line, *bad) for line, bad in enumerate([*BAD.values()] * 2, start=1)]
     assert list(cleaner.pairs(pairs)) == pairs
     assert cleaner.report.filters == {}
-    assert cleaner.report.in_words() == "nothing dropped"
+    assert cleaner.report.summary() == "nothing dropped"
     assert cleaner.report.table()
 
 

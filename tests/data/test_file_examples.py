@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
+import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from row_files import tone, write_bars, write_idx, write_tones, write_wav
@@ -14,6 +18,7 @@ from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, side_of_pair
 from dragoman.errors import DataError
+from dragoman.forms.rows.content import content_of
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:
@@ -36,6 +41,9 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
     (tmp_path / "a" / "b.txt").write_text("text")
     with pytest.raises(DataError, match="has no recording"):
         list(read_pairs(folders(tmp_path)))
+    for name, told in (("none", "does not exist"), ("a/b.txt", "b.txt is a file: give a folder")):
+        with pytest.raises(DataError, match=told):
+            list(read_pairs(folders(tmp_path / name)))
     write_wav(tmp_path / "lone.wav", tone(400, 0.2))
     with pytest.raises(DataError, match="beside the folders of labels"):
         list(read_pairs(folders(tmp_path)))
@@ -51,6 +59,43 @@ def test_copies_stand_on_one_side_whatever_their_names(tmp_path: Path) -> None:
         shutil.copy(file, moved / file.parent.name / f"{number:03}-{file.name}")
     after = {Path(p.source).name[4:]: side_of_pair(p, settings) for p in read_pairs(folders(moved))}
     assert after == before
+
+
+def test_a_folder_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a label would be missing, and nobody would know. (To root every folder is open.)"""
+    root = write_tones(tmp_path, 2)
+    reads, looks = os.scandir, Path.stat
+
+    def scandir(path: Any = ".") -> Any:
+        if str(path).endswith("rising"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return reads(path)
+
+    def stat(self: Path, **more: Any) -> Any:
+        if self.suffix == ".wav":
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return looks(self, **more)
+
+    for place, name, instead, told in (
+        (os, "scandir", scandir, "rising"),
+        (Path, "stat", stat, "falling_ada_0.wav"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(place, name, instead)
+            with pytest.raises(DataError, match=rf"{told} cannot be read: Permission denied"):
+                list(read_pairs(folders(root)))
+
+
+def test_names_that_a_system_takes_apart_are_those_that_people_write(tmp_path: Path) -> None:
+    for form in ("NFC", "NFD"):
+        name = unicodedata.normalize(form, "소리/녹음_김철수_1.wav")  # type: ignore[arg-type]
+        write_wav(tmp_path / name, tone(400, 0.2))
+    assert len(list(tmp_path.iterdir())) == 2
+    pattern = unicodedata.normalize("NFC", "_([가-힣]+)_")
+    pairs = list(read_pairs(folders(tmp_path, group_pattern=pattern)))
+    assert [(pair.target, pair.group) for pair in pairs] == [("소리", "김철수")] * 2
 
 
 def test_a_group_stays_on_one_side(tmp_path: Path) -> None:
@@ -88,11 +133,79 @@ def test_a_list_names_files_from_where_it_lies(tmp_path: Path) -> None:
         ("clips\tx", "line 5: .*clips is a folder"),
         (" \tx", "line 5: the name of the file is empty"),
         (f"{names[1]}\tx", "line 5: .* stands in line 2 already"),
+        (f"clips/../{names[1]}\tx", "line 5: .* stands in line 2 already"),
+        (f"{tmp_path / names[1]}\tx", "line 5: .* stands in line 2 already"),
+        ("x" * 300 + "\tx", "line 5: .* cannot be read: File name too long"),
+        ("list.tsv/a.wav\tx", "line 5: .* cannot be read: Not a directory"),
     ):
         damaged = tmp_path / "damaged.tsv"
         damaged.write_text(listing.read_text() + line + "\n")
         with pytest.raises(DataError, match=f"damaged.tsv, {told}"):
             list(read_pairs(corpus.model_copy(update={"source": str(damaged)})))
+
+
+@pytest.mark.parametrize("name", ["a\0b.wav", "a\nb.wav", "a\tb.wav", "a\u2028b.wav"])
+def test_a_name_that_is_more_than_one_line_is_refused(tmp_path: Path, name: str) -> None:
+    listing = tmp_path / "list.jsonl"
+    listing.write_text(json.dumps({"source": name, "target": "x"}) + "\n")
+    corpora = [CorpusSettings(source=str(listing), holds="files")]
+    if "\0" not in name:
+        write_wav(tmp_path / "clips" / "label" / name, tone(400, 0.2))
+        corpora.append(folders(tmp_path / "clips"))
+    for corpus in corpora:
+        with pytest.raises(DataError, match="control character in its name") as error:
+            list(read_pairs(corpus))
+        assert str(error.value).isprintable()
+
+
+def test_a_pipe_in_a_list_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.wav")
+    (tmp_path / "list.tsv").write_text("a.wav\tx\n")
+    with pytest.raises(DataError, match=r"line 1: .*a\.wav is a pipe or a device"):
+        list(read_pairs(CorpusSettings(source=str(tmp_path / "list.tsv"), holds="files")))
+
+
+@pytest.mark.parametrize("pattern", ["_(zzz)?", "_(z*)"])
+def test_a_pattern_that_finds_an_empty_group_tells_none(tmp_path: Path, pattern: str) -> None:
+    root = write_tones(tmp_path, 2)
+    with pytest.raises(DataError, match=r"line 1: .*finds nothing in 'falling_ada_0.wav'"):
+        list(read_pairs(folders(root, group_pattern=pattern)))
+
+
+@pytest.mark.parametrize(
+    ("about", "told"),
+    [
+        ({"source": "a.jsonl", "group_column": 3}, "group_column is for tab-separated files"),
+        ({"source": "a.csv", "group_column": 3}, "group_column is for tab-separated files"),
+        ({"source": "a", "format": "folders", "group_column": 3}, "group_column is for"),
+        ({"source": "a.tsv", "group_key": "by"}, "group_key is for JSON Lines, and a.tsv is none"),
+        ({"source": "a.jsonl", "target": "b.jsonl", "group_key": "by"}, "group_key is for"),
+    ],
+)
+def test_groups_that_a_format_cannot_tell_are_refused(about: dict[str, str], told: str) -> None:
+    """They would be passed over, and a speaker stand on both sides of the split."""
+    with pytest.raises(ValueError, match=told):
+        CorpusSettings(**about)  # type: ignore[arg-type]
+    CorpusSettings(source="a.txt", format="tsv", group_column=3)
+    CorpusSettings(source="a.json.gz", group_key="by")
+
+
+def test_a_file_is_read_for_its_hash_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, opened = write_wav(tmp_path / "a.wav", tone(400, 0.2)), list[Path]()
+    is_read = Path.open
+
+    def watched(self: Path, *given: Any, **more: Any) -> Any:
+        opened.append(self)
+        return is_read(self, *given, **more)
+
+    monkeypatch.setattr(Path, "open", watched)
+    first = content_of(str(path))
+    assert content_of(str(path)) == first and opened == [path]
+    write_wav(path, tone(500, 0.2))
+    os.utime(path, ns=(1, 1))
+    assert content_of(str(path)) != first and len(opened) == 2
 
 
 def test_what_a_file_holds_is_fingerprinted(tmp_path: Path) -> None:

@@ -159,13 +159,13 @@ def test_a_batch_asks_for_what_stood_there(text: Text, texts: list[Tokens]) -> N
     masking = Masking(text, MaskingSettings())
     pieces = [(tokens, masking(tokens, n)) for n, tokens in enumerate(texts[:9])]
     batch = masked_batch(pieces, EOS, range(100, 109))
-    assert len(batch) == 9 and "9 examples" in batch.in_words()
+    assert len(batch) == 9 and "9 examples" in batch.summary()
     for (tokens, masked), (name, read, asked) in zip(pieces, rows(batch), strict=True):
         assert read == [*masked.read, EOS] and 100 <= name < 109
         assert asked == [(p, tokens[p]) for p in masked.places]
     first, second = batch.split()
     assert rows(first) + rows(second) == rows(batch)
-    names = [part.source.layout.first_names for part in (first, second, batch)]
+    names = [part.source.layout.first_row_keys for part in (first, second, batch)]
     assert all(one is not None for one in names)
     assert [*names[0].tolist(), *names[1].tolist()] == names[2].tolist()  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="one example"):

@@ -246,7 +246,7 @@ def test_examples_of_one_side_are_planned_by_it(side: str, limit: str) -> None:
     updates = _epochs(plan, 1)[0]
     assert _examples(updates) == Counter(np.flatnonzero(sizes + 1 <= 50).tolist())
     assert plan.left_out.examples == int((sizes + 1 > 50).sum())
-    assert plan.left_out.in_words().endswith(f"are longer than 50 {side} tokens")
+    assert plan.left_out.summary().endswith(f"are longer than 50 {side} tokens")
     for update in updates:
         tokens = sum(int(sizes[batch.examples].sum()) + len(batch.examples) for batch in update)
         assert 0.85 * 900 < tokens < 1.1 * 900

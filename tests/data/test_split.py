@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,11 +58,11 @@ def test_overlap_is_counted_by_side() -> None:
     overlap = found["test"]
     assert (overlap.pairs, overlap.source, overlap.target, overlap.both) == (5, 3, 3, 1)
     assert [pair.line for pair in overlap.first] == [2, 3, 4]
-    words = overlap.in_words("test")
+    words = overlap.summary("test")
     assert words is not None and "source of 3" in words and "lines 2, 3, 4" in words
-    assert found["dev"].in_words("dev") is None
+    assert found["dev"].summary("dev") is None
     assert (found["other"].source, found["other"].both) == (1, 1)
-    none_of_both = Overlap(5, 0, 2, 0, 0, overlap.first).in_words("dev")
+    none_of_both = Overlap(5, 0, 2, 0, 0, overlap.first).summary("dev")
     assert none_of_both and "training also has the target of 2 (lines" in none_of_both
     assert " of 0" not in none_of_both
 
@@ -94,8 +97,17 @@ def test_whole_texts_are_held_out_where_there_are_enough() -> None:
     assert not texts["train"] & texts["test"] and not texts["train"] & texts["dev"]
     assert [len(texts[side]) for side in ("dev", "test")] == [3, 3]
     found = find_overlaps(sides["train"], {"test": sides["test"]})["test"]
-    assert found.in_words("test") is None
+    assert found.summary("test") is None
     assert SplitSettings(test=0.05).for_whole(characters).dev == 0
+
+
+def test_names_that_a_split_takes_for_one_count_as_one() -> None:
+    """Each side holds what it should, though every group is written in two ways."""
+    names = [f"{name}{number}" for name in ("Anna", "Ben") for number in range(5)]
+    groups = dict.fromkeys([*names, *(name.lower() for name in names)], 4)
+    split = SplitSettings(dev=0.15, test=0.15).for_whole(groups, most=math.inf)
+    sides = Counter(side_of(name, split) for name in groups)
+    assert sides == {"train": 12, "dev": 4, "test": 4}
 
 
 @pytest.mark.parametrize("texts", [1, 2, 6])
@@ -106,7 +118,7 @@ def test_of_few_texts_sections_are_held_out_and_it_is_said(texts: int) -> None:
     assert split == settings
     test = list(split_pairs(pairs, split, "test"))
     found = find_overlaps(split_pairs(pairs, split, "train"), {"test": test})["test"]
-    words = found.in_words("test")
+    words = found.summary("test")
     assert test and found.parts == len(test) and words is not None
     assert f"{len(test)} come from a text of which training has other parts" in words
 

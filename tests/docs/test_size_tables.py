@@ -46,7 +46,7 @@ def cells_of(size: Size, context: int | None) -> dict[str, str]:
         "vocabulary": f"{size.vocabulary:,}", "tokens": f"{size.vocabulary:,}",
         "width": f"{size.model_dim}", "feed-forward": f"{4 * size.model_dim:,}",
         "heads": f"{size.heads}", "layers": f"{size.layers}", "dropout": f"{size.dropout}",
-        "context": f"{context}", "tokens an update": f"{size.tokens_per_update:,}",
+        "context": f"{context}", "tokens per update": f"{size.tokens_per_update:,}",
         "epochs": f"{size.epochs}",
     }  # fmt: skip
 

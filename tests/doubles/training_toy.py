@@ -66,7 +66,9 @@ class Toy(nn.Module):
         lengths = memory.layout.mask.sum(1, keepdim=True)
         mean = memory.layout.pad(memory.rows).sum(1) / lengths  # (B, D)
         x = self.embedding(target_in.values) + mean[target_in.layout.sequence]  # (P, D)
-        hidden: Tensor = self.outer(torch.tanh(self.inner(self.dropout(x, target_in.layout.names))))
+        hidden: Tensor = self.outer(
+            torch.tanh(self.inner(self.dropout(x, target_in.layout.row_keys)))
+        )
         return hidden
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:

@@ -16,7 +16,7 @@ from searching import search
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
-from dragoman.inference.fastest import fastest, in_words
+from dragoman.inference.fastest import fastest, summary
 from dragoman.models.interface import Memory
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.cpu import CpuTransformer
@@ -331,12 +331,12 @@ def test_fastest_says_what_it_chose() -> None:
 
 def test_every_instruction_set_has_its_words() -> None:
     assert set(UNITS) == {*library.LEVELS, loader.TWIN}
-    assert ("int8 on" in in_words()) is library.available()
+    assert ("int8 on" in summary()) is library.available()
 
 
 @pytest.mark.usefixtures("without_native")
 def test_in_words_without_kernels() -> None:
-    assert "plain torch: no int8, because" in in_words()
+    assert "plain torch: no int8, because" in summary()
 
 
 def shortlist_of(vocabulary: int, seed: int = 0) -> Shortlist:

@@ -47,18 +47,18 @@ def test_one_mask_a_sequence_whatever_is_beside_it() -> None:
         dropout=0.5, embedding_dropout=0.0, recurrent_dropout=0.0, model_dim=64, layers=1
     ).train()
     values = torch.randint(3, TARGET, (12,))
-    names = torch.tensor([7, 12345], dtype=torch.int32)
+    row_keys = torch.tensor([7, 12345], dtype=torch.int32)
 
     def dropped(lengths: list[int], rows: Tensor, of: Tensor) -> Tensor:
         with drawing(3), torch.no_grad():
-            return hidden(model, Sequences(rows, Layout(lengths, first_names=of)))
+            return hidden(model, Sequences(rows, Layout(lengths, first_row_keys=of)))
 
-    both = dropped([7, 5], values, names)
+    both = dropped([7, 5], values, row_keys)
     first, second = both.split([7, 5])
     for one in (first, second):  # the same columns at every step
         assert ((one == 0) == (one[0] == 0)).all() and 16 < int((one[0] == 0).sum()) < 48
     assert not torch.equal(first[0] == 0, second[0] == 0)
-    torch.testing.assert_close(dropped([5], values[7:], names[1:]), second)
+    torch.testing.assert_close(dropped([5], values[7:], row_keys[1:]), second)
 
 
 def test_what_a_step_is_handed_is_dropped_too() -> None:

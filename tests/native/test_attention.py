@@ -41,7 +41,7 @@ def reference(
     causal: bool,
     rate: float,
     seed: int,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     sentences = []
     first = 0
@@ -52,8 +52,8 @@ def reference(
         outs = []
         for head, (a, b, c) in enumerate(parts):
             mask = None
-            if names is not None and rate:
-                rows = names[first : first + len(q)].long() * heads + head
+            if row_keys is not None and rate:
+                rows = row_keys[first : first + len(q)].long() * heads + head
                 mask = factors(rows, len(k), rate, seed, torch.float64)
             outs.append(formula(a, b, c, a.shape[-1] ** -0.5, causal, mask))
         sentences.append(torch.cat(outs, -1))
@@ -90,8 +90,8 @@ def test_equals_the_formula(
     rows = (sum(ql), sum(kl), sum(kl))
     tensors = [torch.randn(r, w).to(dtype) for r, w in zip(rows, widths, strict=True)]
     theirs = leaves(*tensors, dtype=torch.float64)
-    names = torch.randint(-(2**31), 2**31 - 1, (sum(ql),), dtype=torch.int32)
-    wanted = reference(*theirs, ql, kl, heads, causal=causal, rate=rate, seed=77, names=names)
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (sum(ql),), dtype=torch.int32)
+    wanted = reference(*theirs, ql, kl, heads, causal=causal, rate=rate, seed=77, row_keys=row_keys)
     query, key, value = ours = leaves(*tensors)
     out = attention.attention(
         query,
@@ -103,7 +103,7 @@ def test_equals_the_formula(
         causal=causal,
         dropout=rate,
         seed=77,
-        names=names,
+        row_keys=row_keys,
     )
     pull(out, wanted)
     assert out.dtype == dtype and is_close(out, wanted, dtype)

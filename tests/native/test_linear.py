@@ -66,9 +66,9 @@ def test_feed_forward_equals_torch(precision: Precision, level: str) -> None:
     (x,) = leaves(torch.randn(2, 33, 60), dtype=packed[0].dtype)
     (theirs, *their_parameters) = leaves(x, *parameters, dtype=torch.float64)
     w, b, u, c = parameters
-    names = torch.randint(-(2**31), 2**31 - 1, (66,), dtype=torch.int32)
-    out = linear.feed_forward(x, (w, b), (u, c), packed, dropout=0.3, seed=5, names=names)
-    mask = factors(names, 1100, 0.3, 5, torch.float64).view(2, 33, 1100)
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (66,), dtype=torch.int32)
+    out = linear.feed_forward(x, (w, b), (u, c), packed, dropout=0.3, seed=5, row_keys=row_keys)
+    mask = factors(row_keys, 1100, 0.3, 5, torch.float64).view(2, 33, 1100)
     w, b, u, c = their_parameters
     wanted = F.linear(F.relu(F.linear(theirs, w, b)) * mask, u, c)
     pull(out, wanted)

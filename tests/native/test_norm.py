@@ -25,10 +25,10 @@ def test_residual_norm(rows: int, width: int, rate: float, dtype: torch.dtype, l
     ours = leaves(torch.randn(rows, width), torch.randn(rows, width), dtype=dtype)
     ours += leaves(torch.rand(width) + 0.5, torch.randn(width))
     x, s, w, b = theirs = leaves(*ours, dtype=torch.float64)
-    names = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
     seed = 2**61 + 12345  # both of its halves count
-    out = norm.residual_norm(*ours, eps=1e-5, dropout=rate, seed=seed, names=names)
-    mask = dropout.factors(names, width, rate, seed, torch.float64)
+    out = norm.residual_norm(*ours, eps=1e-5, dropout=rate, seed=seed, row_keys=row_keys)
+    mask = dropout.factors(row_keys, width, rate, seed, torch.float64)
     wanted = F.layer_norm(x + s * mask, (width,), w, b, 1e-5)
     pull(out, wanted)
     assert out.dtype == dtype and is_close(out, wanted, dtype)
@@ -43,10 +43,10 @@ def test_dropout(rows: int, width: int, alone: bool, dtype: torch.dtype, level: 
     torch.manual_seed(3)
     x, onto = leaves(torch.randn(rows, width), torch.randn(rows, width), dtype=dtype)
     theirs = leaves(x, onto, dtype=torch.float64)
-    names = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
     seed = 2**61 + 12345
-    out = dropout.dropout(x, 0.3, seed, names, onto=None if alone else onto)
-    wanted = theirs[0] * dropout.factors(names, width, 0.3, seed, torch.float64)
+    out = dropout.dropout(x, 0.3, seed, row_keys, onto=None if alone else onto)
+    wanted = theirs[0] * dropout.factors(row_keys, width, 0.3, seed, torch.float64)
     if not alone:
         wanted = theirs[1] + wanted
     pull(out, wanted)
@@ -57,12 +57,12 @@ def test_dropout(rows: int, width: int, alone: bool, dtype: torch.dtype, level: 
 
 def test_dropout_of_several_rows_of_a_name(level: str) -> None:
     """A mask for each name, the same at every step (models/recurrent/decoder.py)."""
-    names = torch.tensor([7, -1, 7], dtype=torch.int32)
+    row_keys = torch.tensor([7, -1, 7], dtype=torch.int32)
     (x,) = leaves(torch.ones(3, 70))
-    out = dropout.dropout(x, 0.5, 3, names)
+    out = dropout.dropout(x, 0.5, 3, row_keys)
     assert torch.equal(out[0], out[2]) and not torch.equal(out[0], out[1])
-    assert torch.equal(dropout.dropout(x.view(1, 3, 70), 0.5, 3, names)[0], out)
-    assert torch.equal(dropout.dropout(x, 0.0, 3, names), x)
+    assert torch.equal(dropout.dropout(x.view(1, 3, 70), 0.5, 3, row_keys)[0], out)
+    assert torch.equal(dropout.dropout(x, 0.0, 3, row_keys), x)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -93,17 +93,17 @@ def test_evaluation_keeps_nothing(level: str) -> None:
     assert out.grad_fn is None
 
 
-def dropped_and_normalised(rows: int, names: Tensor | None) -> Tensor:
+def dropped_and_normalised(rows: int, row_keys: Tensor | None) -> Tensor:
     x, ones = torch.zeros(rows, 70), torch.ones(rows, 70)
     return norm.residual_norm(
-        x, ones, torch.ones(70), torch.zeros(70), dropout=0.4, seed=5, names=names
+        x, ones, torch.ones(70), torch.zeros(70), dropout=0.4, seed=5, row_keys=row_keys
     )
 
 
 def test_a_row_that_keeps_its_name_keeps_its_mask(level: str) -> None:
-    names = torch.randint(-(2**31), 2**31 - 1, (50,), dtype=torch.int32)
-    whole, order = dropped_and_normalised(50, names), torch.randperm(50)[:20]
-    part = dropped_and_normalised(20, names[order])
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (50,), dtype=torch.int32)
+    whole, order = dropped_and_normalised(50, row_keys), torch.randperm(50)[:20]
+    part = dropped_and_normalised(20, row_keys[order])
     assert torch.equal(part, whole[order])
     assert not torch.equal(part, whole[:20])
     assert torch.equal(
@@ -145,14 +145,22 @@ def test_embedding(dtype: torch.dtype, direct: bool, level: str) -> None:
     (matrix,) = leaves(torch.randn(30, 20))
     (theirs,) = leaves(matrix, dtype=torch.float64)
     places, ids, positions = torch.randn(9, 20), torch.randint(30, (200,)), torch.randint(9, (200,))
-    names = torch.randint(-(2**31), 2**31 - 1, (200,), dtype=torch.int32)
+    row_keys = torch.randint(-(2**31), 2**31 - 1, (200,), dtype=torch.int32)
     if direct:
         matrix.grad = torch.zeros(30, 20)
         add_directly([matrix])
     out = embedding.embed(
-        ids, matrix, places, positions, scale=3.0, dtype=dtype, dropout=0.2, seed=4, names=names
+        ids,
+        matrix,
+        places,
+        positions,
+        scale=3.0,
+        dtype=dtype,
+        dropout=0.2,
+        seed=4,
+        row_keys=row_keys,
     )
-    mask = dropout.factors(names, 20, 0.2, 4, torch.float64)
+    mask = dropout.factors(row_keys, 20, 0.2, 4, torch.float64)
     wanted = (F.embedding(ids, theirs) * 3 + places.double()[positions]) * mask
     pull(out, wanted)
     assert is_close(out, wanted, dtype) and is_close(matrix.grad, theirs.grad, dtype)

@@ -12,23 +12,23 @@ from dragoman.nn import dropout
 
 def test_masks_of_an_update_end_with_it() -> None:
     """Outside of ``drawing`` dropout follows torch's seed alone, whatever was drawn before."""
-    rows, names = torch.ones(4, 8), torch.arange(4, dtype=torch.int32)
+    rows, row_keys = torch.ones(4, 8), torch.arange(4, dtype=torch.int32)
 
     def outside() -> Tensor:
         torch.manual_seed(3)
-        return dropout.dropout(rows, 0.5, True, names)
+        return dropout.dropout(rows, 0.5, True, row_keys)
 
     before = outside()
     with dropout.drawing(1):
-        assert not torch.equal(dropout.dropout(rows, 0.5, True, names), before)
+        assert not torch.equal(dropout.dropout(rows, 0.5, True, row_keys), before)
     assert torch.equal(outside(), before)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
 def test_the_pool_drops_at_the_rate_and_keeps_the_mean(rate: float) -> None:
-    names = torch.arange(2000, dtype=torch.int32)
+    row_keys = torch.arange(2000, dtype=torch.int32)
     with dropout.drawing(5):
-        found = dropout.dropout(torch.ones(2000, 100), rate, True, names)
+        found = dropout.dropout(torch.ones(2000, 100), rate, True, row_keys)
     assert float((found == 0).float().mean()) == pytest.approx(rate, abs=0.01)
     assert float(found.mean()) == pytest.approx(1, abs=0.02)
     # Neither rows nor columns are dropped together.
@@ -38,11 +38,11 @@ def test_the_pool_drops_at_the_rate_and_keeps_the_mean(rate: float) -> None:
 
 @pytest.mark.parametrize("by_kernels", [False, True])
 def test_a_mask_follows_a_row_s_name(by_kernels: bool) -> None:
-    rows, names = torch.randn(40, 70), torch.randperm(40).int() - 20
+    rows, row_keys = torch.randn(40, 70), torch.randperm(40).int() - 20
 
     def dropped(which: Tensor, seed: int = 3) -> Tensor:
         with dropout.drawing(seed, by_kernels=by_kernels):
-            return dropout.dropout(rows[which], 0.4, True, names[which], onto=rows[which])
+            return dropout.dropout(rows[which], 0.4, True, row_keys[which], onto=rows[which])
 
     whole, some = dropped(torch.arange(40)), torch.tensor([7, 3, 31])
     assert torch.equal(dropped(some), whole[some])
@@ -54,11 +54,11 @@ def test_a_mask_follows_a_row_s_name(by_kernels: bool) -> None:
 
 def test_masks_of_kernels_are_not_those_of_the_pool() -> None:
     """And they are the twin's, to the bit."""
-    names = torch.arange(9, dtype=torch.int32).view(3, 3)
+    row_keys = torch.arange(9, dtype=torch.int32).view(3, 3)
     with dropout.drawing(8):
-        pooled = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, names)
+        pooled = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, row_keys)
     with dropout.drawing(8, by_kernels=True):
-        found = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, names)
+        found = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, row_keys)
     torch.manual_seed(8)
-    twin = native.factors(names.flatten(), 64, 0.5, native.new_seed())
+    twin = native.factors(row_keys.flatten(), 64, 0.5, native.new_seed())
     assert torch.equal(found, twin.view(3, 3, 64)) and not torch.equal(found, pooled)

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from untrained_run import untrained_run
 
 from dragoman.runs.run import Run
 from dragoman.serving.app import create_app
+from dragoman.serving.http import connection
 from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -88,6 +90,39 @@ def test_forms() -> None:
             for body in (b"&" * 900_000, b"q=a&" * 200_000):
                 answer = await client.post("/translate", content=body, headers=kind)
                 assert answer.json()["code"] == "bad_form", answer.text
+
+    asyncio.run(check())
+
+
+def test_json_of_too_many_values_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser holds the interpreter until it is through, and everybody waits. Signs in strings
+    are text."""
+
+    async def check() -> None:
+        parsed = []
+
+        def loads(text: str, **how: Any) -> Any:
+            parsed.append(text)
+            return json.loads(text, **how)
+
+        monkeypatch.setattr(connection, "json", SimpleNamespace(loads=loads))
+        async with client_of() as client:
+            for body in (
+                b'{"q": [' + b"[0,0,0,0]," * 90_000 + b"0]}",
+                b'{"q": ' + b"[" * 900_000,
+                b'{"q": ["' + b'","' * 300_000 + b'"]}',
+                b'{"q": [' + b'{"a":1},' * 100_000 + b"1]}",
+            ):
+                answer = await client.post("/translate", content=body)
+                found = answer.json()
+                assert answer.status_code == 400 and found["code"] == "too_many_values", found
+                assert found["values"]["values"] > found["values"]["most"] == 20_000
+            assert not parsed
+            for text in ("," * 20_000, "[{" * 10_000, '\\"' * 9_000 + "," * 1_000, "\\" * 10_000):
+                body = json.dumps({"q": text, "source": "en", "target": "de"}).encode()
+                answer = await client.post("/translate", content=body)
+                assert answer.json().get("translatedText") is not None, answer.text
+            assert len(parsed) == 4
 
     asyncio.run(check())
 

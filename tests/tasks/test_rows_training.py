@@ -160,6 +160,21 @@ def test_two_processes_train_together(tmp_path: Path) -> None:
     assert two[-1] < two[0]
 
 
+@pytest.mark.parametrize(
+    ("cell", "files"),
+    [
+        (CELLS[0], ["test/"]),
+        (CELLS[1], ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]),
+        (CELLS[2], ["test.tsv"]),
+    ],
+)
+def test_what_a_run_may_be_measured_on_is_laid_out_as_its_files(
+    cell: tuple[str, str, str], files: list[str], tmp_path: Path
+) -> None:
+    recipe = tiny_cell(*cell, tmp_path)
+    assert runtime_of(recipe.spec).test_files(recipe) == files
+
+
 def test_a_run_is_opened_and_says_what_it_reads(tmp_path: Path) -> None:
     recipe = tiny_cell("classification", "encoder", "frames", tmp_path / "files")
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)

@@ -153,7 +153,7 @@ def test_every_way_of_this_machine_is_timed_and_weights_stay(shortly: None, tmp_
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     told = found.to_dict()
     assert told["chosen"] == found.way.model_dump()
-    assert f"{found.way.threads} thread" in found.in_words("tokens")
+    assert f"{found.way.threads} thread" in found.summary("tokens")
 
 
 def test_what_was_measured_is_not_measured_again(

@@ -72,7 +72,9 @@ def joined(update: int) -> Batch:
     parts = [make() for make in toy_batches(update)]
 
     def join(sides: Sequence[Sequences]) -> Sequences:
-        names = [side.layout.first_names for side in sides if side.layout.first_names is not None]
+        names = [
+            side.layout.first_row_keys for side in sides if side.layout.first_row_keys is not None
+        ]
         layout = Layout([n for side in sides for n in side.layout.lengths], "cpu", torch.cat(names))
         return Sequences(torch.cat([side.values for side in sides]), layout)
 

@@ -18,43 +18,46 @@ class AblateArguments:
     """What ``dragoman ablate`` takes."""
 
     recipe: str = argument("RECIPE")
-    """A recipe: a .toml file, or the name of one that ships."""
+    """A recipe: a .toml file, or the name of a recipe that comes with dragoman."""
     rows: str | None = None
-    """Groups of rows or single rows, separated by commas: heads, key-width, layers, width,
-    feed-forward, dropout, smoothing, positions, scaling, slices, warm-up, norm; or heads-1,
-    positions-learned. Default: all. The unchanged recipe is always trained too."""
+    """Groups of rows or single rows, separated by commas. The groups are heads, key-width, layers,
+    width, feed-forward, dropout, smoothing, positions, scaling, slices, warm-up and norm; single
+    rows have names such as heads-1 and positions-learned. Default: all. The unchanged recipe is
+    always trained too."""
     seeds: str = "1,2,3"
-    """The seeds; each row is trained once with each."""
+    """The seeds, separated by commas. Each row is trained once with each seed."""
     minutes: float | None = option(ge=0.1)
-    """The time for all trainings together. Each gets the updates that fit into its share, counted
-    once with the unchanged recipe. Without it, each is as long as the recipe says."""
+    """The total time for all training runs. Each run gets the number of updates that fits into its
+    share; the number is calculated once, for the unchanged recipe. Default: each run is as long as
+    the recipe says."""
     to: Path | None = None
-    """The folder to make. Default: runs/NAME-ablation."""
+    """The folder to create. Default: runs/NAME-ablation."""
     set_: list[str] = option()
     """Change any setting for all rows. May be repeated."""
     keep: bool = False
-    """Keep the runs, not only their records."""
+    """Keep the run folders, not only their records."""
     list_: bool = False
     """List the rows of this recipe and stop."""
 
 
 def ablate(args: AblateArguments) -> None:
-    """Change one thing at a time and train: the paper's table 3 for a recipe of any size.
+    """Change one setting at a time and train: the paper's table 3 for a recipe of any size.
 
-    Rows are scaled to the recipe: the paper tries 1, 4, 16 and 32 heads instead of 8, so a recipe
-    with 4 heads gets 1, 2, 8 and 16. There are more rows than the paper's: positions by index,
-    normalised and binary; scores that are not scaled; no warm-up; pre-norm; heads over slices. All
-    have the same updates over the same text. The table has the mean and 95 % interval over the
-    seeds, the difference from the unchanged recipe, and the paper's figures; ablation.svg is its
-    picture. If a row is not possible for the recipe, the table says why.
+    The rows are scaled to the recipe. For example, the paper tries 1, 4, 16 and 32 heads instead of
+    8, so a recipe with 4 heads gets rows with 1, 2, 8 and 16 heads. There are some rows that the
+    paper does not have: index, normalised and binary positions; unscaled attention scores; no
+    warm-up; pre-norm; and heads that read slices of the input. All rows are trained with the same
+    number of updates on the same data. The table shows the mean and the 95 % confidence interval
+    over the seeds, the difference from the unchanged recipe, and the paper's figures; ablation.svg
+    is a plot of the table. If a row is impossible for the recipe, the table gives the reason.
 
-    It takes the number of rows times the number of seeds times one training by the recipe, or
-    --minutes in all (rows with larger models take more than their share). The first example, four
-    rows of three seeds, takes less than twenty minutes on any machine. The demo has 25 rows, so
-    all of them are 75 trainings.
+    An ablation takes the time of one training by the recipe times the number of rows times the
+    number of seeds, or --minutes in total (rows with larger models take more than their share). The
+    first example, with four rows and three seeds, takes less than twenty minutes on any machine.
+    The demo recipe has 25 rows; with three seeds, they are 75 training runs.
 
-    If it is stopped or killed, give the same command again, or dragoman resume with the folder,
-    here or on another machine. You can add rows or seeds later.
+    If the ablation is stopped or killed, run the same command again, or run dragoman resume on the
+    folder, on this machine or another. You can add rows or seeds later.
 
     Examples:
 

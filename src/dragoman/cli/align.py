@@ -25,41 +25,46 @@ class AlignArguments:
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[SOURCE TARGET | FILE]", None)
-    """Source sentences and their translations, line by line; or one file with both (.tsv,
-    .jsonl). Default: standard input, with a tab or ||| between the two."""
+    """A file of source sentences and a file of their translations, line by line; or one file with
+    both (.tsv, .jsonl). Default: standard input, with a tab or ||| between source and
+    translation."""
     head: str | None = None
-    """Align by this layer and head of the cross-attention, counted from 1, such as 2.1; 2.* is the
-    mean of the heads of layer 2."""
+    """Align by this layer and head of the cross-attention, numbered from 1, such as 2.1. 2.* is the
+    mean of all heads of layer 2."""
     step: str | None = None
-    """Take where --head looked in the step that has read a word (reading, the default), or in the
-    step that chose it (choosing)."""
+    """The decoding step whose attention is used for a word: reading, the step that reads the word
+    (the default), or choosing, the step that predicts it."""
     statistical: bool = False
-    """Align by an HMM that learns from the run's training text, instead of by the model."""
+    """Align by an HMM trained on the run's training text instead of by the model."""
     gold: Path | None = None
-    """A file of links made by people, in Pharaoh format (0-0 1-2 2?1, one line for each pair) or
-    NAACL's. Prints the alignment error rate."""
+    """A file of human-made links, in Pharaoh format (0-0 1-2 2?1, one line per pair) or NAACL
+    format. The alignment error rate is then printed."""
     gold_base: int | None = option(ge=0, le=1)
-    """The number of the first word in --gold: 0 (the default) or 1."""
+    """The number that --gold gives to the first word: 0 (the default) or 1."""
     gold_dev: int | None = option(ge=1)
-    """How many of the first pairs choose layer, head and step. Default: half."""
+    """The number of pairs, counted from the first, that are used to choose layer, head and step.
+    Default: half."""
     oracle: bool = False
-    """Choose by all links of --gold and measure on the same links. The result is too good."""
+    """Choose layer, head and step on all links of --gold and measure on the same links. The result
+    is too optimistic."""
     to: Path | None = None
-    """Write the links to this file: whole, or not at all."""
+    """Write the links to this file. The file appears only when it is complete."""
     quiet: Quiet = option(False, "-q")
 
 
 def align(args: AlignArguments) -> None:
-    """Align given translations word by word: one line of links for one line, in Pharaoh format.
+    """Align translations with their sources, word by word, in Pharaoh format.
 
-    0-0 1-2 links the first word of the source with the first of the translation, and the second
-    with the third. Words are what stands between spaces. Links come from the attention of the run
-    (each word of the translation is linked to the word that it looked at most) or from an HMM over
-    the training text. Dev pairs decide which, and a line says so. A run that was trained with
-    training.guided.weight has a head for it, which is then used. --head and --statistical choose.
+    Each pair gives one line of links. The line 0-0 1-2 links the first source word to the first
+    target word, and the second source word to the third target word. Words are separated by spaces.
+    The links come from the run's attention (each target word is linked to the source word with the
+    highest weight) or from an HMM over the training text. The method that does better on the dev
+    pairs is used, and its name is printed. If the run was trained with training.guided.weight, its
+    aligned head is used. --head and --statistical override this choice.
 
-    With --gold, the error rate is printed on standard error. The first pairs choose layer, head and
-    step, and the rate is measured on the others, unless --head names a head.
+    With --gold, the alignment error rate is printed on standard error. Unless --head is given,
+    layer, head and step are chosen on the first pairs, and the rate is measured on the remaining
+    pairs.
 
     Examples:
 

@@ -79,9 +79,9 @@ class VerbGroup(TyperGroup):
 app = typer.Typer(
     name="dragoman",
     cls=VerbGroup,
-    help="Train a translator or another Transformer on your own text, measure it, use it, and look "
-    "inside it.",
-    epilog="Begin with: dragoman demo. Then your own text: dragoman train my.en my.de",
+    help="Train a translator or another Transformer on your own data, evaluate it, use it, and "
+    "look inside it.",
+    epilog="Start with: dragoman demo. Then use your own text: dragoman train my.en my.de",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

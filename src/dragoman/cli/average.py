@@ -15,15 +15,15 @@ class AverageArguments:
 
     run: RunFolder = argument("RUN")
     last: int = option(10, ge=1)
-    """How many of the last snapshots to average."""
+    """The number of snapshots to average, counted back from the last."""
     to: Path | None = None
-    """Write to this file. Default: replace the run's weights."""
+    """Write the averaged weights to this file. Default: replace the run's weights."""
 
 
 def average(args: AverageArguments) -> None:
     """Average the weights of the last snapshots (paper, section 6.1).
 
-    Their mean replaces the run's weights in one step. The snapshots stay where they are.
+    The mean replaces the run's weights atomically. The snapshots are kept.
     """
     from dragoman.cli.console import program
     from dragoman.runs.run import Run

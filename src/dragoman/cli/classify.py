@@ -9,6 +9,7 @@ import typer
 from dragoman.cli.given import AsText, Plain, files_among, lines_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.plural import plural
+from dragoman.reading import readable
 
 
 @arguments
@@ -17,24 +18,24 @@ class ClassifyArguments:
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
-    """Texts, or files with one text per line; standard input if not given. For a run that was
-    trained on recordings or pictures: these files themselves, or folders of them."""
+    """Texts, or files with one text per line. Default: standard input. For a run that was trained
+    on recordings or pictures: recordings or pictures, or folders of them."""
     to: Path | None = None
-    """Write to this file: whole, or not at all."""
+    """Write to this file. The file appears only when it is complete."""
     text: AsText = False
     plain: Plain = False
     all_: bool = False
-    """Write all labels of each line, the most probable first."""
+    """Write all labels for each line, the most probable first."""
     explain: bool = option(False, was="--why")
-    """Also show what each word has to do with the label, by two measures."""
+    """Also show how much each word contributes to the label, by two measures."""
 
 
 def classify(args: ClassifyArguments) -> None:
-    """Give each line a label: the label, a tab and its probability.
+    """Classify each line: print its label, a tab and the probability of the label.
 
-    Each line of input gives one line of output, also an empty one. The model always chooses one of
-    the labels that it was trained on, even if none fits. A low probability says so; a high one
-    promises nothing about text that is unlike the training text.
+    Each input line, even an empty one, gives one output line. The model always chooses one of the
+    labels that it was trained on, even if none of them fits. A low probability is a sign that none
+    fits; a high probability means little for text that is unlike the training text.
 
     Examples:
 
@@ -81,7 +82,8 @@ def classify(args: ClassifyArguments) -> None:
             found = labeller(window)
             cut += sum(one.cut for one in found)
             for one in found:
-                out.write(f"{one.text}\t{written(one)}\n" if of_files else f"{written(one)}\n")
+                name = f"{readable(one.text)}\t" if of_files else ""
+                out.write(f"{name}{written(one)}\n")
                 if args.explain and one.text.strip():
                     out.write(f"{table(reasons(labeller, one.text))}\n\n")
             out.flush()
@@ -89,9 +91,9 @@ def classify(args: ClassifyArguments) -> None:
         typer.echo(WARNING, err=True)
     if cut:
         noun = opened.task.noun.removesuffix("s")
-        unit = "frames" if of_files else "tokens"
+        units = opened.recipe.source.units
         typer.echo(
             f"{plural(cut, f'{noun} is', f'{noun}s are')} longer than the {labeller.longest:,} "
-            f"{unit} that the model reads: what is behind was not looked at.",
+            f"{units} that the model reads: what is behind was not looked at.",
             err=True,
         )

@@ -22,42 +22,44 @@ class CompareArguments:
     """Run folders, folders of several seeds (train --seeds), or files of translations. The first
     is the baseline."""
     source: Path | None = None
-    """The test set: source sentences, labelled texts, tagged words or trees."""
+    """The test set: a file of source sentences, labelled texts, tagged words or trees."""
     reference: list[Path] = option()
-    """The references of --source. May be repeated."""
+    """A file of references for --source. May be repeated."""
     test: str = "bootstrap"
-    """The test: bootstrap (paired, Koehn 2004) or randomisation (Riezler 2005)."""
+    """The significance test: bootstrap (paired, Koehn 2004) or randomisation (Riezler 2005)."""
     samples: int | None = option(ge=1)
-    """The number of resamplings. Default: 1,000 for bootstrap, 10,000 for randomisation."""
+    """The number of resamples. Default: 1,000 for bootstrap, 10,000 for randomisation."""
     seed: int = 12345
-    """The seed of the resampling."""
+    """The seed for the resampling."""
     json: AsJson = False
     to: Path | None = None
-    """Write a report on the runs as one page, FILE.html, and its numbers beside it, FILE.json: cost
-    of training, speed, and the paper's figures."""
+    """Write a report on the runs to this file, FILE.html, and its numbers to FILE.json: training
+    cost, speed, and the paper's tables."""
 
 
 def compare(args: CompareArguments) -> None:
-    """Compare systems on the same sentences, with significance.
+    """Compare systems on the same test set, with a significance test.
 
-    Without --source and --reference, the test set of the first run's recipe is used. The score of a
-    folder of runs is their mean, with the standard deviation (sd): what the seed alone changes. The
-    p-value is about the sentences: how sure the difference is on others like these.
+    Without --source and --reference, the test set of the first run's recipe is used. For a folder
+    of several seeds, the score is the mean of its runs, with the standard deviation (sd) over the
+    seeds. The p-value is about the sentences: the smaller it is, the surer the difference is on
+    other sentences like these.
 
-    If a run has learned from test texts, it is named, and the systems are also compared over the
-    other texts. If no system scores better than guessing (the same sentence for all, the most
-    frequent label, right-branching trees), none is called better. Runs of different languages are
-    refused. Below the figures are some texts with the output of each system.
+    If a run was trained on some of the test texts, a warning names it, and the systems are also
+    compared on the other texts. If no system scores better than guessing (the same sentence for
+    every source, the most frequent label, right-branching trees), no system is called better. Runs
+    with different languages cannot be compared. Below the scores, the output of each system is
+    shown for some of the texts.
 
-    With --to, the report compares runs of different kinds in every respect: parameters, operations
-    and minutes of training, dev BLEU over both, sentences a second and memory (each in its own
-    process, in turns: leave the machine alone meanwhile), cost and path of their layers, BLEU by
-    the length of the source (FILE-by-length.svg and .csv), the sweep of each (runs/x-sweep beside
-    runs/x), and the paper's tables 1 and 2. It begins with who wins.
+    With --to, a report compares the runs in more detail: parameters; training operations and
+    minutes, with dev BLEU plotted over both; sentences per second and memory (each run in its own
+    process, in turns: do not use the machine meanwhile); cost and path length of their layers; BLEU
+    by source length (FILE-by-length.svg and .csv); their sweeps (the sweep of runs/x is read from
+    runs/x-sweep); and the paper's tables 1 and 2. The report states the winner first.
 
-    Runs that label texts are compared by accuracy and macro F1, and parsers by F1 of labelled
-    brackets and exact parses, with precision, recall, tags and F1 by length; --source is then a
-    file of labelled texts or of trees.
+    Classifiers are compared by accuracy and macro F1; --source is then a file of labelled texts.
+    Parsers are compared by labelled bracket F1 and exact parses, with precision, recall, tag
+    accuracy and F1 by length; --source is then a file of trees.
 
     Example: dragoman compare runs/small runs/large --test bootstrap
 

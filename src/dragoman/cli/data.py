@@ -17,7 +17,7 @@ class ShowArguments(FilesArguments):
     """What ``dragoman data show`` takes."""
 
     inputs: list[str] = argument("FILES")
-    """What train takes: two files, one .tsv or .jsonl file, texts, tags, trees or a recipe."""
+    """The same files, folders or recipe that train accepts."""
     set_: list[str] = option()
     """Change any setting, such as data.cleaning.max_length=500. May be repeated."""
     json: bool = False
@@ -25,12 +25,13 @@ class ShowArguments(FilesArguments):
 
 
 def show(args: ShowArguments) -> None:
-    """Look at text before training: what cleaning drops, lengths, and what looks wrong.
+    """Check data before training: what cleaning drops, how long the lines are, and what looks
+    wrong.
 
-    For each filter of the cleaning, it prints how many pairs the filter drops and the first of
-    them. At the end it lists what would ruin a training, with lines that show it: sides shifted
-    against each other, exchanged or mixed-up pairs, another language or encoding, a header,
-    subtitles.
+    For each cleaning filter, the number of dropped pairs and the first of them are printed. The end
+    of the output lists problems that would spoil a training run, with example lines: sides that are
+    shifted against each other, swapped or mixed-up pairs, a wrong language or encoding, a header
+    line, subtitles.
 
     Examples:
 
@@ -65,15 +66,16 @@ class GetArguments:
     """What ``dragoman data get`` takes."""
 
     name: str = argument()
-    """The data to fetch; dragoman data list names all."""
+    """The name of the data; dragoman data list shows all names."""
     to: Path | None = None
     """The folder to write to. Default: data/NAME."""
     from_: Path | None = None
-    """Take the files from this folder instead of the network."""
+    """Copy the files from this folder instead of downloading them."""
 
 
 def get(args: GetArguments) -> None:
-    """Fetch public data; every file is checked by size and SHA-256 before it is put in place.
+    """Download public data. The size and SHA-256 of every file are checked before it is put in
+    place.
 
     Examples:
 
@@ -114,7 +116,7 @@ class ListArguments:
 
 
 def list_(args: ListArguments) -> None:
-    """List what data get can fetch, with sizes and terms."""
+    """List the data that data get can download, with sizes and licences."""
     from dragoman.data.download import DOWNLOADS
 
     for download in DOWNLOADS.values():
@@ -124,7 +126,7 @@ def list_(args: ListArguments) -> None:
 
 GROUP = TyperGroup(
     name="data",
-    help="Look at text before training, or fetch public text.",
+    help="Check data before training, or download public data.",
     commands=commands(show, get, list_),
     no_args_is_help=True,
     rich_markup_mode=None,

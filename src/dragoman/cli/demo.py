@@ -38,25 +38,25 @@ class DemoArguments:
     to: Path | None = None
     """The run folder. Default: runs/demo, or runs/demo-TASK. An older demo there is replaced."""
     task: str = option("translate", metavar="TASK")
-    """translate; write: a language model; fill: blanks in sentences; classify: labels for
-    sentences; parse: the trees of sentences."""
+    """The model to train: translate, a translator; write, a language model; fill, a model that
+    fills in blanks; classify, a classifier; parse, a parser."""
     set_: list[str] = option()
     """Change any setting of the recipe. May be repeated."""
 
 
 def demo(args: DemoArguments) -> None:
-    """Train a small translator on the embedded corpus, measure it, and look inside it.
+    """Train a small translator on the built-in corpus, evaluate it, and look inside it.
 
-    With --task classify, a smaller model learns from the English side alone which German pronoun an
-    "it" becomes, and its confusions are drawn. With --task write, a language model over letters
-    writes German and shows how much each word of a text surprises it. With --task fill, a model
-    learns to fill in blanks of English sentences, and a picture shows where each word looks. With
-    --task parse, a model learns to write the constituency trees of English sentences and draws
-    some.
+    With --task, another kind of model is trained on the same corpus. classify trains a small
+    classifier that reads an English sentence and predicts the German pronoun for its "it"; the demo
+    draws its confusion matrix. write trains a character-level language model of German and shows
+    the surprisal of each word of a text. fill trains a model that fills in blanks in English
+    sentences and draws its attention. parse trains a parser that writes the constituency trees of
+    English sentences and draws some of them.
 
-    It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
-    AVX-512 and over three with AVX2 alone. Before it trains, it measures how long it will take here
-    and says so.
+    Nothing is downloaded, and there are no questions to answer. On two processor cores, the demo
+    takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
+    speed of this machine and prints the expected time.
     """
     from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 

@@ -12,15 +12,16 @@ class DoctorArguments:
     """What ``dragoman doctor`` takes."""
 
     measure: bool = False
-    """Time every way to train and to translate on this machine."""
+    """Measure the speed of every way to train and to translate on this machine."""
 
 
 def doctor(args: DoctorArguments) -> None:
-    """Show what this machine can do: threads, vector and matrix units, GPU, precision, versions.
+    """Show the capabilities of this machine: threads, vector and matrix units, GPU, precision,
+    versions.
 
-    It also shows whether the native kernels are used, and why not. Put its output into any bug
-    report. With --measure it times every way to train the paper's base (some ten seconds on an idle
-    machine) and to translate, and shows which is used.
+    The output also shows whether the native kernels are used and, if not, the reason. Include it in
+    bug reports. With --measure, every way to train the paper's base model and to translate is timed
+    (about ten seconds on an idle machine), and the output shows which way is used.
     """
     from dragoman.cli.console import prepare_process
 

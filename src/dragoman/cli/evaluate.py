@@ -27,44 +27,47 @@ class EvaluateArguments:
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[FILE]...", None)
-    """The test set: a file of sentences and one or more files of references; or texts, labelled
-    texts, tagged words, bracketed trees."""
+    """The test set: for translation, a file of source sentences and one or more files of
+    references; otherwise a file of texts, labelled texts, tagged words or bracketed trees. Default:
+    the run's test set."""
     beam: int | None = setting(search_settings, default=None)
     set_: list[str] = option()
-    """Change any search setting, such as length_penalty=1.0; for a language model, window=512 or
+    """Change any search setting, such as length_penalty=1.0. For a language model: window=512 or
     stride=64. May be repeated."""
     mbr: int = setting(translator_settings, metavar="N", le=None)
     precision: str = setting(translator_settings)
     shortlist: bool = setting(translator_settings)
     ensemble: list[Path] = option()
-    """A run that translates together with RUN. May be repeated."""
+    """Another run to combine with RUN. May be repeated."""
     columns: str | None = None
-    """The columns of source and reference, of text and label, or of word and tag, such as 2,3; for
-    labelled texts also label,text or text,label. Default: as in training."""
+    """The columns of source and reference, of text and label, or of word and tag, such as 2,3. For
+    labelled texts, label,text and text,label are accepted too. Default: the same columns as in
+    training."""
     keys: tuple[str, str] | None = None
     """For a .jsonl file: the keys of source and reference, such as translation.en
-    translation.de"""
+    translation.de."""
     output: Path | None = None
     """Also write the translations, parses or tags to this file."""
     json: AsJson = False
 
 
 def evaluate(args: EvaluateArguments) -> None:
-    """Score a run on a test set: BLEU, chrF, chrF++ and TER for a translator, with sacreBLEU's
-    signatures.
+    """Evaluate a run on a test set.
 
-    A language model gets perplexity and bits per byte; a masked model loss and accuracy of masked
-    tokens, and pseudo-perplexity; a run that labels accuracy, F1, confusions and its surest
-    mistakes; a tagger accuracy of known and unknown words and F1 of spans; a parser labelled
-    precision, recall and F1, as EVALB counts.
+    The metrics depend on the task. Translators: BLEU, chrF, chrF++ and TER with sacreBLEU's
+    signatures. Language models: perplexity and bits per byte. Masked models: loss and accuracy on
+    masked tokens, and pseudo-perplexity. Classifiers: accuracy, F1, the confusion matrix and the
+    mistakes with the highest probability. Taggers: accuracy on known and unknown words, and F1 of
+    spans. Parsers: labelled precision, recall and F1, counted as EVALB counts them.
 
-    Without files, the test set of the recipe is used and the result is kept in the run's
-    scores.json, which reports and folders of seeds read. With --beam, --set, --mbr, --precision,
-    --shortlist or --ensemble it is only printed. For translations, give the sources first; one file
-    with both sides (.tsv, .jsonl) is read as train reads it. Several references are used as each
-    metric defines it, and the signature says how many there were. If the run follows the older
-    protocol (lower-cased, Moses-tokenised text), its own BLEU is printed too, with the reason why
-    the two differ.
+    Without files, the run is evaluated on the test set of its recipe, and the result is saved in
+    the run's scores.json, which reports and folders of seeds use. With --beam, --set, --mbr,
+    --precision, --shortlist or --ensemble, the result is printed but not saved. For translation,
+    give the source file first, then the references; a single file with both sides (.tsv, .jsonl) is
+    read as for training. Each metric handles several references by its own definition, and the
+    signature states their number. If the run follows the older protocol (lower-cased,
+    Moses-tokenised text), BLEU by that protocol is printed too, with an explanation of the
+    difference.
     """
     from dragoman.atomic import check_is_file, write_text
     from dragoman.cli.console import log_to_stderr

@@ -15,27 +15,27 @@ class FigureArguments:
     """What ``dragoman figure`` takes."""
 
     name: str | None = argument("NAME", None)
-    """The figure to compute; --list names all."""
+    """The figure to compute; --list shows all names."""
     run: Path = option(Path("runs/demo"), metavar="RUN")
-    """The trained run to look into."""
+    """The trained run that the figure is computed from."""
     sentence: str | None = None
-    """The sentence to show, in figures that show one."""
+    """The sentence to show, for figures that show a sentence."""
     to: Path | None = None
-    """The file to write: .svg or .png; the numbers are written beside it as CSV. Default: NAME.svg
-    in this folder."""
+    """The file to write, .svg or .png; the numbers are written next to it as CSV. Default: NAME.svg
+    in the current folder."""
     set_: list[str] = option(metavar="SLIDER=VALUE")
-    """Set what the page has as a slider, such as dimension=64. May be repeated."""
+    """Set a value that has a slider on the web page, such as dimension=64. May be repeated."""
     list_: bool = False
     """List all figures and stop."""
     all_: Path | None = None
-    """Write all figures, and a book of them, into this folder."""
+    """Write all figures, and one page that collects them, to this folder."""
 
 
 def figure(args: FigureArguments) -> None:
-    """Compute a figure of the paper: picture (SVG or PNG), numbers (CSV) and a caption.
+    """Compute a figure of the paper: a picture (SVG or PNG), its numbers (CSV) and a caption.
 
-    Some figures need no run; the others look into a trained run, the demo's unless --run names
-    another.
+    Some figures need no run. The others are computed from a trained run: by default the demo's, or
+    the one that --run names.
 
     Example: dragoman figure position-sinusoidal --to positions.svg
 

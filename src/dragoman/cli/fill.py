@@ -20,26 +20,28 @@ class FillArguments:
 
     run: RunFolder = argument("RUN")
     texts: list[str] = argument("TEXT", None)
-    """Texts with blanks (___ where a word is missing), or files with one such text per line;
-    standard input if not given."""
+    """Texts with blanks (___ where a word is missing), or files with one such text per line.
+    Default: standard input."""
     plain: Plain = False
     best: int = option(5, "-n", ge=1, le=1000)
-    """The number of candidates for each blank."""
+    """The number of candidates to show for each blank."""
     pieces: int = option(1, ge=1, le=8)
-    """The number of tokens in a blank, for words that the vocabulary does not have whole."""
+    """The number of tokens in each blank, for words that are not a single token of the
+    vocabulary."""
     text: bool = False
-    """Write only the filled texts, one on each line."""
+    """Write only the filled texts, one per line."""
     json: bool = False
     """Write one line of JSON for each text."""
 
 
 def fill(args: FillArguments) -> None:
-    """Fill in the blanks of texts with a masked model, and say how probable each candidate is.
+    """Fill in the blanks of texts with a masked model, and show the probability of each candidate.
 
-    A blank is three underscores or more. The candidates of a blank depend on the text around it,
-    while the other blanks are open. Their probabilities are among all tokens of the vocabulary, so
-    tokens that cannot stand there (half a word, say) are missing from the sum. In the filled text
-    the surest blank is filled first, and the others are then computed again.
+    A blank is three or more underscores. The candidates for a blank are computed while all other
+    blanks are still open. Their probabilities are relative to all tokens of the vocabulary; tokens
+    that cannot fill a blank, such as half a word, are not listed, so the listed probabilities may
+    not sum to 1. In the filled text, the blank with the most probable candidate is filled first,
+    and the remaining blanks are then recomputed.
 
     Examples:
 

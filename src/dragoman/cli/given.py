@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman")
 
-AsText = Annotated[bool, "Take TEXT as text even if a file has that name."]
+AsText = Annotated[bool, "Read TEXT as text even if a file with that name exists."]
 Plain = Annotated[
     bool,
-    "Read every line as it is, even if the input looks like subtitles, markup or an encoding other "
-    "than UTF-8.",
+    "Read every line as plain UTF-8 text, even if the input looks like subtitles, markup or "
+    "another encoding.",
 ]
 """Options of the verbs that read lines."""
 
@@ -65,8 +65,10 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
 
 def named_files(given: Sequence[str]) -> list[str]:
     """The recordings or pictures that were given: files, places in IDX files, and those of folders,
-    in the order of their names."""
-    from dragoman.data.file_examples import recordings_in
+    in the order of their names. Errors: ``DragomanError`` for a folder without recordings, or for a
+    name that is more than one line."""
+    from dragoman.data.file_examples import checked, recordings_in
+    from dragoman.errors import DataError
     from dragoman.forms.rows.idx import is_idx, read_idx
 
     found: list[str] = []
@@ -74,8 +76,12 @@ def named_files(given: Sequence[str]) -> list[str]:
         if is_idx(one):
             found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
         elif os.path.isdir(one):
-            found += map(str, recordings_in(Path(one)))
+            inside = [str(checked(file)) for file in recordings_in(Path(one))]
+            if not inside:
+                raise DataError(f"{one} is a folder without recordings")
+            found += inside
         else:
+            checked(Path(one))
             found.append(one)
     return found
 

@@ -14,10 +14,10 @@ class LookArguments:
 
     run: RunFolder = argument("RUN")
     sentence: str = argument()
-    """The sentence to read; for a masked model, with blanks (___); for a language model, the text
-    that it writes."""
+    """The sentence to look at: for a masked model, with blanks (___); for a language model, the
+    text as if the model had written it."""
     target: str | None = None
-    """Look at this translation instead of the run's own."""
+    """Look at this translation instead of the one that the run produces."""
     kind: str | None = None
     """The attention to show in the terminal: cross, encoder or decoder."""
     layer: int | None = option(ge=1)
@@ -25,32 +25,34 @@ class LookArguments:
     head: int | None = option(ge=1)
     """The head to show. Default: the mean of all."""
     hide: list[str] = option()
-    """Hide this word of the source and show what changes: a word, or its number. May be
+    """Hide this source word, given as text or as its number, and show what changes. May be
     repeated."""
     head_off: list[str] = option()
-    """Switch off a head and show what changes: cross.2.1, encoder.1.*, decoder.*.3. May be
-    repeated."""
+    """Switch off a head, such as cross.2.1, encoder.1.* or decoder.*.3, and show what changes. May
+    be repeated."""
     prefix: str = ""
-    """Begin the translation with this text and show what changes."""
+    """Force the translation to begin with this text, and show what changes."""
     importance: bool = False
-    """Also show the loss without each head."""
+    """Also show the loss when each head is switched off."""
     gold: Path | None = None
-    """A file of links made by people for this pair, in Pharaoh format: 0-0 1-2 2?1. Prints the
-    alignment error rate."""
+    """A file of human-made links for this pair, in Pharaoh format: 0-0 1-2 2?1. The alignment error
+    rate is then printed."""
     gold_base: int | None = option(ge=0, le=1)
-    """The number of the first word in --gold: 0 (the default) or 1."""
+    """The number that --gold gives to the first word: 0 (the default) or 1."""
     pieces: bool = False
     """Show subword pieces instead of words."""
     to: Path | None = None
-    """Write a page (.html), a picture (.svg) or numbers (.csv)."""
+    """Write every layer and head as a page (.html) or as numbers (.csv), or the attention shown in
+    the terminal as a picture (.svg)."""
 
 
 def look(args: LookArguments) -> None:
-    """Show where every layer and head of a run looked at one sentence.
+    """Show the attention of a run's layers and heads for one sentence.
 
-    A translator looks while it writes the translation, a language model while it writes the text
-    that you give, a parser while it writes the tree, and a masked model or a classifier while it
-    reads. The terminal shows one layer and head; --to look.html writes a page with all of them.
+    For a translator, you see the attention while it writes the translation; for a language model,
+    while it writes the text that you give; for a parser, while it writes the tree; for a masked
+    model or a classifier, while it reads. The terminal shows one layer and head; --to look.html
+    writes an interactive page with all of them.
 
     Example: dragoman look runs/demo "The dog sleeps." --hide dog --to look.html
     """
@@ -64,8 +66,9 @@ def look(args: LookArguments) -> None:
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: write .html, .svg or .csv")
-    Run.open(args.run)  # a wrong folder is said before torch is imported
-    tell_of_file(args.sentence, "Give one of its sentences")
+    opened = Run.open(args.run)  # a wrong folder is said before torch is imported
+    if opened.recipe.source.is_text:
+        tell_of_file(args.sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.pictures.terminal import heatmap_text
 

@@ -51,7 +51,7 @@ def arguments(kind: type[T]) -> type[T]:
 
 
 RunFolder = Annotated[Path, "A run folder."]
-Quiet = Annotated[bool, "Print nothing but errors."]
+Quiet = Annotated[bool, "Print only errors."]
 AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 

@@ -20,18 +20,18 @@ class ParseArguments:
 
     run: RunFolder = argument("RUN")
     sentence: str | None = argument("SENTENCE | FILE", None)
-    """A sentence with its words separated by spaces, or a file with one sentence per line;
-    standard input if not given."""
+    """A sentence with its words separated by spaces, or a file with one sentence per line. Default:
+    standard input."""
     text: AsText = False
     plain: Plain = False
     beam: int | None = setting(search_settings, default=None)
     n_best: int = setting(search_settings, "-n")
-    """The number of trees for each sentence, best first."""
+    """The number of trees to write for each sentence, best first."""
     draw: bool = False
     """Draw each tree with lines instead of brackets."""
     svg: Path | None = None
-    """Also draw the tree into this file. With standard input, or if this is a folder, the files
-    are 1.svg, 2.svg, ... inside it."""
+    """Also draw the tree as this SVG file. For standard input, or if this is a folder, the files
+    1.svg, 2.svg, ... are written into it."""
     scores: bool = False
     """Write the score and a tab before each tree."""
     set_: list[str] = option()
@@ -39,11 +39,11 @@ class ParseArguments:
 
 
 def parse(args: ParseArguments) -> None:
-    """Parse sentences: one line in, one tree in brackets out.
+    """Parse sentences: each input line gives one bracketed tree.
 
-    Separate words as in the treebank that the run has learned from; the Penn Treebank writes "It
-    does n't sleep ." and -LRB- for a parenthesis. Each output is a tree over exactly the words that
-    you give. A line without words stays one.
+    Words must be separated in the same way as in the treebank that the run was trained on; for
+    example, the Penn Treebank writes "It does n't sleep ." and -LRB- for an opening parenthesis.
+    Each tree covers exactly the words that you give. An empty line gives an empty line.
 
     Examples:
 

@@ -19,21 +19,22 @@ class ScoreArguments:
 
     run: RunFolder = argument("RUN")
     source: Path = argument()
-    """Source sentences, one on each line; for a language model, texts."""
+    """A file of source sentences, one per line; for a language model, a file of texts."""
     target: Path | None = argument(None, None)
-    """Their translations, line by line; not for a language model."""
+    """A file of their translations, line by line. Not for language models."""
     tokens: bool = False
     """Also print the log-probability of every token."""
     words: bool = False
-    """For a language model: print the text with each word coloured by its surprisal."""
+    """For language models: print the texts with each word coloured by its surprisal."""
 
 
 def score(args: ScoreArguments) -> None:
-    """Score given translations, or texts by a language model.
+    """Compute the probability of given translations, or of texts under a language model.
 
-    It writes a line for each pair or text: log-probability in nats, tokens (the end symbol
-    counted), perplexity per token. The perplexity of all goes to standard error. With --words, a
-    language model's texts are printed in colours, by the bits that each word costs.
+    For each pair or text, one line is written: the log-probability in nats, the number of tokens
+    (including the end symbol) and the perplexity per token. The perplexity of the whole file is
+    written to standard error. With --words, a language model's texts are printed with each word
+    coloured by its surprisal in bits.
     """
     from dragoman.cli.score_texts import score_texts
     from dragoman.data.corpora import read_pairs

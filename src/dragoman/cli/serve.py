@@ -23,24 +23,25 @@ class ServeArguments:
     """What ``dragoman serve`` takes."""
 
     runs: list[Path] = argument("RUN…")
-    """Run folders."""
+    """The run folders to serve."""
     host: str = setting(serve_settings)
     port: int = setting(serve_settings)
     api_keys: Path | None = setting(serve_settings)
     precision: str = setting(serve_settings)
     page: bool = setting(serve_settings)
     set_: list[str] = option()
-    """Change any setting, such as limits.characters=50000; docs/serve.md lists them. May be
-    repeated."""
+    """Change any setting of the server, such as limits.characters=50000. docs/serve.md lists the
+    settings. May be repeated."""
     quiet: Quiet = option(False, "-q")
 
 
 def serve(args: ServeArguments) -> None:
-    """Serve runs: a page, and an API that LibreTranslate's clients know.
+    """Make runs available in a browser and through an HTTP API that works with LibreTranslate's
+    clients.
 
-    Each run has the view and the endpoints of its task: translating, writing, filling in blanks,
-    labelling or parsing. Several runs are told apart by the languages in their recipes, or by their
-    names. On SIGTERM and Ctrl-C the server finishes the requests that it has taken, then stops.
+    Each run gets the view and the endpoints of its task: translating, writing, filling in blanks,
+    classifying or parsing. Several runs of one task are selected by their languages or by name. On
+    SIGTERM or Ctrl-C, the server finishes the requests that it has accepted and then stops.
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """

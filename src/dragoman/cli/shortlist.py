@@ -30,10 +30,11 @@ class ShortlistArguments:
 
 
 def shortlist(args: ShortlistArguments) -> None:
-    """Learn the shortlist of a run from the text that it was trained on, in some seconds.
+    """Learn a vocabulary shortlist from the text that a run was trained on; takes some seconds.
 
-    translate --shortlist then scores some hundred words instead of the whole vocabulary. The
-    shortlist is kept in the run and is valid for the weights that the run has now.
+    With a shortlist, translate --shortlist scores a few hundred words instead of the whole
+    vocabulary. The shortlist is saved in the run folder and is valid only for the run's current
+    weights.
 
     Example: dragoman shortlist runs/demo
     """

@@ -20,38 +20,41 @@ class SweepArguments:
     recipe: str = argument("RECIPE")
     """A recipe: a .toml file, or the name of one that ships."""
     search_space: list[str] = option(was="--over")
-    """A setting and its values: key=LOW..HIGH, key=LOW..HIGH:log (evenly on a logarithmic scale),
-    or key=A,B,C. Values are whole numbers if both ends are. May be repeated."""
+    """A setting and the values to try: key=LOW..HIGH, key=LOW..HIGH:log (uniform on a logarithmic
+    scale), or key=A,B,C. If both ends of a range are integers, the values are integers. May be
+    repeated."""
     trials: int = option(8, ge=2, le=10_000)
-    """The number of trials; the first is the recipe as it is."""
+    """The number of trials. The first one is the unchanged recipe."""
     minutes: float | None = option(ge=0.1)
-    """The time for all trials together. Each gets the updates that fit into its share, counted once
-    from the speed of this machine. Without it, each is as long as the recipe says."""
+    """The total time for all trials. Each trial gets the number of updates that fits into its
+    share; the number is calculated once from the speed of this machine. Default: each trial is as
+    long as the recipe says."""
     seed: int = option(1, ge=0)
-    """The seed of the search; it decides the trials."""
+    """The seed of the search, which determines the trials."""
     to: Path | None = None
-    """The folder to make. Default: runs/NAME-sweep."""
+    """The folder to create. Default: runs/NAME-sweep."""
     set_: list[str] = option()
     """Change any setting for all trials, such as plan.tokens_per_update=2048. May be repeated."""
     keep: bool = False
-    """Keep the run of each trial, not only its record."""
+    """Keep the run folder of each trial, not only its record."""
 
 
 def sweep(args: SweepArguments) -> None:
-    """Search settings at random: trials of equal cost, a table, a picture, the best recipe.
+    """Random search for good settings: trials of equal cost, a table, a plot and the best recipe.
 
-    Without --search-space, the learning rate (from a quarter of the recipe's to four times it) and
-    the dropout that is usual for the kind of model are searched. Trials are judged on dev by
-    training.metric; language models by bits per byte, which compares across vocabularies. The test
-    set is not used. All trials have the same updates, text and seed, whatever training.patience or
-    training.minutes say. A trial that diverges is a row of the table. At the end, best.toml is the
-    recipe with the best settings, for dragoman train; it is missing if no trial scores better than
-    guessing.
+    Without --search-space, the search varies the learning rate (from a quarter of the recipe's to
+    four times it) and the dropout, in the range that is usual for the kind of model. Trials are
+    compared on the dev set by training.metric; language models are compared by bits per byte, which
+    does not depend on the vocabulary. The test set is not used. All trials have the same number of
+    updates, the same data and the same seed; training.patience and training.minutes are ignored.
+    Diverged trials are listed in the table too. At the end, the recipe with the best settings is
+    written to best.toml, ready for dragoman train. There is no best.toml if no trial scores better
+    than guessing.
 
-    If it is stopped or killed, give the same command again, or dragoman resume with the folder,
-    here or on another machine. With more --trials it adds the further ones.
+    If the sweep is stopped or killed, run the same command again, or run dragoman resume on the
+    folder, on this machine or another. A larger --trials adds trials.
 
-    It takes --minutes, or the number of trials times one training by the recipe.
+    A sweep takes --minutes, or the time of one training by the recipe times the number of trials.
 
     Examples:
 

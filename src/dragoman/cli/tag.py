@@ -22,27 +22,27 @@ class TagArguments:
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
-    """Sentences, or files with one sentence per line; standard input if not given."""
+    """Sentences, or files with one sentence per line. Default: standard input."""
     to: Path | None = None
-    """Write to this file: whole, or not at all."""
+    """Write to this file. The file appears only when it is complete."""
     text: AsText = False
     plain: Plain = False
     format: Literal["underscore", "tsv", "json"] | None = None
-    """The output: underscore, word_TAG word_TAG, a line for each sentence; tsv, a word, a tab and
-    its tag on each line, with blank lines between sentences; json, a line with words, tags and
-    probabilities for each sentence. Default: underscore; tsv with --all, and for tags that hold an
-    underscore."""
+    """The output format. underscore: one sentence per line, as word_TAG word_TAG. tsv: one word per
+    line, followed by a tab and its tag, with a blank line after each sentence. json: one line per
+    sentence, with words, tags and probabilities. Default: underscore; with --all, or if a tag
+    contains an underscore, tsv."""
     json: bool = False
     """Short for --format json."""
     all_: bool = False
-    """Write all tags of each word with their probabilities, the most probable first."""
+    """Write all tags of each word with their probabilities, the most probable tag first."""
 
 
 def tag(args: TagArguments) -> None:
     """Tag each word of each line: The_DT cat_NN sleeps_VBZ ._.
 
-    Words are what stands between spaces, as in the text that the run has learned from; in the Penn
-    Treebank, "It does n't sleep ." Each line of input gives one line of output, also an empty one.
+    Words must be separated by spaces in the same way as in the training text; for example, the Penn
+    Treebank writes "It does n't sleep ." Each input line, even an empty one, gives one output line.
     The model chooses among the tags that it was trained on.
 
     Examples:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TaskName = Annotated[
     str | None,
-    "What to learn from files of text: "
+    "The task to learn from files: "
     + "; ".join(f"{name}, {learned}" for name, learned in LEARNED.items())
     + ".",
 ]
@@ -29,23 +29,25 @@ class FilesArguments:
 
     task: TaskName = None
     texts: str | None = None
-    """What a text is in the file of a language or masked model: text (a line), documents
-    (between blank lines) or file (all of it); detected if not given."""
+    """For language models and masked models, where one text ends and the next begins: text (each
+    line is a text), documents (blank lines separate texts) or file (each file is one text).
+    Default: detected."""
     languages: str | None = None
-    """Source and target language, such as en-de; one language, such as en, for texts. Without it,
-    they are taken from the file names."""
+    """Source and target language, such as en-de; for tasks with one language, that language, such
+    as en. Default: taken from the file names."""
     keys: tuple[str, str] | None = None
-    """For a .jsonl file: the keys of source and target, such as translation.en translation.de"""
+    """For a .jsonl file: the keys of source and target, such as translation.en translation.de."""
     columns: str | None = None
     """For a tab-separated file: the columns of source and target, or of text and label, such as
-    2,3; for labelled texts also label,text or text,label. Detected if not given."""
+    2,3. For labelled texts, label,text and text,label are accepted too. Default: detected."""
     groups: str | None = option(metavar="PATTERN")
-    """For recordings: how a file name tells the speaker, as a regular expression with one group,
-    such as _([a-z]+)_ for 7_jackson_32.wav. All of a speaker stay on one side of the split."""
+    """For recordings: a regular expression whose one group matches the speaker in a file name, such
+    as _([a-z]+)_ for 7_jackson_32.wav. All recordings of a speaker are put on the same side of the
+    split."""
     label_ends: str | None = option(metavar="CHARACTERS")
-    """For trees: the characters at which a label ends. With -= (the default) NP-SBJ-1 is learned
-    as NP; with -=. grup.nom.ms is learned as grup; with "" labels stay whole. Fewer labels need
-    fewer trees."""
+    """For trees: the characters at which a label is cut off. With -= (the default), NP-SBJ-1 is
+    learned as NP; with -=., grup.nom.ms is learned as grup; with "", labels are kept whole. The
+    fewer labels there are, the fewer trees you need."""
 
 
 @arguments
@@ -53,50 +55,57 @@ class TrainArguments(FilesArguments):
     """What ``dragoman train`` takes."""
 
     inputs: list[str] = argument("SOURCE TARGET | RECIPE")
-    """Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe (a .toml
-    file, or the name of a recipe that ships). A language model or a masked model takes one file of
-    text, and a parser one of bracketed trees (.mrg); both also take a folder of such files."""
+    """Training data, or a recipe: a .toml file, or the name of a recipe that comes with dragoman.
+    For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
+    .jsonl, .tmx, .xlf, .po). A language model or a masked model takes one file or a folder of text;
+    a parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or
+    .jsonl file of texts and labels, a folder of recordings with a subfolder for each label, or two
+    IDX files with pictures and labels; a tagger takes one file of tagged words."""
     to: Path | None = None
-    """The run folder to make. Default: runs/NAME."""
+    """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
+    If the folder already contains a run, training does not start."""
     minutes: float | None = option(ge=0.05)
-    """Train for about this long. The size of the model and the number of updates follow from it and
-    from the speed of this machine; the number is corrected once, after the first minute."""
+    """Train for about this many minutes. The model size and the number of updates are chosen for
+    this time and the speed of this machine; the number of updates is corrected once, after the
+    first minute."""
     epochs: float | None = option(ge=0.01)
     """Train for this many epochs."""
     recipe: str | None = None
-    """For files of text: take everything but the text from this recipe: sizes, schedule, cleaning,
-    Moses tokens, and languages if the file names do not tell them."""
+    """With training files: use the settings of this recipe for everything except the data: sizes,
+    schedule, cleaning, Moses tokenisation, and also the languages if the file names do not contain
+    them."""
     dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
-    """Files to validate on: two or one, like the training files. If you give one file, put the
-    option after the training files."""
+    """Validation data: two files or one file, in the same layout as the training files. If you give
+    one file, put the option after the training files. If you give --dev or --test only, the other
+    set is held out of the training data."""
     test: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
-    """Files to measure on at the end: two or one, as for --dev."""
+    """Test data for the final evaluation: two files or one file, as for --dev."""
     model: str | None = option(metavar="transformer|lstm|conv")
-    """The kind of model: transformer (the default), lstm, or conv (translation only). Its size
-    follows from the text and the minutes."""
+    """The architecture: transformer (the default), lstm, or conv (translation only). Its size is
+    chosen by the amount of text and by --minutes."""
     from_: Path | None = None
-    """Fine-tune this run: begin with its best weights so far and its vocabulary."""
+    """Fine-tune this run: start with its best weights and its vocabulary."""
     init_part: str | None = option(metavar="encoder|decoder", was="--take")
-    """Take only the encoder or the decoder of the run that --from names, for another kind of task.
-    Weights that do not fit are initialised anew."""
+    """Use only the encoder or the decoder of the --from run, for another kind of task. Weights
+    whose shape does not fit are initialised anew."""
     seed: int | None = None
-    """The seed from which every random draw follows."""
+    """The seed for all random numbers."""
     seeds: str | None = None
-    """Train several runs that differ only in their seed, such as 1,2,3: one after another, each in
-    a folder inside the run folder, with as many updates as the first."""
+    """Train several runs that differ only in their seeds, such as 1,2,3. They are trained one after
+    another, each in a subfolder of the run folder, with the same number of updates as the first."""
     set_: list[str] = option()
     """Change any setting, such as model.dropout=0.2. May be repeated."""
 
 
 def train(args: TrainArguments) -> None:
-    """Train a translator on your own pairs of sentences.
+    """Train a model on your own data: a translator, or with --task another kind of model.
 
-    Without dev and test files, some pairs are held out. The number of pairs decides the size of the
-    model (and --minutes, if there are few), and --minutes or --epochs the length of the training.
-    All of it is written into the run's recipe.toml. docs/training.md explains the sizes, and
-    docs/settings.md every setting.
+    If you give no dev or test files, some of the pairs are held out instead. The model size depends
+    on the number of pairs, and also on --minutes if that time is short. The length of training
+    depends on --minutes or --epochs. Everything that was chosen is written to recipe.toml in the
+    run folder. docs/training.md explains the sizes; docs/settings.md describes every setting.
 
-    Ctrl-C stops it and saves; dragoman resume goes on.
+    Ctrl-C saves the training and stops it; dragoman resume continues it.
 
     Examples:
 
@@ -203,17 +212,17 @@ class ResumeArguments:
     """What ``dragoman resume`` takes."""
 
     run: Path = argument("RUN")
-    """A run folder, or a folder that train --seeds, sweep or ablate made."""
+    """A run folder, or a folder created by train --seeds, sweep or ablate."""
     text: list[Path] = option(metavar="FILE|FOLDER")
-    """Where the text of the run is now, if it was moved: a file, or a folder with its files. May
-    be repeated."""
+    """The new location of the training data, if you moved it: a file, or a folder that contains the
+    files. May be repeated."""
 
 
 def resume(args: ResumeArguments) -> None:
-    """Go on with a training that was stopped or killed, as if it had never stopped.
+    """Continue a training run that was stopped or killed, as if it had never stopped.
 
-    To train a finished run longer, raise training.updates in its recipe.toml first. In a folder of
-    several seeds, a sweep or an ablation, everything that is missing is trained.
+    To train a finished run longer, first raise training.updates in its recipe.toml. For a folder of
+    several seeds, a sweep or an ablation, all missing runs are trained.
     """
     from dragoman.cli.console import (
         command,

@@ -9,7 +9,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dragoman.cli.documents import check_targets, documents_among, translate_documents
-from dragoman.cli.given import AsText, Plain, files_among, lines_given, running_text
+from dragoman.cli.given import (
+    AsText,
+    Plain,
+    files_among,
+    lines_given,
+    named_files,
+    running_text,
+)
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -31,61 +38,62 @@ class TranslateArguments:
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
-    """Files to translate, or text itself; standard input if not given."""
+    """Files, or the text to translate. Default: standard input."""
     to: Path | None = None
-    """Write the translation to this file: whole, or not at all."""
+    """Write the translation to this file. The file appears only when it is complete."""
     text: AsText = False
     plain: Plain = False
     document: bool = False
-    """Read plain text as a document too: its paragraphs are kept, and its lines may be wrapped.
-    Word, HTML, Markdown, messages, subtitles and their like are read so by themselves."""
+    """Treat a plain text file as a document: lines may be wrapped, and paragraphs are kept. Word,
+    HTML, Markdown, PO, subtitle and similar files are treated as documents automatically."""
     final: bool = False
-    """Of a document: mark translations as done, where its format can tell (PO, XLIFF)."""
+    """For documents: mark the translations as finished, if the format supports it (PO, XLIFF)."""
     paragraphs: bool = False
-    """Translate running text: cut it into sentences and keep its spacing."""
+    """Translate running text: split it into sentences, and keep its line breaks and spacing."""
     beam: int | None = setting(search_settings, default=None)
     n_best: int | None = setting(search_settings, default=None)
-    """Write this many translations of each line, as number, text and score."""
+    """Write this many translations of each line, each with its rank and score."""
     scores: bool = False
-    """Write the score and a tab before each line; with --mbr, the expected chrF."""
+    """Write the score and a tab before each line. With --mbr, the score is the expected chrF."""
     temperature: float | None = setting(sampling_settings, default=None)
-    """Draw samples instead of searching: values below 1 favour likely tokens, values above 1 give
-    the others a better chance."""
+    """Sample instead of searching. Values below 1 favour likely tokens; values above 1 give
+    unlikely tokens a better chance."""
     mbr: int = setting(translator_settings, metavar="N", le=None)
     prefix: str = ""
-    """The text with which every translation must begin."""
+    """The text that every translation must begin with."""
     precision: str = setting(translator_settings)
     shortlist: bool = setting(translator_settings)
     ensemble: list[Path] = option()
-    """A run that translates together with RUN. It may be any kind of model with the same target
-    vocabulary. The mean of their probabilities decides. May be repeated."""
+    """Another run to combine with RUN. It may have any architecture, but must have the same target
+    vocabulary. The probabilities of the models are averaged. May be repeated."""
     rerank: Path | None = None
-    """A language model of the target language. It reorders the n best translations (10, or
+    """A language model of the target language, which reranks the n best translations (10, or
     --n-best)."""
     rerank_weight: float | None = option(ge=0.0)
-    """λ in log P of RUN + λ log P of the language model: 0 ignores the language model, 1 gives it
-    the weight of RUN. Without it, BLEU on RUN's dev pairs chooses."""
+    """λ in log P(RUN) + λ log P(language model): 0 ignores the language model, 1 gives it the same
+    weight as RUN. Default: chosen by BLEU on RUN's dev pairs."""
     long_lines: str = setting(translator_settings)
     whole: bool = setting(translator_settings)
     warn: bool = False
-    """Report doubtful translations on standard error, line by line: words that were left out,
-    never read or repeated. With files, the number of such lines comes first. Takes several times
-    as long."""
+    """Report doubtful translations on standard error: words that were left out, never read, or
+    repeated. For files, the number of doubtful lines is printed first. Translation takes several
+    times as long."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=1.0. May be repeated."""
     quiet: Quiet = option(False, "-q")
 
 
 def translate(args: TranslateArguments) -> None:
-    """Translate standard input, files or a text, line by line.
+    """Translate files, a text or standard input, line by line; or translate documents.
 
-    Each line of input gives one line of output. Lines are written as soon as they are translated,
-    so this works in a pipe and by hand, and memory does not grow with the input. A line of several
-    sentences is translated sentence by sentence if the run has learned from single ones. Text is
-    plain, in UTF-8.
+    Each input line gives one output line. Lines are written as soon as they are translated, so the
+    command works in a pipe and interactively, and memory use does not grow with the input. If the
+    run was trained on single sentences, a line of several sentences is translated sentence by
+    sentence. Input must be plain UTF-8 text.
 
-    A document (Word, PowerPoint, Excel, HTML, Markdown, PO, XLIFF, subtitles and more) is written
-    to --to; everything but its text stays as it was. A folder is translated file by file.
+    A document (Word, PowerPoint, Excel, HTML, Markdown, PO, XLIFF, subtitles and more) is
+    translated into the file or folder that --to names; layout, formatting and codes are kept. In a
+    folder, every document is translated.
 
     Examples:
 
@@ -130,19 +138,25 @@ def translate(args: TranslateArguments) -> None:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
-    documents = []
-    if not args.text and not args.plain:
-        documents = documents_among(args.given, args.to, asked=args.document)
+    opened = Run.open(args.run)
+    of_files, given, documents = not opened.recipe.source.is_text, args.given, []
+    if of_files:
+        given = named_files(given)
+        if args.paragraphs:
+            raise DragomanError(
+                f"--paragraphs is for running text, and {opened.folder} reads {opened.task.noun}"
+            )
+    elif not args.text and not args.plain:
+        documents = documents_among(given, args.to, asked=args.document)
     _check_document_options(args, documents)
     pairs = check_targets(documents, args.to) if documents else []
-    opened = Run.open(args.run)
     language_model = None if args.rerank is None else Run.open(args.rerank)
     others = [Run.open(one) for one in args.ensemble]
     language = opened.recipe.languages.source
     helps = ("--to", "--text", "--ensemble")
     files = []
-    if not args.text and not documents:
-        files = files_among(args.given, "translate", *helps, quiet=args.quiet)
+    if not args.text and not documents and not of_files:
+        files = files_among(given, "translate", *helps, quiet=args.quiet)
 
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
@@ -184,11 +198,11 @@ def translate(args: TranslateArguments) -> None:
 
     with output_to(args.to) as out:
         if args.paragraphs:
-            read = running_text(files, args.given, language, plain=args.plain)
+            read = running_text(files, given, language, plain=args.plain)
             log_line(translator.description)
             out.write(translator.paragraphs(read, prefix=args.prefix))
             return
-        lines = lines_given(files, args.given, language, plain=args.plain)
+        lines = lines_given(files, given, language, plain=args.plain or of_files)
         told = WarningsTold(held=bool(files)) if args.warn else None
         with told or nullcontext():
             described = False

@@ -25,30 +25,31 @@ class WriteArguments:
 
     run: RunFolder = argument("RUN")
     begin: str = argument("BEGIN", "")
-    """The beginning of the text."""
+    """The beginning of the text; the model continues it."""
     number: int = option(1, "-n", ge=1)
-    """The number of texts to write."""
+    """The number of texts to generate."""
     temperature: float = setting(sampling_settings)
     top_k: int = setting(sampling_settings)
     top_p: float = setting(sampling_settings)
     seed: int = setting(sampling_settings)
-    """The seed; the same seed writes the same text. Each further text uses the next seed."""
+    """The random seed. The same seed generates the same text; each further text uses the next
+    seed."""
     stop: list[str] = option()
-    """End the text before this string; \\n is a line end. May be repeated."""
+    """End the text before this string; \\n stands for a newline. May be repeated."""
     longest: int = option(256, ge=1)
-    """The most tokens to add; may be more than the model reads at once."""
+    """The maximum number of tokens to generate; may exceed the model's context."""
     likeliest: bool = False
-    """Search for the most probable text instead of drawing one."""
+    """Search for the most probable text instead of sampling."""
     scores: bool = False
     """Write the score and a tab before each text."""
 
 
 def write(args: WriteArguments) -> None:
-    """Write texts with a language model, from nothing or from how they begin.
+    """Generate texts with a language model, from scratch or from a given beginning.
 
-    Tokens are drawn by their probabilities and shown as they are drawn. A text ends where the model
-    ends it, at --stop or at --longest. A text that is longer than the model reads at once goes on
-    from the last half of what the model read.
+    Tokens are sampled by their probabilities and printed as they are sampled. A text ends when the
+    model ends it, at a --stop string, or after --longest tokens. When a text outgrows the model's
+    context, the model continues from the last half of it.
 
     Examples:
 

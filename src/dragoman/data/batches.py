@@ -71,7 +71,7 @@ class Batch:
         cut = min(max(half, 1), len(self) - 1)
         return self._part(0, cut), self._part(cut, len(self))
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How large it is."""
         source, target = self.source.layout, self.target_in.layout
         return (
@@ -116,10 +116,10 @@ def window_batch(
     ``make_batch``, for outputs that need not be whole."""
     if sources is None:
         sources = [np.empty(0, np.int32)] * len(windows)
-    names = None if ids is None else first_names_of(ids)
-    layout = Layout([len(read) for read, _ in windows], first_names=names)
+    row_keys = None if ids is None else first_row_keys_of(ids)
+    layout = Layout([len(read) for read, _ in windows], first_row_keys=row_keys)
     return Batch(
-        source=make_sources(sources, eos, names),
+        source=make_sources(sources, eos, row_keys),
         target_in=Sequences(join([read for read, _ in windows]), layout),
         target_out=join([predicted for _, predicted in windows]),
         ids=tuple(range(len(windows)) if ids is None else (int(i) for i in ids)),
@@ -127,22 +127,22 @@ def window_batch(
 
 
 def make_sources(
-    sources: Sequence[Values], eos: int, first_names: Tensor | None = None
+    sources: Sequence[Values], eos: int, first_row_keys: Tensor | None = None
 ) -> Sequences:
     """Join B bare sources, EOS appended to each that is tokens: what ``model.encode`` takes.
 
-    ``first_names``: see ``Layout``.
+    ``first_row_keys``: see ``Layout``.
     """
     if sources and sources[0].ndim > 1:
         lengths = [len(source) for source in sources]
-        return Sequences(join_rows(sources), Layout(lengths, first_names=first_names))
+        return Sequences(join_rows(sources), Layout(lengths, first_row_keys=first_row_keys))
     end = np.array([eos], np.int32)
     values = join([part for source in sources for part in (source, end)])
     lengths = [len(source) + 1 for source in sources]
-    return Sequences(values, Layout(lengths, first_names=first_names))
+    return Sequences(values, Layout(lengths, first_row_keys=first_row_keys))
 
 
-def first_names_of(ids: Sequence[int]) -> Tensor:
+def first_row_keys_of(ids: Sequence[int]) -> Tensor:
     """(B,) int32, scattered, so that the rows behind them rarely share a name: in an update of
     1,000 pairs of 30 tokens once in a hundred times, and then two rows share a mask."""
     scattered = hashes(np.array(ids, np.int64), 0)
@@ -169,8 +169,10 @@ def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:
     """Sentences ``first`` to ``last`` alone."""
     lengths = sequences.layout.lengths
     begin = sum(lengths[:first])
-    names = sequences.layout.first_names
+    row_keys = sequences.layout.first_row_keys
     layout = Layout(
-        lengths[first:last], sequences.layout.device, None if names is None else names[first:last]
+        lengths[first:last],
+        sequences.layout.device,
+        None if row_keys is None else row_keys[first:last],
     )
     return Sequences(sequences.values[begin : begin + layout.total], layout)

@@ -36,21 +36,22 @@ class CleaningSettings(Settings):
     """Which pairs are dropped before training. Lengths are in characters."""
 
     invalid_utf8: bool = True
-    """Drop pairs with bytes that are not UTF-8; if kept, such bytes read as U+FFFD."""
+    """Drop pairs with bytes that are not valid UTF-8. If such pairs are kept, the bytes are read as
+    U+FFFD."""
     control_characters: bool = True
-    """Drop pairs with control characters other than the tab, and in texts that stand alone other
-    than the ends of their lines."""
+    """Drop pairs with control characters other than tabs; in tasks with one text per example,
+    newlines are allowed too."""
     empty: bool = True
-    """Drop pairs of which a side is empty or only spaces."""
+    """Drop pairs with a side that is empty or contains only spaces."""
     max_length: int = Field(2000, ge=0, le=1_000_000_000)
-    """Drop pairs of which a side has more characters; 0: no limit."""
+    """Drop pairs with a side that has more characters than this. 0: no limit."""
     max_length_ratio: float = Field(9.0, ge=0, le=1_000_000)
-    """Drop pairs of which one side has more than this many times the characters of the other;
-    0: no limit."""
+    """Drop pairs with one side more than this many times as long as the other, in characters. 0: no
+    limit."""
     identical: bool = True
-    """Drop pairs whose sides are the same."""
+    """Drop pairs whose sides are identical."""
     duplicates: bool = True
-    """Drop exact copies of any of the last 32 million different pairs, or of still earlier ones."""
+    """Drop exact duplicates of the last 32 million different pairs, and of some earlier ones."""
 
     @field_validator("max_length_ratio")
     @classmethod
@@ -111,7 +112,7 @@ class CleaningReport:
             },
         }
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """One line: which filters dropped how many."""
         dropped = [f"{name} {d.count:,}" for name, d in self.filters.items() if d.count]
         return ", ".join(dropped) or "nothing dropped"
@@ -145,7 +146,7 @@ class Cleaner:
         if self.report.kept == before:
             raise DataError(
                 f"{corpus or 'this corpus'}: cleaning left no pair at all "
-                f"({self.report.in_words()}). First of them:\n{self.report.table()}"
+                f"({self.report.summary()}). First of them:\n{self.report.table()}"
             )
 
     def _failed(self, pair: Pair) -> str | None:

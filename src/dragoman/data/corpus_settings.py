@@ -28,6 +28,9 @@ Format = Literal[
 TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
 """The only task that learns from a format, where there is but one."""
 
+_TABBED = (".tsv", ".tab")
+_JSON_LINES = (".jsonl", ".ndjson", ".json")
+
 FILES = ("folders", "idx")
 """Formats whose examples are files themselves."""
 
@@ -36,53 +39,57 @@ BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
 
 
 class CorpusSettings(Settings):
-    """One corpus: where its two sides are and how much it counts."""
+    """One corpus: its files, their format, and its weight."""
 
     source: str
-    """File of source sentences, or the one file that holds all there is. May be gzip."""
+    """The file of source sentences, or the single file with both sides. May be compressed with
+    gzip."""
     target: str | None = None
-    """File of target sentences; left out when ``source`` holds all there is."""
+    """The file of target sentences. Leave it out if ``source`` contains both sides."""
     format: Format = "auto"
-    """auto: lines for two files; for one file, tsv, csv, jsonl, tmx, xliff or po by its name: of
-    what holds translations those that are done and not fuzzy. For a task whose examples
-    have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
-    lines between texts; file, each file is one text. trees: bracketed trees, in a file or a folder
-    of files (task parsing). tags: words and their tags, as columns, ``word_TAG`` or trees (task
-    tagging). folders: ``source`` is a folder with a folder of recordings for each label. idx:
-    ``source`` and ``target`` are IDX files, of pictures and of their labels."""
+    """The format of the files. auto: lines for two files; for one file, tsv, csv, jsonl, tmx, xliff
+    or po, depending on its name. From tmx, xliff and po files, only finished translations that are
+    not fuzzy are used. For tasks whose examples have one side, ``source`` may be a folder of files,
+    and the format is text (each line is a text), documents (blank lines separate texts) or file
+    (each file is one text). trees: bracketed trees, in a file or a folder of files (task parsing).
+    tags: words and their tags, as columns, as ``word_TAG`` or as trees (task tagging). folders:
+    ``source`` is a folder that has a subfolder of recordings for each label. idx: ``source`` and
+    ``target`` are IDX files of pictures and of their labels."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
-    """Characters of a text that stands alone; a longer one is read as several, cut at the end of a
-    line or a word."""
+    """For tasks whose examples have one side: the maximum number of characters in a text. A longer
+    text is split into several, at the end of a line or a word."""
     links: str | None = None
-    """File with the word alignment of each pair, in Pharaoh format (``0-0 1-2``), a line for a
-    line: what guided alignment teaches (training.guided). Words are what stands between spaces."""
+    """A file with the word alignment of each pair, for guided alignment (training.guided): one line
+    per pair, in Pharaoh format (``0-0 1-2``). Words are separated by spaces."""
     weight: float = Field(1.0, gt=0, le=10_000)
-    """How often each pair is seen in an epoch; 0.5: every second epoch."""
+    """The number of times that each pair is used per epoch. 0.5: in every second epoch."""
     label_ends: str = Field(LABEL_ENDS, max_length=20)
-    """Trees: characters at which a label ends; what follows is a function or an index (``NP-SBJ-1``
-    is learned as NP). With ``-=.`` ``grup.nom.ms`` is learned as grup; an empty value keeps labels
-    whole.
+    """For trees: the characters at which a label is cut off, because a function or an index follows
+    (``NP-SBJ-1`` is learned as NP). With ``-=.``, ``grup.nom.ms`` is learned as grup; with an empty
+    value, labels are kept whole.
     """
     source_key: str = "source"
-    """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``. TMX: the
-    source language, where entries have more than two."""
+    """For JSON Lines: the key of the source sentence. Use dots for nested keys: ``translation.en``.
+    For TMX: the source language, if entries have more than two languages."""
     target_key: str = "target"
-    """JSON Lines: where the target sentence is. TMX: the target language."""
+    """For JSON Lines: the key of the target sentence. For TMX: the target language."""
     source_column: int = Field(1, ge=1, le=1_000)
-    """Tab-separated: which column the source sentence is in, from 1."""
+    """For tab-separated files: the column of the source sentence, numbered from 1."""
     target_column: int = Field(2, ge=1, le=1_000)
-    """Tab-separated: which column the target sentence, or the label, is in."""
+    """For tab-separated files: the column of the target sentence or the label."""
     holds: Literal["text", "files"] = "text"
-    """text: the source is a text; files: it is the name of a file, a recording, from the folder in
-    which the corpus lies. For tab-separated files and JSON Lines."""
+    """For tab-separated files and JSON Lines: what the source column or key contains. text: the
+    text itself; files: the name of a file, such as a recording, relative to the folder of the
+    corpus."""
     group_column: int | None = Field(None, ge=1, le=1_000)
-    """Tab-separated: which column tells the group of an example, such as its speaker or document.
-    All examples of a group stay on one side of a split."""
+    """For tab-separated files: the column with the group of an example, such as its speaker or
+    document. All examples of a group are put on the same side of a split."""
     group_key: str | None = None
-    """JSON Lines: where the group of an example is; see ``group_column``."""
+    """For JSON Lines: the key of the group of an example; see ``group_column``."""
     group_pattern: str | None = Field(None, max_length=200)
-    """Of files: a regular expression whose first group tells the group of an example by the name of
-    its file; see ``group_column``. ``_([a-z]+)_`` takes jackson from 7_jackson_32.wav."""
+    """For corpora of files: a regular expression whose first group matches, in a file name, the
+    group of the example; see ``group_column``. ``_([a-z]+)_`` matches jackson in
+    7_jackson_32.wav."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -110,6 +117,15 @@ class CorpusSettings(Settings):
         told = (self.group_column, self.group_key, self.group_pattern)
         if sum(one is not None for one in told) > 1:
             raise ValueError("give one of group_column, group_key and group_pattern")
+        wanted = [
+            ("group_column", self.group_column, "tsv", _TABBED, "tab-separated files"),
+            ("group_key", self.group_key, "jsonl", _JSON_LINES, "JSON Lines"),
+        ]
+        ending = Path(self.source.removesuffix(".gz")).suffix.lower()
+        for name, value, layout, endings, files in wanted:
+            fits = self.format == layout or (self.format == "auto" and ending in endings)
+            if value is not None and (self.target is not None or not fits):
+                raise ValueError(f"{name} is for {files}, and {self.name} is none: leave it out")
 
     @property
     def names_files(self) -> bool:

@@ -9,7 +9,10 @@ where a column or a part of its name tells a group, such as a speaker, the whole
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,30 +21,64 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.idx import read_idx
 from dragoman.forms.rows.recordings import ENDINGS
+from dragoman.forms.rows.unusable import unusable
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def recordings_in(root: Path) -> Iterator[Path]:
     """All recordings of a folder and of the folders in it, by their names; hidden ones are passed
-    over."""
-    for file in sorted(root.rglob("*")):
-        hidden = any(part.startswith(".") for part in file.relative_to(root).parts)
-        if file.suffix.lower() in ENDINGS and not hidden and file.is_file():
+    over. Errors: ``DataError`` for a folder that cannot be read."""
+
+    def refuse(error: OSError) -> None:
+        raise unusable(error.filename, error) from error
+
+    found: list[Path] = []
+    for folder, inside, names in os.walk(root, onerror=refuse):
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        found += (Path(folder, name) for name in names if not name.startswith("."))
+    for file in sorted(found):
+        if file.suffix.lower() in ENDINGS and _is_file(file):
             yield file
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:  # in a folder that is listed, and no more
+        raise unusable(path, error) from error
+
+
+def checked(path: Path, place: str = "") -> Path:
+    """The same path. Errors: ``DataError`` for a name that would not stay on one line, where tables
+    and messages have it."""
+    if _CONTROL.search(str(path)):
+        raise DataError(
+            f"{place}{': ' if place else ''}{str(path)!r} has an end of line, a tab or another "
+            "control character in its name: rename it"
+        )
+    return path
 
 
 def read_folders(root: Path) -> Iterator[Pair]:
     """A pair for each recording of ``root``, in which a folder stands for each label; its line is
     its number. Errors: ``DataError`` where there are none, or beside a folder."""
     number = 0
+    try:
+        is_folder = stat.S_ISDIR(root.stat().st_mode)
+    except (OSError, ValueError) as error:
+        raise unusable(root, error) from error
+    if not is_folder:
+        raise DataError(f"{root} is a file: give a folder that has a folder for each label")
     for file in recordings_in(root):
-        inside = file.relative_to(root).parts
+        inside = checked(file).relative_to(root).parts
         if len(inside) < 2:
             raise DataError(
                 f"{file} lies beside the folders of labels: put each recording into a folder that "
                 "has the name of its label"
             )
         number += 1
-        yield Pair(number, str(file), inside[0])
+        yield Pair(number, str(file), _composed(inside[0]))
     if not number:
         kinds = ", ".join(sorted(ENDINGS))
         raise DataError(f"{root} has no recording ({kinds}) in a folder of its own label")
@@ -60,10 +97,13 @@ def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
             f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels: "
             "label n must be that of picture n"
         )
-    if not len(images):
-        raise DataError(f"{pictures} has no pictures")
     for place, label in enumerate(numbers.tolist()):
         yield Pair(place + 1, f"{pictures}#{place}", str(label))
+
+
+def _composed(name: str) -> str:
+    """A name as people write it: some systems take letters of names apart (NFD)."""
+    return unicodedata.normalize("NFC", name)
 
 
 def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
@@ -73,20 +113,20 @@ def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
     """
     seen: dict[bytes, int] = {}
     for pair in pairs:
-        name = pair.source.strip()
-        path = listing.parent / name
-        if not name or not path.is_file():
-            what = "is a folder" if name and path.is_dir() else "does not exist"
-            raise DataError(
-                f"{listing}, line {pair.line}: {path if name else 'the name of the file'} {what}"
-                if name
-                else f"{listing}, line {pair.line}: the name of the file is empty"
-            )
-        key = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=8).digest()
+        name, place = pair.source.strip(), f"{listing}, line {pair.line}"
+        if not name:
+            raise DataError(f"{place}: the name of the file is empty")
+        path = checked(listing.parent / name, place)
+        try:
+            kind = path.stat().st_mode
+        except (OSError, ValueError) as error:
+            raise DataError(f"{place}: {unusable(path, error)}") from error
+        if not stat.S_ISREG(kind):
+            what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
+            raise DataError(f"{place}: {path} is {what}: name a file")
+        key = hashlib.blake2b(os.fsencode(os.path.abspath(path)), digest_size=8).digest()
         if key in seen:
-            raise DataError(
-                f"{listing}, line {pair.line}: {path} stands in line {seen[key]} already"
-            )
+            raise DataError(f"{place}: {path} stands in line {seen[key]} already")
         seen[key] = pair.line
         yield pair._replace(source=str(path))
 
@@ -98,8 +138,8 @@ def grouped(pairs: Iterable[Pair], pattern: str | None, corpus: str) -> Iterator
     compiled = None if pattern is None else re.compile(pattern)
     for pair in pairs:
         if compiled is not None:
-            found = compiled.search(Path(pair.source).name)
-            if found is None:
+            found = compiled.search(_composed(Path(pair.source).name))
+            if found is None or not found[1]:
                 raise DataError(
                     f"{corpus}, line {pair.line}: {pattern!r} (group_pattern) finds nothing in "
                     f"{Path(pair.source).name!r}"

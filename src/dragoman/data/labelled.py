@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.data.batches import Values, first_names_of, join, join_rows, rows_of
+from dragoman.data.batches import Values, first_row_keys_of, join, join_rows, rows_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.plural import plural
 
@@ -42,16 +42,20 @@ class Reading:
         """How many symbols stand beside a text: 1 or 0."""
         return int(self.symbol is not None)
 
-    def texts(self, texts: Sequence[Values], names: Tensor | None = None) -> Sequences:
-        """Join B texts, each cut to what is read of it. ``names``: see ``Layout``."""
+    def texts(self, texts: Sequence[Values], row_keys: Tensor | None = None) -> Sequences:
+        """Join B texts, each cut to what is read of it. ``row_keys``: see ``Layout``."""
         cut = [text[: self.longest - self.symbols] for text in texts]
         if self.symbol is None:
-            return Sequences(join_rows(cut), Layout([len(one) for one in cut], first_names=names))
+            return Sequences(
+                join_rows(cut), Layout([len(one) for one in cut], first_row_keys=row_keys)
+            )
         symbol = np.array([self.symbol], np.int32)
         parts = [
             part for text in cut for part in ((symbol, text) if self.before else (text, symbol))
         ]
-        return Sequences(join(parts), Layout([len(text) + 1 for text in cut], first_names=names))
+        return Sequences(
+            join(parts), Layout([len(text) + 1 for text in cut], first_row_keys=row_keys)
+        )
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class LabelledBatch:
         cut = min(max(half, 1), len(self) - 1)
         return self._part(0, cut), self._part(cut, len(self))
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How large it is."""
         layout = self.source.layout
         read = f"{plural(len(self), 'text')}, {plural(layout.total, 'token')}"
@@ -106,7 +110,7 @@ def labelled_batch(
 ) -> LabelledBatch:
     """Join B texts and the values of their labels. ``ids`` names the examples, and dropout knows
     their rows by it; left out, they are numbered from 0."""
-    names = None if ids is None else first_names_of(ids)
+    row_keys = None if ids is None else first_row_keys_of(ids)
     numbers = range(len(texts)) if ids is None else (int(i) for i in ids)
     values = torch.tensor(list(labels), dtype=torch.int64)
-    return LabelledBatch(reading.texts(texts, names), values, tuple(numbers))
+    return LabelledBatch(reading.texts(texts, row_keys), values, tuple(numbers))

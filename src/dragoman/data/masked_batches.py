@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.data.batches import first_names_of, make_sources, rows_of
+from dragoman.data.batches import first_row_keys_of, make_sources, rows_of
 from dragoman.data.masking import Masked
 from dragoman.data.store import Tokens
 from dragoman.nn.layout import Sequences
@@ -59,7 +59,7 @@ class MaskedBatch:
         cut = min(max(half, 1), len(self) - 1)
         return self._part(0, cut), self._part(cut, len(self))
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How large it is."""
         layout = self.source.layout
         return (
@@ -83,8 +83,8 @@ def masked_batch(
     ``ids`` names the examples, and dropout knows their rows by it; left out, they are numbered from
     0.
     """
-    names = None if ids is None else first_names_of(ids)
-    source = make_sources([masked.read for _, masked in pieces], eos, names)
+    row_keys = None if ids is None else first_row_keys_of(ids)
+    source = make_sources([masked.read for _, masked in pieces], eos, row_keys)
     begins = np.cumsum([0, *source.layout.lengths])[: len(pieces)]
     asked = [masked.places for _, masked in pieces]
     rows = [begin + places for begin, places in zip(begins, asked, strict=True)]

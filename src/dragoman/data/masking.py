@@ -32,15 +32,16 @@ _CHOICE, _FATE, _TOKEN = 1, 2, 3
 
 
 class MaskingSettings(Settings):
-    """Masked models: which tokens of a text are asked for, and what is read in their place."""
+    """For masked models: which tokens of a text must be predicted, and what the model reads instead
+    of them."""
 
     share: float = Field(0.15, gt=0, le=1)
-    """Share of a text's tokens that the model must predict, at least one (BERT: 15 %)."""
+    """The share of tokens that must be predicted; at least one token per text (BERT: 15 %)."""
     hidden: float = Field(0.8, ge=0, le=1)
-    """Share of those that are read as ``<mask>`` (BERT: 80 %)."""
+    """The share of these tokens that are replaced by ``<mask>`` (BERT: 80 %)."""
     replaced: float = Field(0.1, ge=0, le=1)
-    """Share of those that are read as a token drawn at random (BERT: 10 %); the rest are read as
-    they are."""
+    """The share of these tokens that are replaced by a random token (BERT: 10 %). The rest are left
+    unchanged."""
     whole_words: bool = False
     """Mask all tokens of a word together."""
 

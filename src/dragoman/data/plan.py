@@ -49,23 +49,26 @@ _ROWS_READ_TOGETHER = 1 << 22
 
 
 class PlanSettings(Settings):
-    """How examples are made into updates."""
+    """How examples are grouped into updates."""
 
     tokens_per_update: int = Field(8192, ge=1, le=1_000_000_000)
-    """Target tokens of one update of the weights, EOS counted (the paper: 25,000). Where examples
-    have no target: source tokens."""
+    """The number of target tokens in one update of the weights, including EOS (the paper: 25,000).
+    For examples without a target: source tokens."""
     tokens_per_micro_batch: int = Field(4096, ge=1, le=1_000_000_000)
-    """About how many tokens of either side go through the model at once; bounds the memory."""
+    """The approximate number of tokens, of either side, that the model processes at once. Limits
+    memory use."""
     max_source: int = Field(256, ge=1, le=1_000_000)
-    """Pairs with a longer source, in tokens with EOS, are left out of training and counted."""
+    """The maximum source length in tokens, including EOS. Longer pairs are not used for training;
+    their number is reported."""
     max_target: int = Field(256, ge=1, le=1_000_000)
-    """Pairs with a longer target, in tokens with EOS, are left out of training and counted."""
+    """The maximum target length in tokens, including EOS. Longer pairs are not used for training;
+    their number is reported."""
     context: int = Field(256, ge=2, le=1_000_000)
-    """The number of tokens in a window, the end symbol counted. Texts that stand alone are read in
-    windows, and a longer text gives several. A text to be labelled is read up to this many tokens,
-    from its beginning."""
+    """The number of tokens in a window, including the end symbol. Language models and masked models
+    read a text in windows; a long text is split into several. Classifiers read at most this many
+    tokens from the beginning of a text."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
-    """Examples that are shuffled together; bounds the memory of the plan."""
+    """The number of examples that are shuffled together. Limits the memory use of the plan."""
 
     def within(self, source: int, target: int) -> PlanSettings:
         """The same, for a model that reads and writes so many tokens or rows at most."""
@@ -108,7 +111,7 @@ class LeftOut:
     first: tuple[int, ...]
     """The first few of them."""
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How many are longer than what."""
         sides = " or ".join(f"{limit} {side}" for side, limit in self.limits.items())
         return f"{plural(self.examples, 'is', 'are')} longer than {sides} tokens"
@@ -132,7 +135,7 @@ class Plan:
         if not any(chunks.examples for chunks in self._corpora):
             raise DataError(
                 f"nothing to train on: of {self.left_out.examples:,}, "
-                f"{self.left_out.in_words()}; raise "
+                f"{self.left_out.summary()}; raise "
                 + " and ".join(f"plan.max_{side}" for side in self._limits)
                 + ", and model.positions if positions are learned and so few"
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -30,15 +31,15 @@ _DOZEN = 12
 
 
 class SplitSettings(Settings):
-    """Which share of the sentences is kept away from training."""
+    """The share of the training data that is held out."""
 
     dev: float = Field(0.0, ge=0, lt=1)
-    """Share held out for validation."""
+    """The share held out for validation."""
     test: float = Field(0.0, ge=0, lt=1)
-    """Share held out for the test."""
+    """The share held out for testing."""
     whole_texts: bool = False
-    """For a text that is read in sections, hold out all of its sections or none. Otherwise
-    sections are held out one by one, and training reads other sections of the same text."""
+    """If a text is split into sections, hold out all of its sections or none. Otherwise sections
+    are held out individually, and the model is trained on other sections of the same text."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -65,7 +66,10 @@ class SplitSettings(Settings):
         ``characters``: how long each text is, by what names it (``Pair.whole``); of groups how many
         examples each has.
         """
-        places = sorted((_place(name), size) for name, size in characters.items())
+        sizes = Counter[float]()
+        for name, size in characters.items():
+            sizes[_place(name)] += size  # names that differ in case or stops are one
+        places = sorted(sizes.items())
         total = sum(characters.values())
         shares, at, begin = {}, 0, 0.0
         for side in ("test", "dev"):  # as ``side_of`` has them
@@ -137,7 +141,7 @@ class Overlap:
     first: tuple[Pair, ...]
     """The first few that overlap in any way, by their lines in the held-out set."""
 
-    def in_words(self, name: str) -> str | None:
+    def summary(self, name: str) -> str | None:
         """A warning about the set of this name; None if training has seen nothing of it."""
         if not (self.source or self.target or self.parts):
             return None

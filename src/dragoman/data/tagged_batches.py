@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.data.batches import first_names_of, join, rows_of
+from dragoman.data.batches import first_row_keys_of, join, rows_of
 from dragoman.data.hashing import hashes
 from dragoman.data.labelled import Reading
 from dragoman.forms.form import Form
@@ -94,15 +94,15 @@ class WordRows:
 
     @classmethod
     def of(
-        cls, sentences: Sequence[Pieces], reading: Reading, names: Tensor | None = None
+        cls, sentences: Sequence[Pieces], reading: Reading, row_keys: Tensor | None = None
     ) -> WordRows:
-        """Join B sentences, each cut to what is read of it. ``names``: see ``Layout``."""
+        """Join B sentences, each cut to what is read of it. ``row_keys``: see ``Layout``."""
         tokens = [np.array([t for word in one for t in word], np.int32) for one in sentences]
         words = [
             np.repeat(np.arange(len(one), dtype=np.int32), [len(word) for word in one])
             for one in sentences
         ]
-        source = reading.texts(tokens, names)
+        source = reading.texts(tokens, row_keys)
         symbol, most = np.array([-1], np.int32), reading.longest - 1
         parts = [
             part
@@ -175,7 +175,7 @@ class TaggedBatch:
         cut = min(max(half, 1), len(self) - 1)
         return self._part(0, cut), self._part(cut, len(self))
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How large it is."""
         layout = self.read.source.layout
         read = f"{plural(len(self), 'sentence')}, {plural(layout.total, 'token')}"
@@ -194,8 +194,8 @@ def tagged_batch(
 ) -> TaggedBatch:
     """Join B sentences and the values of their tags. ``ids`` names the examples, and dropout knows
     their rows by it; left out, they are numbered from 0."""
-    names = None if ids is None else first_names_of(ids)
-    read = WordRows.of(sentences, reading, names)
+    row_keys = None if ids is None else first_row_keys_of(ids)
+    read = WordRows.of(sentences, reading, row_keys)
     kept = [value for one, count in zip(tags, read.counts, strict=True) for value in one[:count]]
     numbers = range(len(sentences)) if ids is None else (int(i) for i in ids)
     return TaggedBatch(read, torch.tensor(kept, dtype=torch.int64), tuple(numbers))

@@ -138,7 +138,7 @@ class Engine:
 
     @classmethod
     def reading(cls, run: Run, settings: EngineSettings) -> Engine:
-        """The engine of a run that writes nothing: for ``said`` and for looking."""
+        """The engine of a run that only reads: for output probabilities and for looking."""
         context = run.recipe.plan.context
         return cls(
             run.model(), *run.forms, run.recipe.search,
@@ -313,7 +313,7 @@ class Engine:
         ):
             yield part
 
-    def said(
+    def output_log_probabilities(
         self, values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]
     ) -> list[npt.NDArray[np.float32]]:
         """For a model that writes nothing: log P of every output at some places of each input,

@@ -7,7 +7,7 @@ import platform
 import shutil
 from importlib import metadata
 
-from dragoman.inference.fastest import in_words
+from dragoman.inference.fastest import summary
 from dragoman.native import library
 from dragoman.native.processor import cores, cpu_flags, processor
 
@@ -39,7 +39,7 @@ def machine_facts() -> list[tuple[str, str]]:
         ("vector and matrix units", ", ".join(vector_units())),
         ("GPU", f"{', '.join(gpus)} (nothing here was ever tried on one)" if gpus else "none"),
         ("training", "by the way that is measured to be the fastest: dragoman doctor --measure"),
-        ("precision of translating", in_words()),
+        ("precision of translating", summary()),
         ("native kernels", status.reason),
         ("compiler", shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or "none"),
         ("Python", platform.python_version()),

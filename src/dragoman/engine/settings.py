@@ -16,33 +16,36 @@ class EngineSettings(Settings):
     """How an engine runs its model: what a translator and a server have in common."""
 
     precision: Precision = "auto"
-    """Precision of computation; auto: the fastest on this machine that keeps the quality; fp32 is
-    the reference."""
+    """Precision of the computation. auto: the fastest precision on this machine that keeps the
+    quality. fp32 is the reference."""
     rows: int = Field(64, ge=1, le=65_536)
-    """Hypotheses under way at once in each worker: sentences x beam. If left out, texts and files
-    are translated with more where that is faster (LSTMs and convolutional models: 256)."""
+    """The number of hypotheses that each worker processes at once: sentences × beam. If it is not
+    set, more are used for texts and files where that is faster (256 for LSTMs and convolutional
+    models)."""
     longest: int = Field(250, ge=2, le=100_000)
-    """The most source tokens to read at once; longer sentences are cut between words."""
+    """The maximum number of source tokens in one input; longer sentences are split between
+    words."""
     threads: int = Field(0, ge=0, le=1024)
-    """Processor cores to use; 0: all that this process may use."""
+    """The number of processor cores to use. 0: all that are available to the process."""
 
 
 class TranslatorSettings(EngineSettings):
-    """How a translator reads its input and uses this machine."""
+    """How a translator reads its input and uses the machine."""
 
     long_lines: Literal["split", "cut"] = "split"
-    """What to do with lines that are too long: split them into sentences and pieces, or cut them
-    off at the end."""
+    """What to do with lines that are too long: split them into sentences and pieces, or cut off the
+    end."""
     whole: bool = False
-    """Translate a line of several sentences as one, even if the run has learned from single
-    sentences. Otherwise the sentences are translated one by one, because such a model tends to stop
-    after the first."""
+    """Translate a line of several sentences in one piece, even if the run was trained on single
+    sentences. By default the sentences are then translated one by one, because such a model tends
+    to stop after the first."""
     mbr: int = Field(0, ge=0, le=1024)
-    """Take this many candidates (the best of a beam, or samples) and give the one that agrees best
-    with all of them, by expected chrF (minimum Bayes risk). 0: give the most probable."""
+    """Minimum Bayes risk decoding: generate this many candidates (the best of a beam, or samples)
+    and return the one with the highest expected chrF against all of them. 0: return the most
+    probable one."""
     shortlist: bool = False
-    """Score only the words that a source can lead to, which ``dragoman shortlist`` learns; faster
-    with int8. Probabilities are then relative to that choice."""
+    """Score only the target words that are likely for the source, as learned by ``dragoman
+    shortlist``; this is faster with int8. Probabilities are then relative to these words."""
 
     @classmethod
     def check(cls, **values: object) -> Self:

@@ -105,7 +105,7 @@ class Labels(Form):
         """The value of each, (1,): what a store of tokens keeps. All must be known."""
         return [np.array([self._values[plain(text)]], np.int32) for text in texts]
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """The first of them, and how many more there are."""
         return _quoted(self.names)
 

@@ -20,31 +20,34 @@ LEAST_COVERAGE = 0.98
 
 
 class TextSettings(Settings):
-    """How text is cut into tokens."""
+    """How text is split into tokens."""
 
     kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
-    """Byte-pair encoding, unigram language model, characters, or words."""
+    """The kind of tokens: byte-pair encoding, unigram language model, characters, or words."""
     vocabulary: int = Field(8000, ge=8, le=MOST_TOKENS)
-    """Tokens in the vocabulary, special and byte tokens included; an upper limit for char, word."""
+    """The size of the vocabulary, including special and byte tokens. For char and word: its upper
+    limit."""
     shared: bool = True
-    """One vocabulary for source and target (section 5.1 of the paper) instead of one for each."""
+    """Use one vocabulary for source and target (section 5.1 of the paper) instead of two."""
     byte_fallback: bool = True
-    """Write characters outside the vocabulary as their UTF-8 bytes, so that none is unknown."""
+    """Encode characters outside the vocabulary as UTF-8 bytes, so that no character is unknown."""
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfc", "identity"] = (
         "nmt_nfkc"
     )
-    """Unicode normalisation: cf folds case; nmt also tidies spaces and control characters."""
+    """Unicode normalisation. cf folds case; nmt also normalises spaces and removes control
+    characters."""
     lossless: bool = False
-    """Every valid string comes back exactly: no normalisation, all spaces kept."""
+    """Make tokenisation exactly reversible: no normalisation, and all spaces are kept."""
     character_coverage: float = Field(0.9995, ge=LEAST_COVERAGE, le=1)
-    """Share of the running text whose characters get a token of their own; the rest are rare."""
+    """The share of the training text that must be covered by characters with their own token. The
+    remaining characters are treated as rare."""
     user_symbols: tuple[str, ...] = ()
-    """Strings that are always one token, such as markup or language tags."""
+    """Strings that are always a single token, such as markup or language tags."""
     sampling: float = Field(0.0, ge=0, lt=1)
-    """Training only. bpe: probability to drop a merge (0.1 is usual); unigram: the exponent α of
-    sampling (0.2 is usual). 0 switches it off."""
+    """For training only. bpe: the probability of dropping a merge (usually 0.1); unigram: the
+    sampling exponent α (usually 0.2). 0: off."""
     sample_sentences: int = Field(1_000_000, ge=1, le=1_000_000_000)
-    """The most sentences, drawn at random, to read for learning the vocabulary."""
+    """The maximum number of sentences, chosen at random, from which the vocabulary is learned."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -37,13 +37,13 @@ _ALL = 400_000
 
 
 class TreeSettings(Settings):
-    """How trees are written as symbols (task parsing)."""
+    """How trees are represented as symbols (task parsing)."""
 
     tags: Literal["none", "kept"] = "none"
-    """none: every word is one and the same symbol (XX), which parses better than tags (Vinyals et
-    al., 2015, section 3.1); kept: the tag of each word is learned and written."""
+    """none: every word is written as the same symbol (XX), which gives better parses than tags
+    (Vinyals et al., 2015, section 3.1); kept: the parser learns and writes the tag of each word."""
     chain: int = Field(5, ge=1, le=50)
-    """The most brackets within each other that may hold the same words in a parse."""
+    """The maximum number of nested brackets around the same words in a parse."""
 
 
 class _File(BaseModel):

@@ -286,7 +286,7 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
     ]  # fmt: skip
 
 
-def in_words() -> str:
+def summary() -> str:
     """How translations are computed on this machine unless told otherwise; one line."""
     paths = fast_paths(DEFAULT)
     path = next(path for path in paths if path.why_not(None) is None)

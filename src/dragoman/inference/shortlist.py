@@ -16,11 +16,11 @@ class ShortlistSettings(Settings):
     """How long a shortlist is."""
 
     always: int = Field(256, ge=1, le=1_000_000)
-    """How many of the most frequent target tokens every sentence may use."""
+    """The number of most frequent target tokens that every sentence may use."""
     per_token: int = Field(64, ge=1, le=1_000_000)
-    """The most target tokens for each source token."""
+    """The maximum number of target tokens for each source token."""
     least: float = Field(0.0003, ge=0, le=1)
-    """Target tokens less probable than this are left out."""
+    """Target tokens with a lower probability than this are left out."""
     rounds: int = Field(4, ge=1, le=1000)
     """Rounds of expectation maximisation."""
     cells: int = Field(12_000_000, ge=1, le=1_000_000_000)

@@ -117,7 +117,7 @@ class InspectionSession:
         once more behind it. Errors: ``SearchError``; ``DragomanError`` for a text that is none."""
         if self._engine.writes:
             return self._written(wanted, fits)
-        return self._said(wanted, fits)
+        return self._read_only(wanted, fits)
 
     def believed(
         self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
@@ -195,7 +195,7 @@ class InspectionSession:
             choices=choices,
         )
 
-    def _said(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
+    def _read_only(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
         """What fills in blanks or labels: it reads a text, and says something of it."""
         assert self._predictor is not None, "what writes nothing is read by its predictor"
         fits(len(wanted.ids), 1)

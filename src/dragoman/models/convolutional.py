@@ -153,15 +153,15 @@ class Convolutional(Advancing):
         probe = probes.probe()
         if self.front_end is None:
             layout = source.layout
-            embedded = self._embed(source.values, layout.positions, "source", layout.names)
+            embedded = self._embed(source.values, layout.positions, "source", layout.row_keys)
         else:
             read = self.front_end(source)
             layout, rows = read.layout, read.values * EMBEDDING_STD  # as spread as embeddings
-            embedded = self._placed(rows, layout.positions, "source", layout.names)
+            embedded = self._placed(rows, layout.positions, "source", layout.row_keys)
         windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
-            x = (block(unfold(self.dropout(x, layout.names), windows)) + x) * HALF
+            x = (block(unfold(self.dropout(x, layout.row_keys), windows)) + x) * HALF
         # As many gradients come back as there are attentions (§3.4).
         keys = scale_gradient(self.encoder_out(x), 1 / len(self.decoder))
         key_mask = None if probe is None else probe.source_key_mask(layout.positions)
@@ -171,14 +171,14 @@ class Convolutional(Advancing):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        names = layout.names
-        embedded = self._embed(target_in.values, layout.positions, "target", names)
+        row_keys = layout.row_keys
+        embedded = self._embed(target_in.values, layout.positions, "target", row_keys)
         windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
         of_source = _AllAtOnce(layout, memory, self._target_embedding.packed is not None)
         x = self.decoder_in(embedded)
         for layer in self.decoder:
-            x = layer(unfold(self.dropout(x, names), windows), x, embedded, of_source)
-        return self.dropout.forward(self.decoder_out(x), names)
+            x = layer(unfold(self.dropout(x, row_keys), windows), x, embedded, of_source)
+        return self.dropout.forward(self.decoder_out(x), row_keys)
 
     def start(self, memory: Memory) -> CarriedState:
         return CarriedState(self._begin, memory)
@@ -206,25 +206,25 @@ class Convolutional(Advancing):
         return {"word": word, "position": place, "sum": word + place}
 
     def _embed(
-        self, tokens: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
+        self, tokens: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
-        """(P,), (P,) -> (P, D); ``names`` (P,) of the rows, for dropout."""
+        """(P,), (P,) -> (P, D); ``row_keys`` (P,) of the rows, for dropout."""
         embedding = self._words(side)
         if embedding.packed is not None:
             dtype = embedding.packed.dtype
             x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
         else:
             x = embedding(tokens).to(embedding.dtype)
-        return self._placed(x, positions, side, names)
+        return self._placed(x, positions, side, row_keys)
 
     def _placed(
-        self, x: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
+        self, x: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
-        """Rows (P, D) with their positions (P,); ``names`` (P,) of the rows, for dropout."""
+        """Rows (P, D) with their positions (P,); ``row_keys`` (P,) of the rows, for dropout."""
         probe = probes.probe()
         if probe is None or not probe.positions_off or side == "target":
             x = x + self._places(side)(positions, None, x.dtype)
-        return self.dropout.forward(x, names)
+        return self.dropout.forward(x, row_keys)
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:
         """What a search carries before the first token: windows of zeros, and its sources."""

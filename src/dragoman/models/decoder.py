@@ -50,9 +50,9 @@ class Layer(nn.Module):
         def look_back(y: Tensor) -> Tensor:
             return self.attention(y, layout, y, layout, causal=True)  # type: ignore[no-any-return]
 
-        names = layout.names if self.training else None
-        x = self.around(x, look_back, self.attention_norm, names)
-        return self._feed(x, names)
+        row_keys = layout.row_keys if self.training else None
+        x = self.around(x, look_back, self.attention_norm, row_keys)
+        return self._feed(x, row_keys)
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
         """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
@@ -63,11 +63,11 @@ class Layer(nn.Module):
         x = self.around(x, look_back, self.attention_norm, None)
         return self._feed(x, None)
 
-    def _feed(self, x: Tensor, names: Tensor | None) -> Tensor:
+    def _feed(self, x: Tensor, row_keys: Tensor | None) -> Tensor:
         def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, names)  # type: ignore[no-any-return]
+            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
 
-        x = self.around(x, feed, self.feed_forward_norm, names)
+        x = self.around(x, feed, self.feed_forward_norm, row_keys)
         show(self.name, x)
         return x
 
@@ -135,7 +135,7 @@ class Decoder(Writing):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        x = self._embed(target_in.values, layout.positions, layout.names)
+        x = self._embed(target_in.values, layout.positions, layout.row_keys)
         for layer in self.layers:
             x = layer(x, layout)
         return x if self.norm is None else self.norm.forward(x)
@@ -159,8 +159,8 @@ class Decoder(Writing):
         place = self.positions(torch.arange(len(tokens)), None, word.dtype)
         return {"embedding": word, "position": place, "sum": word + place}
 
-    def _embed(self, tokens: Tensor, positions: Tensor, names: Tensor | None = None) -> Tensor:
+    def _embed(self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None) -> Tensor:
         return embed(
             tokens, positions, self.embedding, self.positions, self.dropout,
-            width=self.settings.model_dim, names=names,
+            width=self.settings.model_dim, row_keys=row_keys,
         )  # fmt: skip

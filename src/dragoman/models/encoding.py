@@ -71,7 +71,9 @@ def embed_source(
         encoding = Positions(PositionSettings(kind="none"), encoding.width)
     if isinstance(before, FrontEnd):
         places = layout.positions, encoding, dropout
-        rows = placed(source.values, *places, combine=combine, lengths=lengths, names=layout.names)
+        rows = placed(
+            source.values, *places, combine=combine, lengths=lengths, row_keys=layout.row_keys
+        )
         return Embedded(rows, layout, None)
     rows = embed(
         source.values,
@@ -82,7 +84,7 @@ def embed_source(
         width=width,
         combine=combine,
         lengths=lengths,
-        names=layout.names,
+        row_keys=layout.row_keys,
     )
     return Embedded(rows, layout, source.values)
 

@@ -83,7 +83,7 @@ class FramesFrontEnd(FrontEnd):
         grid = layout.pad(source.values.to(self.out.weight.dtype))[:, None]  # (B, 1, T, F)
         for convolution in self.convolutions:
             layout = Layout(
-                [-(-length // 2) for length in layout.lengths], layout.device, layout.first_names
+                [-(-length // 2) for length in layout.lengths], layout.device, layout.first_row_keys
             )
             grid = torch.relu(convolution(grid))  # (B, C, T, F)
             if not layout.is_even:

@@ -53,39 +53,40 @@ class ModelSettings(Settings):
 
 
 class TransformerSettings(ModelSettings):
-    """Sizes and choices of a Transformer. The defaults are the paper's base model (table 3)."""
+    """A Transformer. The defaults are the paper's base model (table 3)."""
 
     kind: Literal["transformer"] = "transformer"
     """The kind of model."""
     model_dim: int = Field(512, ge=1, le=65_536)
-    """Width of embeddings and layers (d_model)."""
+    """The width of embeddings and layers (d_model)."""
     ffn_dim: int = Field(2048, ge=1, le=1_000_000)
-    """Width inside the feed-forward layers (d_ff)."""
+    """The inner width of the feed-forward layers (d_ff)."""
     encoder_layers: int = Field(6, ge=1, le=256)
-    """Layers of the encoder (N)."""
+    """The number of encoder layers (N)."""
     decoder_layers: int = Field(6, ge=1, le=256)
-    """Layers of the decoder (N)."""
+    """The number of decoder layers (N)."""
     attention: AttentionSettings = AttentionSettings()
     """Heads and their widths."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On the output of every sub-layer and on embeddings (P_drop)."""
+    """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Inside the feed-forward layers, after the ReLU. The paper has none here."""
+    """Dropout inside the feed-forward layers, after the ReLU. The paper has none here."""
     norm: Norm = "post"
-    """post: normalise after the residual sum (the paper); pre: before each sub-layer; none:
-    nowhere, which shows what norms are good for."""
+    """Layer normalisation. post: after the residual sum (the paper); pre: before each sub-layer;
+    none: nowhere, to show why normalisation is needed."""
     residual: bool = True
-    """Add what a sub-layer reads to what it gives out (the paper). Off shows why the paper does it:
-    deep stacks do not learn."""
+    """Residual connections around each sub-layer (the paper). Switch them off to see why the paper
+    has them: deep stacks do not learn."""
     positions: PositionSettings = PositionSettings()
-    """How positions are told."""
+    """How positions are encoded."""
     tie: Literal["all", "target", "none"] = "all"
-    """One matrix for source, target and output (the paper), for target and output, or none."""
+    """Weight tying. all: one matrix for source, target and output (the paper); target: for target
+    and output; none: no tying."""
     attend_unknown: bool = True
-    """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
+    """Allow attention to ``<unk>`` tokens. Off: they are masked, like padding."""
     next_word: bool = False
-    """Whether the decoder is told what the encoder made of the word that its output comes to next
-    (Ma et al., 2017). For outputs that keep the order of the words: trees."""
+    """Also give the decoder the encoder's output for the next word of the sentence (Ma et al.,
+    2017). For outputs that keep the word order, such as trees."""
 
     @property
     def shares_vocabulary(self) -> bool:
@@ -136,32 +137,34 @@ class TransformerSettings(ModelSettings):
 
 
 class RecurrentSettings(ModelSettings):
-    """Sizes and choices of a recurrent model."""
+    """A recurrent model: an LSTM encoder and decoder with attention."""
 
     kind: Literal["recurrent"] = "recurrent"
     """The kind of model."""
     model_dim: int = Field(512, ge=2, le=65_536, multiple_of=2)
-    """Width of embeddings and layers; each direction of the first encoder layer has half of it."""
+    """The width of embeddings and layers. Each direction of the first encoder layer has half of
+    this width."""
     encoder_layers: int = Field(2, ge=1, le=1_000)
-    """Layers of the encoder; the first reads in both directions."""
+    """The number of encoder layers. The first is bidirectional."""
     decoder_layers: int = Field(2, ge=1, le=1_000)
-    """Layers of the decoder."""
+    """The number of decoder layers."""
     attention: Literal["general", "dot", "additive"] = "general"
-    """How a decoder's row is compared with the source: general, by a matrix between them; dot, as
-    it is (Luong et al., 2015, both); additive, by a layer of its own (Bahdanau et al., 2015)."""
+    """The attention score. general: with a matrix between decoder state and source; dot: their dot
+    product (both Luong et al., 2015); additive: a feed-forward layer (Bahdanau et al., 2015)."""
     attends: Literal["last", "first"] = "last"
-    """Which layer of the decoder looks at the source: the last (Luong et al.), or the first, whose
-    finding all further ones read (GNMT: Wu et al., 2016)."""
+    """The decoder layer that attends to the source. last: the last layer (Luong et al.); first: the
+    first layer, and all further layers read its result (GNMT: Wu et al., 2016)."""
     input_feeding: bool = False
-    """What was found for a token is read together with the next one. Training then goes token by
-    token."""
+    """Input feeding: the attention's result for each token is an input of the next step. Training
+    then proceeds token by token."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """On embeddings, between layers and before the output."""
+    """Dropout on embeddings, between layers and before the output."""
     dropout_kind: Literal["plain", "variational"] = "plain"
-    """plain: drawn anew at every step (Zaremba et al., 2014); variational: one mask a sentence,
-    also from step to step within a layer (Gal and Ghahramani, 2016)."""
+    """plain: a new mask at every step (Zaremba et al., 2014); variational: one mask per sentence,
+    also on the recurrent connections (Gal and Ghahramani, 2016)."""
     tie: Literal["all", "target", "none"] = "all"
-    """One matrix for source, target and output, for target and output, or none."""
+    """Weight tying. all: one matrix for source, target and output; target: for target and output;
+    none: no tying."""
 
     usual_dropout: ClassVar[tuple[float, ...]] = (0.2, 0.3, 0.4, 0.5)
 
@@ -194,28 +197,30 @@ class RecurrentSettings(ModelSettings):
 
 
 class ConvolutionalSettings(ModelSettings):
-    """Sizes and choices of a convolutional model (ConvS2S: Gehring et al., 2017). The defaults suit
-    a small corpus; the paper has 15 layers and more, of 512 channels and more."""
+    """A convolutional model (ConvS2S: Gehring et al., 2017). The defaults suit a small corpus; the
+    paper's models have 15 or more layers with 512 or more channels."""
 
     kind: Literal["convolutional"] = "convolutional"
     """The kind of model."""
     model_dim: int = Field(256, ge=1, le=65_536)
-    """Width of embeddings, and of queries and keys."""
+    """The width of embeddings, queries and keys."""
     channels: int = Field(256, ge=1, le=32_768)
-    """Width of the blocks."""
+    """The width of the blocks."""
     kernel_width: int = Field(3, ge=1, le=1_001)
-    """Tokens that a block reads at once (k): an odd number."""
+    """The kernel width of the convolutions, in tokens (k); must be odd."""
     encoder_layers: int = Field(4, ge=1, le=1_000)
-    """Blocks of the encoder."""
+    """The number of encoder blocks."""
     decoder_layers: int = Field(3, ge=1, le=1_000)
-    """Blocks of the decoder, each with an attention of its own."""
+    """The number of decoder blocks, each with its own attention."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """On embeddings, on what each block reads, and before the output."""
+    """Dropout on embeddings, on the input of each block, and before the output."""
     positions: int = Field(256, ge=1, le=1_000_000)
-    """Positions that it has embeddings for, so the most tokens of either side: longer input is cut,
-    and no output becomes longer. Those beyond the longest pair of training stay as drawn."""
+    """The number of position embeddings, and so the maximum number of tokens on either side: longer
+    input is cut, and outputs cannot be longer. Embeddings beyond the longest training pair stay
+    untrained."""
     tie: Literal["all", "target", "none"] = "all"
-    """One matrix for source, target and output, for target and output, or none (the paper)."""
+    """Weight tying. all: one matrix for source, target and output; target: for target and output;
+    none: no tying (the paper)."""
 
     @property
     def shares_vocabulary(self) -> bool:
@@ -245,29 +250,29 @@ class ConvolutionalSettings(ModelSettings):
 
 
 class StackSettings(ModelSettings):
-    """Sizes and choices of a stack of self-attention and feed-forward layers that stands alone."""
+    """A stack of self-attention and feed-forward layers."""
 
     model_dim: int = Field(512, ge=1, le=65_536)
-    """Width of embeddings and layers (d_model)."""
+    """The width of embeddings and layers (d_model)."""
     ffn_dim: int = Field(2048, ge=1, le=1_000_000)
-    """Width inside the feed-forward layers (d_ff)."""
+    """The inner width of the feed-forward layers (d_ff)."""
     layers: int = Field(6, ge=1, le=256)
-    """Number of layers (N)."""
+    """The number of layers (N)."""
     attention: AttentionSettings = AttentionSettings()
     """Heads and their widths."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On the output of every sub-layer and on embeddings (P_drop)."""
+    """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Inside the feed-forward layers, after the ReLU."""
+    """Dropout inside the feed-forward layers, after the ReLU."""
     norm: Norm = "pre"
-    """pre: normalise before each sub-layer (GPT-2 on); post: after the residual sum (the paper,
-    BERT); none: nowhere."""
+    """Layer normalisation. pre: before each sub-layer (GPT-2 and later); post: after the residual
+    sum (the paper, BERT); none: nowhere."""
     residual: bool = True
-    """Add what a sub-layer reads to what it gives out (the paper)."""
+    """Residual connections around each sub-layer (the paper)."""
     positions: PositionSettings = PositionSettings()
-    """How positions are told; they are added."""
+    """How positions are encoded; the encodings are added."""
     tie: bool = True
-    """One matrix for what is read and for the output."""
+    """Use one matrix for the input embeddings and the output layer."""
 
     @property
     def longest(self) -> int | None:
@@ -302,7 +307,7 @@ class StackSettings(ModelSettings):
 
 
 class DecoderSettings(StackSettings):
-    """Sizes and choices of a Transformer's decoder by itself, which reads nothing (GPT's shape)."""
+    """A Transformer decoder without an encoder, for language models (GPT's architecture)."""
 
     kind: Literal["decoder"] = "decoder"
     """The kind of model."""
@@ -311,37 +316,38 @@ class DecoderSettings(StackSettings):
 
 
 class EncoderSettings(StackSettings):
-    """Sizes and choices of a Transformer's encoder by itself, which writes nothing (BERT's shape):
-    of each token that it reads, or of all together, it says what it was taught to say."""
+    """A Transformer encoder without a decoder, for masked models, classifiers and taggers (BERT's
+    architecture). It predicts something for each token, or for the whole text."""
 
     kind: Literal["encoder"] = "encoder"
     """The kind of model."""
     attend_unknown: bool = True
-    """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
+    """Allow attention to ``<unk>`` tokens. Off: they are masked, like padding."""
 
     writes: ClassVar[bool] = False
 
 
 class RecurrentDecoderSettings(ModelSettings):
-    """Sizes and choices of LSTM layers that read nothing (the shape of AWD-LSTM and ULMFiT)."""
+    """LSTM layers without an encoder, for language models (the architecture of AWD-LSTM and
+    ULMFiT)."""
 
     kind: Literal["recurrent-decoder"] = "recurrent-decoder"
     """The kind of model."""
     model_dim: int = Field(400, ge=1, le=65_536)
-    """Width of embeddings, of the last layer and of the output."""
+    """The width of the embeddings, the last layer and the output."""
     hidden_dim: int | None = Field(None, ge=1, le=65_536)
-    """Width of the layers before the last; as ``model_dim`` if not given."""
+    """The width of all layers before the last. Default: ``model_dim``."""
     layers: int = Field(3, ge=1, le=1_000)
-    """Number of layers."""
+    """The number of layers."""
     dropout: float = Field(0.3, ge=0, lt=1)
-    """Between layers and before the output: one mask for each window, the same at every step."""
+    """Dropout between layers and before the output, with one mask per window for all steps."""
     embedding_dropout: float = Field(0.3, ge=0, lt=1)
-    """On embeddings: one mask for each window, the same at every step."""
+    """Dropout on embeddings, with one mask per window for all steps."""
     recurrent_dropout: float = Field(0.2, ge=0, lt=1)
-    """On the state that a layer hands to its next step: one mask for each window, the same at every
-    step (Gal and Ghahramani, 2016)."""
+    """Dropout on the recurrent state, with one mask per window for all steps (Gal and Ghahramani,
+    2016)."""
     tie: bool = True
-    """One matrix for what is read back and for the output."""
+    """Use one matrix for the input embeddings and the output layer."""
 
     reads: ClassVar[bool] = False
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from dragoman.native import loader
 from dragoman.native.abi import Attention
 from dragoman.native.dropout import factors, numbers
-from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
+from dragoman.native.pointers import SUFFIXES, address, assert_row_keys, is_plain
 
 
 def attention(
@@ -40,12 +40,12 @@ def attention(
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """query (Pq, H x K), key (Pk, H x K), value (Pk, H x Kv) -> (Pq, H x Kv).
 
     ``causal``: query i of a sentence sees its keys 0..i. ``scale`` is 1 / √K if not given.
-    ``dropout`` is on the weights; ``names`` (Pq,) are those of the queries (``dropout.py``). A
+    ``dropout`` is on the weights; ``row_keys`` (Pq,) are those of the queries (``dropout.py``). A
     sentence without keys gives rows of zeros.
     """
     if scale is None:
@@ -53,9 +53,9 @@ def attention(
     if not (_takes(query, key, value)):
         return attention_plain(
             query, key, value, query_offsets, key_offsets,
-            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, names=names,
+            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, row_keys=row_keys,
         )  # fmt: skip
-    choices = (heads, causal, scale, dropout, seed, names)
+    choices = (heads, causal, scale, dropout, seed, row_keys)
     widths = (query.shape[-1], key.shape[-1], value.shape[-1])
     out: Tensor = _Function.apply(  # type: ignore[no-untyped-call]
         query_offsets, key_offsets, widths, choices, query, key, value
@@ -73,7 +73,7 @@ def self_attention(
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """joint (P, H x K + H x K + H x Kv): queries, keys, values -> (P, H x Kv)."""
     keys = heads * key_width
@@ -83,9 +83,9 @@ def self_attention(
         query, key, value = joint.split(widths, dim=-1)
         return attention_plain(
             query, key, value, offsets, offsets,
-            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, names=names,
+            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, row_keys=row_keys,
         )  # fmt: skip
-    choices = (heads, causal, scale, dropout, seed, names)
+    choices = (heads, causal, scale, dropout, seed, row_keys)
     out: Tensor = _Function.apply(offsets, offsets, widths, choices, joint)  # type: ignore[no-untyped-call]
     return out
 
@@ -100,7 +100,7 @@ def cross_attention(
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """query (Pq, H x K), joint (Pk, H x K + H x Kv): keys, values -> (Pq, H x Kv)."""
     keys = query.shape[-1]
@@ -110,9 +110,9 @@ def cross_attention(
         key, value = joint.split(widths[1:], dim=-1)
         return attention_plain(
             query, key, value, query_offsets, key_offsets,
-            heads=heads, causal=False, scale=scale, dropout=dropout, seed=seed, names=names,
+            heads=heads, causal=False, scale=scale, dropout=dropout, seed=seed, row_keys=row_keys,
         )  # fmt: skip
-    choices = (heads, False, scale, dropout, seed, names)
+    choices = (heads, False, scale, dropout, seed, row_keys)
     out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, query, joint)  # type: ignore[no-untyped-call]
     return out
 
@@ -129,11 +129,11 @@ def attention_plain(
     scale: float,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """The twin: equation 1 sentence by sentence, with the same dropout mask."""
     outs = []
-    names = numbers(len(query)) if names is None else names
+    row_keys = numbers(len(query)) if row_keys is None else row_keys
     starts = list(zip(query_offsets.tolist(), key_offsets.tolist(), strict=True))
     for (q0, k0), (q1, k1) in itertools.pairwise(starts):
         q = query[q0:q1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, T, K)
@@ -145,7 +145,7 @@ def attention_plain(
             scores = scores.masked_fill(hidden, -torch.inf)
         weights = torch.softmax(scores, dim=-1)
         if dropout > 0.0:
-            own = names[q0:q1, None].long() * heads + torch.arange(heads)  # (T, H)
+            own = row_keys[q0:q1, None].long() * heads + torch.arange(heads)  # (T, H)
             mask = factors(own.flatten(), k1 - k0, dropout, seed, scores.dtype)
             weights = weights * mask.unflatten(0, (-1, heads)).transpose(0, 1)
         outs.append((weights @ v).transpose(0, 1).flatten(1))  # (T, H x Kv)
@@ -194,8 +194,8 @@ class _Function(torch.autograd.Function):
     ) -> Tensor:
         tensors = tuple(_rows(tensor) for tensor in tensors)
         query, key, value = _views(tensors, widths)
-        heads, causal, scale, dropout, seed, names = choices
-        assert_names(names, len(query))
+        heads, causal, scale, dropout, seed, row_keys = choices
+        assert_row_keys(row_keys, len(query))
         out = torch.empty((query.shape[0], widths[2]), dtype=query.dtype)
         keep = any(ctx.needs_input_grad)
         pairs = _takes_pairs(query, key, value, heads)
@@ -204,7 +204,7 @@ class _Function(torch.autograd.Function):
         at = Attention(
             address(query_offsets),
             address(key_offsets),
-            address(names),
+            address(row_keys),
             len(query_offsets) - 1,
             heads,
             widths[0] // heads,
@@ -225,7 +225,7 @@ class _Function(torch.autograd.Function):
         if sums is not None:
             ctx.save_for_backward(query_offsets, key_offsets, sums, *tensors)
             ctx.at, ctx.widths, ctx.kind = at, widths, kind
-            ctx.names = names  # lives as long as its address
+            ctx.row_keys = row_keys  # lives as long as its address
         return out
 
     @staticmethod

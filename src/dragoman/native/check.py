@@ -48,31 +48,51 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     def rows(count: int, width: int) -> Tensor:
         return torch.randn(count, width).to(dtype)
 
-    names = torch.tensor([5, -2, 2**31 - 1, 9, 0, -(2**31), 40, 3], dtype=torch.int32)
+    row_keys = torch.tensor([5, -2, 2**31 - 1, 9, 0, -(2**31), 40, 3], dtype=torch.int32)
     yield (
         "residual_norm",
         lambda x, s, w, b: norm.residual_norm(
-            x, s, w, b, dropout=_RATE, seed=_SEED, names=names[:5]
+            x, s, w, b, dropout=_RATE, seed=_SEED, row_keys=row_keys[:5]
         ),
         lambda x, s, w, b: norm.residual_norm_plain(
-            x, s, w, b, dropout=_RATE, seed=_SEED, names=names[:5]
+            x, s, w, b, dropout=_RATE, seed=_SEED, row_keys=row_keys[:5]
         ),
         [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
     )
     yield (
         "dropout",
-        lambda onto, x: dropout.dropout(x, _RATE, _SEED, names[:5], onto=onto),
-        lambda onto, x: onto + dropout.dropout_plain(x, _RATE, _SEED, names[:5]),
+        lambda onto, x: dropout.dropout(x, _RATE, _SEED, row_keys[:5], onto=onto),
+        lambda onto, x: onto + dropout.dropout_plain(x, _RATE, _SEED, row_keys[:5]),
         [rows(5, 36), rows(5, 36)],
     )
     at = torch.tensor([0, 3, 8], dtype=torch.int32)
     yield (
         "attention",
         lambda q, k, v: attention.attention(
-            q, k, v, at, at, heads=2, causal=True, scale=0.5, dropout=_RATE, seed=_SEED, names=names
+            q,
+            k,
+            v,
+            at,
+            at,
+            heads=2,
+            causal=True,
+            scale=0.5,
+            dropout=_RATE,
+            seed=_SEED,
+            row_keys=row_keys,
         ),
         lambda q, k, v: attention.attention_plain(
-            q, k, v, at, at, heads=2, causal=True, scale=0.5, dropout=_RATE, seed=_SEED, names=names
+            q,
+            k,
+            v,
+            at,
+            at,
+            heads=2,
+            causal=True,
+            scale=0.5,
+            dropout=_RATE,
+            seed=_SEED,
+            row_keys=row_keys,
         ),
         [rows(8, 8), rows(8, 8), rows(8, 20)],
     )
@@ -80,10 +100,26 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     yield (
         "embedding",
         lambda m: embedding.embed(
-            ids, m, places, ids, scale=3.0, dtype=dtype, dropout=_RATE, seed=_SEED, names=names[:3]
+            ids,
+            m,
+            places,
+            ids,
+            scale=3.0,
+            dtype=dtype,
+            dropout=_RATE,
+            seed=_SEED,
+            row_keys=row_keys[:3],
         ),
         lambda m: embedding.embed_plain(
-            ids, m, places, ids, scale=3.0, dtype=dtype, dropout=_RATE, seed=_SEED, names=names[:3]
+            ids,
+            m,
+            places,
+            ids,
+            scale=3.0,
+            dtype=dtype,
+            dropout=_RATE,
+            seed=_SEED,
+            row_keys=row_keys[:3],
         ),
         [torch.randn(4, 20)],
     )
@@ -119,10 +155,10 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             (PackedWeights([w], precision), PackedWeights([u], precision)),
             dropout=_RATE,
             seed=_SEED,
-            names=names[:7],
+            row_keys=row_keys[:7],
         ),
         lambda x, w, b, u, c: linear.feed_forward_plain(
-            x, (w, b), (u, c), dropout=_RATE, seed=_SEED, names=names[:7]
+            x, (w, b), (u, c), dropout=_RATE, seed=_SEED, row_keys=row_keys[:7]
         ),
         [rows(7, 24), weight, bias, back / math.sqrt(70), torch.randn(24)],
     )

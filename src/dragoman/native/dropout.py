@@ -1,7 +1,7 @@
-"""Dropout whose mask is a pure function of (seed, name of the row, column), never stored.
+"""Dropout whose mask is a pure function of (seed, key of the row, column), never stored.
 
-Rows are named by (P,) int32 numbers, so that a row has its own mask in whatever batch it stands;
-without names, a row is known by its number.
+Rows have keys, (P,) int32 numbers, so that a row has its own mask in whatever batch it is;
+without a key, a row is known by its number.
 
 Kernels drop while a result is still in registers, and their backward pass makes the mask again; it
 depends on neither the number of threads nor the instruction set. What stands here computes the same
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.native import loader
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys, is_plain
 
 _WORD = 0xFFFFFFFF
 
@@ -29,25 +29,25 @@ def new_seed() -> int:
 
 
 def dropout(
-    x: Tensor, rate: float, seed: int, names: Tensor | None = None, *, onto: Tensor | None = None
+    x: Tensor, rate: float, seed: int, row_keys: Tensor | None = None, *, onto: Tensor | None = None
 ) -> Tensor:
     """Dropout(x), or onto + Dropout(x): (..., D), with one name for each row of D."""
     if not (rate and is_plain(x, onto) and loader.trains()) or (
         onto is not None and onto.dtype != x.dtype
     ):
-        dropped = dropout_plain(x, rate, seed, names)
+        dropped = dropout_plain(x, rate, seed, row_keys)
         return dropped if onto is None else onto + dropped
-    out: Tensor = _Dropout.apply(onto, x, rate, seed, names)  # type: ignore[no-untyped-call]
+    out: Tensor = _Dropout.apply(onto, x, rate, seed, row_keys)  # type: ignore[no-untyped-call]
     return out
 
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, onto: Tensor | None, x: Tensor, rate: float, seed: int, names: Tensor | None
+        ctx: Any, onto: Tensor | None, x: Tensor, rate: float, seed: int, row_keys: Tensor | None
     ) -> Tensor:
-        ctx.choices = (rate, seed, names)
-        return _drop(None if onto is None else onto.detach(), x.detach(), rate, seed, names)
+        ctx.choices = (rate, seed, row_keys)
+        return _drop(None if onto is None else onto.detach(), x.detach(), rate, seed, row_keys)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
@@ -55,59 +55,61 @@ class _Dropout(torch.autograd.Function):
         return onto, _drop(None, grads[0], *ctx.choices), None, None, None
 
 
-def _drop(onto: Tensor | None, x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
+def _drop(
+    onto: Tensor | None, x: Tensor, rate: float, seed: int, row_keys: Tensor | None
+) -> Tensor:
     rows = as_rows(x).contiguous()
-    assert_names(names, len(rows))
+    assert_row_keys(row_keys, len(rows))
     out = torch.empty_like(rows)
     kernel = loader.function(f"dropout_{SUFFIXES[x.dtype]}")
     assert kernel is not None
     tensors = (None if onto is None else as_rows(onto).contiguous(), rows, out)
-    kernel(*map(address, tensors), *rows.shape, rate, seed, address(names))
+    kernel(*map(address, tensors), *rows.shape, rate, seed, address(row_keys))
     return out.view(x.shape)
 
 
-def dropout_plain(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
+def dropout_plain(x: Tensor, rate: float, seed: int, row_keys: Tensor | None = None) -> Tensor:
     """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
     if rate == 0.0:
         return x
     rows = x.reshape(-1, x.shape[-1])
-    if names is None:
-        names = numbers(len(rows), x.device)
-    return x * factors(names, rows.shape[1], rate, seed, x.dtype).view_as(x)
+    if row_keys is None:
+        row_keys = numbers(len(rows), x.device)
+    return x * factors(row_keys, rows.shape[1], rate, seed, x.dtype).view_as(x)
 
 
-def relu_dropout_plain(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
+def relu_dropout_plain(x: Tensor, rate: float, seed: int, row_keys: Tensor | None = None) -> Tensor:
     """Dropout(max(0, x)), as inside ``native.linear.feed_forward``."""
-    return dropout_plain(torch.relu(x), rate, seed, names)
+    return dropout_plain(torch.relu(x), rate, seed, row_keys)
 
 
 def numbers(rows: int, device: torch.device | str = "cpu") -> Tensor:
-    """(rows,) int32: the names of rows that have none."""
+    """(rows,) int32: the keys of rows that were given none."""
     return torch.arange(rows, dtype=torch.int32, device=device)
 
 
 def factors(
-    names: Tensor, columns: int, rate: float, seed: int, dtype: torch.dtype = torch.float32
+    row_keys: Tensor, columns: int, rate: float, seed: int, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """The mask itself: (rows, columns) of 0 and 1 / (share kept) for the rows named ``names``."""
+    """The mask itself: (rows, columns) of 0 and 1 / (share kept) for the rows with ``row_keys``."""
     threshold = min(int(rate * 65536.0 + 0.5), 65535)
-    bits = random_bits(names, columns, seed)
+    bits = random_bits(row_keys, columns, seed)
     kept = 65536.0 / (65536 - threshold)
     return torch.where(bits >= threshold, kept, 0.0).to(dtype)
 
 
-def row_keys(names: Tensor, seed: int) -> Tensor:
-    """Names of any integer type -> int64 numbers below 2^32 that look random."""
+def hashed_keys(row_keys: Tensor, seed: int) -> Tensor:
+    """Row keys of any integer type -> int64 numbers below 2^32 that look random."""
     low, high = seed & _WORD, (seed >> 32) & _WORD
-    return _mix(_mix((names.long() + low) & _WORD) ^ high)
+    return _mix(_mix((row_keys.long() + low) & _WORD) ^ high)
 
 
-def random_bits(names: Tensor, columns: int, seed: int) -> Tensor:
+def random_bits(row_keys: Tensor, columns: int, seed: int) -> Tensor:
     """(rows, columns) int64: the 16 random bits of each element."""
-    keys = row_keys(names, seed)  # (rows,)
+    keys = hashed_keys(row_keys, seed)  # (rows,)
     blocks = (columns + 31) // 32
-    counter = torch.arange(blocks * 16, dtype=torch.int64, device=names.device)
-    hashed = _mix((keys[:, None] + counter) & _WORD).view(len(names), blocks, 16)
+    counter = torch.arange(blocks * 16, dtype=torch.int64, device=row_keys.device)
+    hashed = _mix((keys[:, None] + counter) & _WORD).view(len(row_keys), blocks, 16)
     both = torch.stack([hashed & 0xFFFF, hashed >> 16], dim=2)  # (rows, blocks, 2, 16)
     return both.flatten(1)[:, :columns]
 

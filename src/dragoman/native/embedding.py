@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from dragoman.native import loader
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.gradients import sink
-from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
+from dragoman.native.pointers import SUFFIXES, address, assert_row_keys, is_plain
 
 
 def embed(
@@ -27,7 +27,7 @@ def embed(
     dtype: torch.dtype,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """ids (P,) int64, matrix (V, D) fp32 -> rows (P, D) of ``dtype``.
 
@@ -37,9 +37,11 @@ def embed(
     if not (is_plain(matrix, places) and dtype in SUFFIXES and loader.trains()):
         return embed_plain(
             ids, matrix, places, positions,
-            scale=scale, dtype=dtype, dropout=dropout, seed=seed, names=names,
+            scale=scale, dtype=dtype, dropout=dropout, seed=seed, row_keys=row_keys,
         )  # fmt: skip
-    out: Tensor = _Embed.apply(ids, matrix, places, positions, scale, dtype, dropout, seed, names)  # type: ignore[no-untyped-call]
+    out: Tensor = _Embed.apply(
+        ids, matrix, places, positions, scale, dtype, dropout, seed, row_keys
+    )  # type: ignore[no-untyped-call]
     return out
 
 
@@ -53,13 +55,13 @@ def embed_plain(
     dtype: torch.dtype,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """The twin of ``embed``."""
     rows = F.embedding(ids, matrix) * scale
     if places is not None and positions is not None:
         rows = rows + places[positions]
-    return dropout_plain(rows, dropout, seed, names).to(dtype)
+    return dropout_plain(rows, dropout, seed, row_keys).to(dtype)
 
 
 class _Embed(torch.autograd.Function):
@@ -74,9 +76,9 @@ class _Embed(torch.autograd.Function):
         dtype: torch.dtype,
         dropout: float,
         seed: int,
-        names: Tensor | None,
+        row_keys: Tensor | None,
     ) -> Tensor:
-        assert_names(names, len(ids))
+        assert_row_keys(row_keys, len(ids))
         ids, width = ids.contiguous(), matrix.shape[1]
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(matrix):
             raise IndexError(f"a token lies outside the vocabulary of {len(matrix)}")
@@ -87,9 +89,9 @@ class _Embed(torch.autograd.Function):
         kernel = loader.function(f"embedding_forward_{SUFFIXES[dtype]}")
         assert kernel is not None
         tensors = (matrix.detach().contiguous(), ids, places, positions, out)
-        kernel(*map(address, tensors), len(ids), width, scale, dropout, seed, address(names))
+        kernel(*map(address, tensors), len(ids), width, scale, dropout, seed, address(row_keys))
         ctx.save_for_backward(ids)
-        ctx.matrix, ctx.names, ctx.dtype = matrix, names, dtype
+        ctx.matrix, ctx.row_keys, ctx.dtype = matrix, row_keys, dtype
         ctx.choices = (scale, dropout, seed)
         return out
 
@@ -103,6 +105,6 @@ class _Embed(torch.autograd.Function):
         kernel = loader.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}")
         assert kernel is not None
         sizes = (vocabulary, len(ids), width)
-        kernel(*map(address, (grad, ids, to)), *sizes, *ctx.choices, address(ctx.names))
+        kernel(*map(address, (grad, ids, to)), *sizes, *ctx.choices, address(ctx.row_keys))
         result = to if place is None else None
         return (None, result, *[None] * 7)

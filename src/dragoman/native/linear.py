@@ -24,7 +24,7 @@ from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE, Part
 from dragoman.native.dropout import relu_dropout_plain
 from dragoman.native.gradients import sink
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys
 
 Precision = Literal["fp32", "bf16"]
 
@@ -136,13 +136,13 @@ def feed_forward(
     *,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """Dropout(ReLU(x W_1ᵀ + b_1)) W_2ᵀ + b_2: (..., D) -> (..., D).
 
     ``inner`` and ``outer`` are (weight, bias); ``dropout`` is on the hidden activations.
     """
-    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, dropout, seed, names)  # type: ignore[no-untyped-call]
+    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, dropout, seed, row_keys)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -153,11 +153,11 @@ def feed_forward_plain(
     *,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """The twin of ``feed_forward``, in the type of ``x``."""
     hidden = F.linear(x, inner[0].to(x.dtype), inner[1].to(x.dtype))
-    hidden = relu_dropout_plain(hidden, dropout, seed, names)
+    hidden = relu_dropout_plain(hidden, dropout, seed, row_keys)
     return F.linear(hidden, outer[0].to(x.dtype), outer[1].to(x.dtype))
 
 
@@ -183,14 +183,19 @@ def forward_rows(x: Tensor, packed: PackedWeights, bias: Tensor | None) -> Tenso
 
 
 def _forward_relu(
-    x: Tensor, packed: PackedWeights, bias: Tensor, dropout: float, seed: int, names: Tensor | None
+    x: Tensor,
+    packed: PackedWeights,
+    bias: Tensor,
+    dropout: float,
+    seed: int,
+    row_keys: Tensor | None,
 ) -> Tensor:
-    assert_names(names, len(x))
+    assert_row_keys(row_keys, len(x))
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
     kernel = packed.kernel(f"linear_relu_{packed.precision}")
     words = packed.forward_words()
     places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
-    kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed, address(names))
+    kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed, address(row_keys))
     return out
 
 
@@ -279,10 +284,10 @@ class _FeedForward(torch.autograd.Function):
         outer: PackedWeights,
         dropout: float,
         seed: int,
-        names: Tensor | None,
+        row_keys: Tensor | None,
     ) -> Tensor:
         rows = as_rows(x.detach().to(inner.dtype))
-        hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed, names)
+        hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed, row_keys)
         ctx.save_for_backward(rows, hidden)
         ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), dropout, x.dtype
         ctx.parameters = (inner_weight, inner_bias, outer_weight, outer_bias)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from dragoman.native import loader
 from dragoman.native.dropout import dropout_plain
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys, is_plain
 
 
 def residual_norm(
@@ -28,14 +28,14 @@ def residual_norm(
     eps: float = 1e-5,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """x, sublayer (..., D) of one type -> LayerNorm(x + Dropout(sublayer)), (..., D)."""
     if not (_takes(x, sublayer, weight, bias) and x.dtype == sublayer.dtype):
         return residual_norm_plain(
-            x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed, names=names
+            x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed, row_keys=row_keys
         )
-    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed, names)  # type: ignore[no-untyped-call]
+    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed, row_keys)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -48,11 +48,11 @@ def residual_norm_plain(
     eps: float = 1e-5,
     dropout: float = 0.0,
     seed: int = 0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """The twin of ``residual_norm``."""
     return layer_norm_plain(
-        x + dropout_plain(sublayer, dropout, seed, names), weight, bias, eps=eps
+        x + dropout_plain(sublayer, dropout, seed, row_keys), weight, bias, eps=eps
     )
 
 
@@ -84,10 +84,10 @@ class _ResidualNorm(torch.autograd.Function):
         eps: float,
         dropout: float,
         seed: int,
-        names: Tensor | None,
+        row_keys: Tensor | None,
     ) -> Tensor:
         rows = as_rows(x.detach()).contiguous()
-        assert_names(names, len(rows))
+        assert_row_keys(row_keys, len(rows))
         added = None if sublayer is None else as_rows(sublayer.detach()).contiguous()
         weight = weight.detach().float()
         keep = any(ctx.needs_input_grad)
@@ -97,10 +97,10 @@ class _ResidualNorm(torch.autograd.Function):
         kernel = loader.function(f"norm_forward_{SUFFIXES[x.dtype]}")
         assert kernel is not None
         tensors = (rows, added, weight, bias.detach().float(), out, normal, scale)
-        kernel(*map(address, tensors), *rows.shape, eps, dropout, seed, address(names))
+        kernel(*map(address, tensors), *rows.shape, eps, dropout, seed, address(row_keys))
         if normal is not None and scale is not None:
             ctx.save_for_backward(normal, scale, weight)
-        ctx.dropout, ctx.seed, ctx.names = dropout, seed, names
+        ctx.dropout, ctx.seed, ctx.row_keys = dropout, seed, row_keys
         ctx.has_sublayer = sublayer is not None
         return out.view(x.shape)
 
@@ -118,7 +118,7 @@ class _ResidualNorm(torch.autograd.Function):
         assert count is not None and kernel is not None
         sums = torch.empty(count(rows, width))
         tensors = (grad, normal, scale, weight, dx, dsublayer, dgain, dbias)
-        draw = (ctx.dropout, ctx.seed, address(ctx.names))
+        draw = (ctx.dropout, ctx.seed, address(ctx.row_keys))
         kernel(*map(address, tensors), rows, width, *draw, address(sums))
         dx = dx.view(grads[0].shape)
         other = dx if dsublayer is None else dsublayer.view(grads[0].shape)

@@ -20,10 +20,12 @@ def as_rows(tensor: Tensor) -> Tensor:
     return rows if rows.stride(-1) == 1 or rows.shape[-1] == 1 else rows.contiguous()
 
 
-def assert_names(names: Tensor | None, rows: int) -> None:
-    """A kernel reads a name for each row (``dropout.py``), where there are names."""
-    if names is not None:
-        assert names.shape == (rows,) and names.dtype == torch.int32 and names.is_contiguous()
+def assert_row_keys(row_keys: Tensor | None, rows: int) -> None:
+    """A kernel reads a key for each row (``dropout.py``), where there are keys."""
+    if row_keys is not None:
+        assert (
+            row_keys.shape == (rows,) and row_keys.dtype == torch.int32 and row_keys.is_contiguous()
+        )
 
 
 def is_plain(*tensors: Tensor | None) -> bool:

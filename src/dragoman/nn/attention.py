@@ -37,23 +37,23 @@ def scaled_dot_product(
     *,
     scale: float,
     rate: float = 0.0,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Equation 1, spelled out: -> outputs (B, H, T, Kv) and weights (B, H, T, S).
 
     ``query`` (B, H, T, K), ``key`` (B, H, S, K), ``value`` (B, H, S, Kv).
 
     ``mask`` broadcasts to (B, H, T, S), True = may attend. A query that may attend to nothing
-    gets weights of zero. ``rate`` is dropout on the weights, ``names`` (B, T) what it knows the
+    gets weights of zero. ``rate`` is dropout on the weights, ``row_keys`` (B, T) what it knows the
     queries by.
     """
     weights = softmax((query * scale) @ key.transpose(-2, -1), mask)  # (B, H, T, S)
     dropped = weights
     if rate > 0.0:
         heads, queries, keys = weights.shape[-3:]
-        if names is None:
-            names = numbers(weights.shape[0] * queries, weights.device).view(-1, queries)
-        factors = attention_factors(names, heads, keys, rate, weights.dtype)
+        if row_keys is None:
+            row_keys = numbers(weights.shape[0] * queries, weights.device).view(-1, queries)
+        factors = attention_factors(row_keys, heads, keys, rate, weights.dtype)
         dropped = F.dropout(weights, rate) if factors is None else weights * factors
     return dropped @ value, weights
 
@@ -192,7 +192,7 @@ class MultiHeadAttention(Computing):
                 scale=self.scale,
                 dropout=rate,
                 seed=seed,
-                names=query_layout.names if rate else None,
+                row_keys=query_layout.row_keys if rate else None,
             )
         else:
             joint = native_linear.linear(keys, *joint_parameters(*parts[1:]), self._joint[1])
@@ -205,7 +205,7 @@ class MultiHeadAttention(Computing):
                 scale=self.scale,
                 dropout=rate,
                 seed=seed,
-                names=query_layout.names if rate else None,
+                row_keys=query_layout.row_keys if rate else None,
             )
         return self.output(out)  # type: ignore[no-any-return]
 
@@ -236,19 +236,19 @@ class MultiHeadAttention(Computing):
     ) -> Tensor:
         """(B, H, T, K), (B, H, S, K), (B, H, S, Kv) -> (B, H, T, Kv), by the path in force.
 
-        ``layout`` is that of the queries, whose rows dropout knows by their names.
+        ``layout`` is that of the queries, whose rows dropout knows by their keys.
         """
         rate = self.rate if self.training else 0.0
-        names = layout.names if layout is not None and rate > 0.0 else None
+        row_keys = layout.row_keys if layout is not None and rate > 0.0 else None
         probe = probes.probe()
         # Measured on CPUs: for narrow heads the fused kernel is slower than the plain formula,
         # and ten times slower in bf16 with a mask. On a GPU it is the one to use.
         plain = self.path == "plain" or (self.path == "auto" and query.device.type == "cpu")
-        if probe is None and not plain and names is None:  # torch's kernel draws its own masks
+        if probe is None and not plain and row_keys is None:  # torch's kernel draws its own masks
             return fused(query, key, value, mask, scale=self.scale, rate=rate)
         out, weights = scaled_dot_product(
             query, key, value, mask, scale=self.scale, rate=rate,
-            names=None if names is None or layout is None else layout.pad(names),
+            row_keys=None if row_keys is None or layout is None else layout.pad(row_keys),
         )  # fmt: skip
         if probe is not None:
             probe.take_attention(self.name, weights)

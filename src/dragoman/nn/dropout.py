@@ -1,11 +1,11 @@
 """Dropout (paper §5.4), whose masks belong to rows, and are cheap to draw on a CPU.
 
-A batch names its rows by the example and the place in it (``Layout.names``), and inside
-``with drawing(seed)`` a row's masks follow from the seed and its name alone: it gets the same ones
+A row has a key, from its example and its place in it (``Layout.row_keys``), and inside
+``with drawing(seed)`` a row's masks follow from the seed and its key alone: it gets the same ones
 in whatever micro-batch and process it is computed. The native kernels make them from these two
 (``native/dropout.py``), here too with ``by_kernels``. Plain torch would pay for a random number as
 much as for the layer itself, so it cuts each row's mask out of one pool of random bits, at a place
-that follows from the name. Two masks may overlap in part; no element sees the same place twice in a
+that follows from the key. Two masks may overlap in part; no element sees the same place twice in a
 row.
 
 Outside of ``drawing`` this is torch's own dropout.
@@ -28,7 +28,7 @@ POOL_ELEMENTS = 1 << 22
 """Elements of a pool: larger than the masks of a usual layer, small enough to stay in cache."""
 
 _SPREAD = 0x9E3779B1
-"""Neighbouring names get places far from each other (Knuth, volume 3, section 6.4)."""
+"""Neighbouring keys get places far from each other (Knuth, volume 3, section 6.4)."""
 
 
 class _Pool:
@@ -41,23 +41,23 @@ class _Pool:
         self._masks: dict[tuple[float, torch.dtype, torch.device], Tensor] = {}
 
     def factors(
-        self, names: Tensor, columns: int, rate: float, use: int, dtype: torch.dtype
+        self, row_keys: Tensor, columns: int, rate: float, use: int, dtype: torch.dtype
     ) -> Tensor:
-        """(..., columns) of 0 and 1 / (1 - rate) for the rows ``names`` (...); the rate is met to
+        """(..., columns) of 0 and 1 / (1 - rate) by ``row_keys`` (...); the rate is met to
         within 1 / 256. ``use`` is what tells one use of dropout from another."""
-        key = (rate, dtype, names.device)
+        key = (rate, dtype, row_keys.device)
         whole = self._masks.get(key)
         if whole is None or len(whole) < POOL_ELEMENTS + columns:
             threshold = round(rate * 256)
-            keep = (self._values().to(names.device) >= threshold).to(dtype)
+            keep = (self._values().to(row_keys.device) >= threshold).to(dtype)
             keep = keep.mul_(256 / (256 - threshold))
             # Its beginning once more at its end, so that a mask may start anywhere.
             again = 1 + (columns + 4095) // POOL_ELEMENTS
             whole = torch.cat([keep] * again + [keep[: (columns + 4095) % POOL_ELEMENTS]])
             self._masks[key] = whole
-        starts = (names.long() * _SPREAD + use).remainder(POOL_ELEMENTS)
+        starts = (row_keys.long() * _SPREAD + use).remainder(POOL_ELEMENTS)
         windows = whole.as_strided((POOL_ELEMENTS, columns), (1, 1))
-        return windows.index_select(0, starts.flatten()).view(*names.shape, columns)
+        return windows.index_select(0, starts.flatten()).view(*row_keys.shape, columns)
 
     def _values(self) -> Tensor:
         generator = torch.Generator().manual_seed(self._seed)
@@ -76,7 +76,7 @@ _open: ContextVar[_Pool | None] = ContextVar("dropout_pool", default=None)
 
 @contextmanager
 def drawing(seed: int, *, by_kernels: bool = False) -> Iterator[None]:
-    """Every mask of the pass inside follows from ``seed``, the order of uses, and rows' names."""
+    """Every mask of the pass inside follows from ``seed``, the order of uses, and row keys."""
     torch.manual_seed(seed)  # new_seed() asks it for each use
     token = _open.set(_pool(seed, by_kernels))
     try:
@@ -89,38 +89,38 @@ def dropout(
     x: Tensor,
     rate: float,
     training: bool,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
     *,
     onto: Tensor | None = None,
 ) -> Tensor:
     """x (..., D) with elements set to 0 at ``rate`` and the others scaled by 1 / (1 - rate), added
     to ``onto`` (..., D) if there is one.
 
-    ``names`` (...) int32: what the rows are known by; left out, their numbers.
+    ``row_keys`` (...) int32: what the rows are known by; left out, their numbers.
     """
     pool = _open.get()
     if training and rate:
         if pool is None:
             x = F.dropout(x, rate)
         elif pool.by_kernels:
-            rows = None if names is None else names.flatten()
+            rows = None if row_keys is None else row_keys.flatten()
             return native.dropout(x, rate, native.new_seed(), rows, onto=onto)
         else:
-            if names is None:
-                names = native.numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
-            x = x * pool.factors(names, x.shape[-1], rate, native.new_seed(), x.dtype)
+            if row_keys is None:
+                row_keys = native.numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
+            x = x * pool.factors(row_keys, x.shape[-1], rate, native.new_seed(), x.dtype)
     return x if onto is None else onto + x
 
 
 def attention_factors(
-    names: Tensor, heads: int, keys: int, rate: float, dtype: torch.dtype
+    row_keys: Tensor, heads: int, keys: int, rate: float, dtype: torch.dtype
 ) -> Tensor | None:
-    """What the weights of attention are multiplied by: names (B, T) of the grid of queries ->
+    """What the weights of attention are multiplied by: keys (B, T) of the grid of queries ->
     (B, H, T, S). None outside of ``drawing``, where torch draws them."""
     pool = _open.get()
     if pool is None:
         return None
-    own = names[:, None].long() * heads + torch.arange(heads, device=names.device)[:, None]
+    own = row_keys[:, None].long() * heads + torch.arange(heads, device=row_keys.device)[:, None]
     return pool.factors(own, keys, rate, native.new_seed(), dtype)
 
 
@@ -131,5 +131,5 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x: Tensor, names: Tensor | None = None) -> Tensor:
-        return dropout(x, self.rate, self.training, names)
+    def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
+        return dropout(x, self.rate, self.training, row_keys)

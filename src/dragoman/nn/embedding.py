@@ -26,11 +26,11 @@ def embed(
     width: int,
     combine: Literal["add", "concatenate"] = "add",
     lengths: Tensor | None = None,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """Embedding times √width, plus (or beside) its position, then dropout: (P,), (P,) -> (P, D).
 
-    ``lengths`` (P,) of the sequences that the rows are of, where positions go by them; ``names``
+    ``lengths`` (P,) of the sequences that the rows are of, where positions go by them; ``row_keys``
     (P,) of the rows, for dropout.
     """
     scale = math.sqrt(width)
@@ -47,11 +47,11 @@ def embed(
             dtype=embedding.packed.dtype,
             dropout=rate,
             seed=new_seed() if rate else 0,
-            names=names if rate else None,
+            row_keys=row_keys if rate else None,
         )
     x = embedding(tokens) * scale
     x = _with_place(x, encoding(positions, lengths, x.dtype), added)
-    return _seen(dropout.forward(x.to(embedding.dtype), names))
+    return _seen(dropout.forward(x.to(embedding.dtype), row_keys))
 
 
 def placed(
@@ -62,23 +62,23 @@ def placed(
     *,
     combine: Literal["add", "concatenate"] = "add",
     lengths: Tensor | None = None,
-    names: Tensor | None = None,
+    row_keys: Tensor | None = None,
 ) -> Tensor:
     """As ``embed``, of rows (P, D) that a front end has made: each plus (or beside) its position,
     then dropout."""
     place = encoding(positions, lengths, rows.dtype)
-    return _seen(dropout.forward(_with_place(rows, place, combine == "add"), names))
+    return _seen(dropout.forward(_with_place(rows, place, combine == "add"), row_keys))
 
 
 def embed_alone(
-    tokens: Tensor, embedding: Embedding, dropout: Dropout, names: Tensor | None = None
+    tokens: Tensor, embedding: Embedding, dropout: Dropout, row_keys: Tensor | None = None
 ) -> Tensor:
     """Embedding times √width, then dropout, where positions are told by the order of reading: (P,)
-    -> (P, D), of unit variance as in ``embed``. ``names`` (P,) of the rows, for dropout."""
+    -> (P, D), of unit variance as in ``embed``. ``row_keys`` (P,) of the rows, for dropout."""
     scale = math.sqrt(embedding.weight.shape[1])
     if embedding.packed is None:
         x = embedding(tokens) * scale
-        return _seen(dropout.forward(x.to(embedding.dtype), names))
+        return _seen(dropout.forward(x.to(embedding.dtype), row_keys))
     rate = dropout.rate if dropout.training else 0.0
     return embed_natively(
         tokens,
@@ -89,7 +89,7 @@ def embed_alone(
         dtype=embedding.packed.dtype,
         dropout=rate,
         seed=new_seed() if rate else 0,
-        names=names if rate else None,
+        row_keys=row_keys if rate else None,
     )
 
 

@@ -72,8 +72,8 @@ class LayerNorm(Computing):
             return native_norm.layer_norm(x, self.weight, self.bias, eps=self.eps)
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
-    def after(self, x: Tensor, sublayer: Tensor, rate: float, names: Tensor | None) -> Tensor:
-        """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``names`` as in dropout.py."""
+    def after(self, x: Tensor, sublayer: Tensor, rate: float, row_keys: Tensor | None) -> Tensor:
+        """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``row_keys``: dropout.py."""
         if self._by_kernels:
             rate = rate if self.training else 0.0
             return native_norm.residual_norm(
@@ -84,9 +84,9 @@ class LayerNorm(Computing):
                 eps=self.eps,
                 dropout=rate,
                 seed=new_seed() if rate else 0,
-                names=names if rate else None,
+                row_keys=row_keys if rate else None,
             )
-        return self.forward(dropout(sublayer, rate, self.training, names, onto=x))
+        return self.forward(dropout(sublayer, rate, self.training, row_keys, onto=x))
 
 
 class NoNorm(nn.Module):
@@ -123,17 +123,17 @@ class Around:
         x: Tensor,
         sublayer: Callable[[Tensor], Tensor],
         norm: LayerNorm | NoNorm,
-        names: Tensor | None,
+        row_keys: Tensor | None,
     ) -> Tensor:
-        """(P, D) -> (P, D). ``norm`` is that of the sub-layer, ``names`` as in dropout.py."""
+        """(P, D) -> (P, D). ``norm`` is that of the sub-layer, ``row_keys`` as in dropout.py."""
         given = norm(x) if self.norm == "pre" else x
         added = sublayer(given)
         if self.norm == "post" and self.residual:
             assert isinstance(norm, LayerNorm)
-            after = norm.after(x, added, self.dropout, names)
+            after = norm.after(x, added, self.dropout, row_keys)
         else:
             onto = x if self.residual else None
-            after = dropout(added, self.dropout, norm.training, names, onto=onto)
+            after = dropout(added, self.dropout, norm.training, row_keys, onto=onto)
             if self.norm == "post":
                 after = norm(after)
         probe = probes.probe()
@@ -151,8 +151,8 @@ class FeedForward(nn.Module):
         self.outer = Linear(ffn_dim, model_dim)
         self.dropout = Dropout(activation_dropout)
 
-    def forward(self, x: Tensor, names: Tensor | None = None) -> Tensor:
-        """(P, D) -> (P, D); ``names`` (P,) of the rows, for dropout."""
+    def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
+        """(P, D) -> (P, D); ``row_keys`` (P,) of the rows, for dropout."""
         inner, outer = self.inner, self.outer
         if inner.packed is not None and outer.packed is not None:
             assert inner.bias is not None and outer.bias is not None
@@ -164,9 +164,9 @@ class FeedForward(nn.Module):
                 (inner.packed, outer.packed),
                 dropout=rate,
                 seed=new_seed() if rate else 0,
-                names=names if rate else None,
+                row_keys=row_keys if rate else None,
             )
-        return self.outer(self.dropout(F.relu(self.inner(x)), names))  # type: ignore[no-any-return]
+        return self.outer(self.dropout(F.relu(self.inner(x)), row_keys))  # type: ignore[no-any-return]
 
 
 def show(name: str, x: Tensor) -> None:
@@ -203,11 +203,11 @@ class EncoderLayer(nn.Module):
             return self.attention(y, layout, y, layout, key_mask=key_mask)  # type: ignore[no-any-return]
 
         def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, names)  # type: ignore[no-any-return]
+            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
 
-        names = layout.names if self.training else None
-        x = self.around(x, attend, self.attention_norm, names)
-        x = self.around(x, feed, self.feed_forward_norm, names)
+        row_keys = layout.row_keys if self.training else None
+        x = self.around(x, attend, self.attention_norm, row_keys)
+        x = self.around(x, feed, self.feed_forward_norm, row_keys)
         show(self.name, x)
         return x
 
@@ -248,7 +248,7 @@ class DecoderLayer(nn.Module):
         def look_over(y: Tensor) -> Tensor:
             return self.cross_attention(y, layout, memory, memory_layout, key_mask=memory_key_mask)  # type: ignore[no-any-return]
 
-        return self._wrap(x, look_back, look_over, layout.names if self.training else None)
+        return self._wrap(x, look_back, look_over, layout.row_keys if self.training else None)
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
         """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
@@ -270,15 +270,15 @@ class DecoderLayer(nn.Module):
         x: Tensor,
         look_back: Callable[[Tensor], Tensor],
         look_over: Callable[[Tensor], Tensor],
-        names: Tensor | None,
+        row_keys: Tensor | None,
     ) -> Tensor:
         """The three sub-layers in their order, each within its residual connection."""
 
         def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, names)  # type: ignore[no-any-return]
+            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
 
-        x = self.around(x, look_back, self.self_attention_norm, names)
-        x = self.around(x, look_over, self.cross_attention_norm, names)
-        x = self.around(x, feed, self.feed_forward_norm, names)
+        x = self.around(x, look_back, self.self_attention_norm, row_keys)
+        x = self.around(x, look_over, self.cross_attention_norm, row_keys)
+        x = self.around(x, feed, self.feed_forward_norm, row_keys)
         show(self.name, x)
         return x

@@ -28,10 +28,10 @@ class Layout:
         self,
         lengths: Sequence[int],
         device: torch.device | str = "cpu",
-        first_names: Tensor | None = None,
+        first_row_keys: Tensor | None = None,
     ) -> None:
-        """``first_names`` (B,) int32: of the first row of each sequence, for dropout."""
-        self.first_names = first_names
+        """``first_row_keys`` (B,) int32: of the first row of each sequence, for dropout."""
+        self.first_row_keys = first_row_keys
         self.lengths: tuple[int, ...] = tuple(int(n) for n in lengths)
         self.device = torch.device(device)
         self.batch = len(self.lengths)
@@ -63,11 +63,11 @@ class Layout:
         return rows - self.offsets[:-1].long()[self.sequence]
 
     @cached_property
-    def names(self) -> Tensor | None:
+    def row_keys(self) -> Tensor | None:
         """(P,) int32: what dropout knows each row by (``dropout.py``); None: by its number."""
-        if self.first_names is None:
+        if self.first_row_keys is None:
             return None
-        first = self.first_names.to(self.device)[self.sequence]
+        first = self.first_row_keys.to(self.device)[self.sequence]
         return first + self.positions.to(torch.int32)  # may wrap around
 
     @cached_property
@@ -97,7 +97,7 @@ class Layout:
     def to(self, device: torch.device | str) -> Layout:
         if torch.device(device) == self.device:
             return self
-        return Layout(self.lengths, device, self.first_names)
+        return Layout(self.lengths, device, self.first_row_keys)
 
 
 @dataclass(frozen=True)

@@ -15,32 +15,37 @@ NORM_EPSILON = 1e-5
 
 
 class AttentionSettings(Settings):
-    """What one multi-head attention is made of."""
+    """Settings of multi-head attention."""
 
     num_heads: int = Field(8, ge=1, le=1024)
-    """Heads (h)."""
+    """The number of heads (h)."""
     key_width: int | None = Field(None, ge=1, le=65_536)
-    """Width of a head's queries and keys (d_k); model width / heads if not given."""
+    """The width of each head's queries and keys (d_k). Default: model width / heads."""
     value_width: int | None = Field(None, ge=1, le=65_536)
-    """Width of a head's values (d_v); as ``key_width`` if not given."""
+    """The width of each head's values (d_v). Default: ``key_width``."""
     scaled: bool = True
-    """Divide scores by √d_k. Off shows why the paper does it: softmax saturates."""
+    """Divide attention scores by √d_k. Switch this off to see why the paper does it: the softmax
+    saturates."""
     whole_input: bool = True
-    """Each head projects the whole input (the paper); off: only its own slice of it."""
+    """Each head projects the whole input (the paper). Off: each head projects only its slice of the
+    input."""
     dropout: float = Field(0.0, ge=0, lt=1)
     """Dropout on attention weights. The paper has none here."""
     path: Literal["auto", "plain", "fused"] = "auto"
-    """plain (the formula), fused (torch's kernel), or auto: whichever is faster on this device."""
+    """plain: the formula; fused: torch's kernel; auto: whichever is faster on this device."""
 
 
 class PositionSettings(Settings):
-    """How positions are told."""
+    """How positions are encoded."""
 
     kind: Literal["sinusoidal", "learned", "index", "normalised", "binary", "none"] = "sinusoidal"
-    """sinusoidal (the paper), learned, index, normalised, binary, or none."""
+    """The encoding: sinusoidal (the paper), learned, index, normalised, binary, or none."""
     combine: Literal["add", "concatenate"] = "add"
-    """Added to the embedding (the paper), or concatenated with a narrower one."""
+    """add: add the encoding to the embedding (the paper); concatenate: append it to a narrower
+    embedding."""
     width: int | None = Field(None, ge=1, le=65_536)
-    """Dimensions given to positions when concatenated; when added it is the model's width."""
+    """The width of the encoding when it is concatenated; when it is added, this is the model's
+    width."""
     maximum: int = Field(1024, ge=1, le=1_000_000)
-    """Rows of a learned table, and what the target side's normalised index divides by."""
+    """The number of learned positions, and the divisor of the normalised index on the target
+    side."""

@@ -183,8 +183,8 @@ def hops_svg(hops: Hops, *, alone: bool = True) -> str:
         if i != hops.through and weight >= 0.05
     }
     parts += _words(source, source_x, lower, size, strength | {hops.through: (0, 1.0)})
-    told = _told(target[hops.word], source, hops.first, hops.first_from)
-    then = _told(source[hops.through], source, hops.second, hops.second_from)
+    told = _hop_text(target[hops.word], source, hops.first, hops.first_from)
+    then = _hop_text(source[hops.through], source, hops.second, hops.second_from)
     parts.append(f'<text class="small f0" x="12" y="18">{escape(told)}</text>')
     parts.append(f'<text class="small f1" x="12" y="{height - 8:.1f}">{escape(then)}</text>')
     width = max(width, drawn_width(told, 11) + 24, drawn_width(then, 11) + 24)
@@ -223,7 +223,7 @@ def _number(x: float, y: float, weight: float, ink: int) -> str:
     return f'<text class="small halo f{ink}" {place}>{weight * 100:.0f} %</text>'
 
 
-def _told(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:
+def _hop_text(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:
     """The three strongest looks in words: ``it → animal 27 %, tired 24 %, was 9 %``."""
     strongest = [i for i in np.argsort(-weights, kind="stable")[:3] if weights[i] >= 0.01]
     told = f"{word} → " + ", ".join(f"{source[i]} {weights[i] * 100:.0f} %" for i in strongest)

@@ -87,13 +87,13 @@ class Intervals:
                 parts.append(f'<path class="line s0" stroke-width="1.6" d="{whisker}"/>')
             parts.append(
                 f'<circle class="f0" cx="{across(row.value):.1f}" cy="{y:.1f}" r="4">'
-                f"<title>{escape(_told(row))}</title></circle>"
+                f"<title>{escape(_row_text(row))}</title></circle>"
             )
         parts.append(
             f'<text class="small muted" x="{left + _ACROSS / 2:.1f}" y="{height - 6:.1f}"'
             f' text-anchor="middle">{escape(visible(self.x_label))}</text>'
         )
-        spoken = "; ".join(_told(row) for row in self.rows)
+        spoken = "; ".join(_row_text(row) for row in self.rows)
         return svg("".join(parts), width, height, escape(f"{self.title}: {spoken}"), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _diamond(x: float, y: float) -> str:
     )
 
 
-def _told(row: IntervalRow) -> str:
+def _row_text(row: IntervalRow) -> str:
     if row.value is None:
         return f"{row.label} not measured"
     half = "" if row.half is None else f" ± {compact_number(row.half)}"

@@ -79,6 +79,10 @@ class EvaluationSet:
             learned = next((one for one in run.recipe.data.train if one.target is None), None)
             places = {} if learned is None else learned.model_dump(include=_PLACES)
             corpus = CorpusSettings(source=str(source), **places)
+        if not run.recipe.source.is_text:
+            corpus = corpus.model_copy(update={"holds": "files"})
+            pairs = list(read_pairs(corpus))
+            return cls(pairs, _with_further(pairs, references[1:]), source.name)
         pairs = list(read_pairs(corpus))
         languages = (run.recipe.languages.source, run.recipe.languages.target)
         for doubt in find_doubts(corpus, [pairs[:_LOOKED_AT]], languages):

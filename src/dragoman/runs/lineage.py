@@ -83,7 +83,7 @@ class Learned:
             )
         ] or [False] * len(pairs)
 
-    def in_words(self, name: str, seen: int, of: str) -> str:
+    def summary(self, name: str, seen: int, of: str) -> str:
         """A warning about the run ``name``. ``of``: all texts, such as "99 test texts"."""
         if self.unknown:
             return f"whether {self._who(name)} has learned from any of the {of} is not known: " + (
@@ -126,10 +126,13 @@ class _Watch:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self._found = {side: array("Q") for side in recipe.spec.texts}
+        sides = recipe.spec.texts
+        if not recipe.source.is_text:  # and of files what they hold is known
+            sides = ("source", *sides)
+        self._found = {side: array("Q") for side in sides}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        for pair in _texts_of(self._recipe, pairs):
+        for pair in texts_of(self._recipe, pairs):
             for side, found in self._found.items():
                 text = getattr(pair, side)
                 found.append(hash_of(text))
@@ -151,11 +154,11 @@ def record_learned(
     much of dev and test stands in either -> notes for the run. Reads the training text once."""
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
-    held = {side: list(_texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
+    held = {side: list(texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
     warnings = []
     if recipe.data.embedded is None:
         seen = find_overlaps(*_comparable(recipe, train, held))
-        warnings = [words for name, found in seen.items() if (words := found.in_words(name))]
+        warnings = [words for name, found in seen.items() if (words := found.summary(name))]
     else:  # disjoint by construction
         for _ in train:
             pass
@@ -168,13 +171,13 @@ def record_learned(
                 count = sum(learned.has(pairs))
                 if pairs and (count or learned.unknown):
                     of = plural(len(pairs), f"{side} text")
-                    warnings.append(learned.in_words(folder.name, count, of))
+                    warnings.append(learned.summary(folder.name, count, of))
     for warning in warnings:
         say(f"warning: {warning}")
     return notes | ({"overlap": "; ".join(warnings)} if warnings else {})
 
 
-def _texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
+def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs; where sources are files, with what each holds in place of its name."""
     if recipe.source.is_text:
         yield from pairs
@@ -257,13 +260,13 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     """Log how many of the texts that ``run`` is measured on it has learned from, or those that it
     was begun from."""
     of = plural(len(pairs), "test text")
-    pairs = list(_texts_of(run.recipe, pairs))
+    pairs = list(texts_of(run.recipe, pairs))
     before = learned_before(run.folder, run.notes().get(BASES, []))
     kept = (run.folder / _FOLDER).is_dir()  # else all text would be read: compare does that
     for learned in chain([learned_itself(run)] if kept else [], before):
         count = sum(learned.has(pairs))
         if count or learned.unknown:
-            logger.warning("warning: %s", learned.in_words(run.folder.name, count, of))
+            logger.warning("warning: %s", learned.summary(run.folder.name, count, of))
 
 
 def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:

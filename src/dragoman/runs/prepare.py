@@ -19,6 +19,7 @@ import numpy as np
 from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.pair import Pair
+from dragoman.data.split import hash_of
 from dragoman.data.store import Store
 from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
@@ -121,19 +122,19 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
     by = [corpus.groups_by for corpus in recipe.data.train if corpus.groups_by is not None]
     if not by:
         return None
-    found: dict[str, str] = {}
+    found: dict[int, str] = {}  # by what a split goes by: Anna and anna are one
     for corpus in recipe.data.train:
         if corpus.groups_by is not None:
             for pair in read_pairs(corpus):
-                found.setdefault(pair.group, f"{corpus.name}, line {pair.line}")
+                found.setdefault(hash_of(pair.group), f"{corpus.name}, line {pair.line}")
     for side, named in (("dev", recipe.data.dev), ("test", recipe.data.test)):
         if named is None or named.groups_by is None:
             continue
         for pair in read_pairs(named):
-            if pair.group in found:
+            if (group := hash_of(pair.group)) in found:
                 raise DataError(
                     f"{named.name}, line {pair.line}: the group {pair.group!r} is in {side} and in "
-                    f"training ({found[pair.group]}). Move all of it to one side"
+                    f"training ({found[group]}). Move all of it to one side"
                 )
     return {"by": ", ".join(dict.fromkeys(by)), "count": len(found)}
 

@@ -173,7 +173,7 @@ class Run:
             return dict(file.metadata)
 
     @property
-    def weights_in_words(self) -> str:
+    def weights_summary(self) -> str:
         """Which weights the file holds: "last, update 2,400"; "unknown" where it does not say."""
         metadata = self.metadata()
         held = metadata.get("weights", "unknown")

@@ -10,48 +10,52 @@ from dragoman.settings import Settings
 
 
 class SamplingSettings(Settings):
-    """How to draw. Temperature comes first, then top-k, then top-p."""
+    """How tokens are sampled. Temperature is applied first, then top-k, then top-p."""
 
     # A part of what the server is asked: its documentation shows them.
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     temperature: float = Field(default=1.0, ge=1e-5, le=1000)
-    """Log-probabilities are divided by it: below 1 favours the likely tokens, above 1 gives the
-    others a better chance."""
+    """Log-probabilities are divided by this. Values below 1 favour likely tokens; values above 1
+    give unlikely tokens a better chance."""
     top_k: int = Field(default=0, ge=0, le=1_000_000)
-    """Draw among the k most probable tokens only; 0: among all."""
+    """Sample only from the k most probable tokens. 0: from all tokens."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Draw among the fewest most probable tokens that together hold this probability."""
+    """Sample only from the smallest set of most probable tokens whose total probability reaches
+    this value."""
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """The same seed gives the same samples of the same source."""
+    """The random seed. The same seed gives the same samples for the same source."""
 
 
 class SearchSettings(Settings):
-    """How to search. The defaults are the paper's (section 6.1)."""
+    """How outputs are searched for. The defaults are the paper's (section 6.1)."""
 
     beam: int = Field(default=4, ge=1, le=4096)
-    """Hypotheses kept at each step; 1 is greedy search."""
+    """The number of hypotheses kept at each step. 1: greedy search."""
     length_penalty: float = Field(default=0.6, ge=0, le=10)
-    """α of ((5 + length) / 6)^α, which divides log-probabilities: 0 favours short outputs."""
+    """α in ((5 + length) / 6)^α, by which log-probabilities are divided. 0: no length penalty,
+    which favours short outputs."""
     max_extra: int = Field(default=50, ge=0, le=100_000)
-    """How many tokens longer than its source an output may be, end symbols counted in both. If
-    nothing is read (language models), an output may have plan.context tokens, at most 1,000."""
+    """The number of tokens by which an output may exceed its source, counting the end symbols of
+    both. For models without a source (language models), an output may have plan.context tokens, but
+    at most 1,000."""
     max_length: int | None = Field(default=None, ge=0, le=100_000)
-    """The most tokens of an output, the end symbol not counted; replaces max_extra."""
+    """The maximum number of tokens in an output, without the end symbol. Overrides max_extra."""
     min_length: int = Field(default=0, ge=0, le=100_000)
-    """The fewest tokens of an output, the end symbol not counted."""
+    """The minimum number of tokens in an output, without the end symbol."""
     n_best: int = Field(default=1, ge=1, le=4096)
-    """How many hypotheses to give, best first; when sampling, how many to draw."""
+    """The number of hypotheses to return, best first; when sampling, the number of samples."""
     alternatives: bool = False
-    """Give n_best hypotheses that differ in their first token (after a prefix: the first free
-    one): its n_best most probable tokens, each completed by a search of its own."""
+    """Return n_best hypotheses that differ in their first token (after a prefix, in the first token
+    that is not given). A separate search completes each of the n_best most probable first
+    tokens."""
     no_repeat_ngram: int = Field(default=0, ge=0, le=1000)
-    """No sequence of this many tokens occurs twice in an output. 0: no limit."""
+    """Never repeat a sequence of this many tokens in an output. 0: no limit."""
     stop: Literal["certain", "full"] = "certain"
-    """certain: when nothing under way can still be among the n best. full: also once `beam`
-    hypotheses have ended, which is sooner and now and then misses a better one."""
+    """When to stop. certain: when no unfinished hypothesis can still be among the n best. full: as
+    soon as `beam` hypotheses have ended, which is earlier and sometimes misses a better one."""
     sampling: SamplingSettings | None = None
-    """Draw samples instead of searching for the most probable output."""
+    """Sample instead of searching for the most probable output."""
 
     @model_validator(mode="after")
     def _agree(self) -> SearchSettings:

@@ -22,7 +22,7 @@ from dragoman.recipe import Recipe
 from dragoman.sizing.families import DEFAULT, shape_of, training_of
 from dragoman.sizing.held_out import held_corpus
 from dragoman.sizing.inputs import Inputs
-from dragoman.sizing.languages import language_said
+from dragoman.sizing.languages import given_language
 from dragoman.sizing.size import Size
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.specs.spec import Spec
@@ -106,7 +106,7 @@ class RecipeBuilder(ABC):
 
     def languages(self, inputs: Inputs) -> dict[str, str]:
         """As the user says, or as the names of files do; "und" where neither is sure."""
-        return {self.side: language_said(inputs.languages, inputs.names[0])}
+        return {self.side: given_language(inputs.languages, inputs.names[0])}
 
     # --- what a task makes of them ----------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class FilesBuilder(HeadBuilder):
         is_folder = len(inputs.names) == 1 and Path(inputs.first).is_dir()
         return inputs.task.name == self.task.name and (
             (is_folder and next(recordings_in(Path(inputs.first)), None) is not None)
-            or (len(inputs.names) == 2 and all(map(is_idx, inputs.names)))
+            or (bool(inputs.names) and all(map(is_idx, inputs.names)))
         )
 
     def check(self, inputs: Inputs) -> None:
@@ -89,8 +89,13 @@ class FilesBuilder(HeadBuilder):
             )
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
-        if len(inputs.names) == 1:
+        if len(inputs.names) == 1 and not is_idx(inputs.first):
             return self.file_at(inputs.first, inputs)
+        if len(inputs.names) != 2:
+            raise RecipeError(
+                f"{inputs.first}: give two IDX files, of pictures and of their labels, such as "
+                "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz"
+            )
         about = {"source": inputs.first, "target": absolute(inputs.names[1])}
         return _grouped(about, inputs.groups)
 
@@ -177,6 +182,11 @@ def _source_of(corpus: CorpusSettings, first: str) -> RowsSource:
         raise DataError(
             f"{corpus.source} holds {plural(len(shape), 'size')} of each example; pictures have "
             "two, or three in colour"
+        )
+    if len(shape) == 3 and shape[2] not in (1, 3):
+        raise DataError(
+            f"{corpus.source} has pictures of {' x '.join(map(str, shape))}: a pixel has one "
+            "number (grey) or three (colour), which come last"
         )
     height, width = shape[:2]
     patch = next(side for side in _PATCHES if not height % side and not width % side)

@@ -19,7 +19,7 @@ from dragoman.sizing.families import FAMILIES
 from dragoman.sizing.files import FilesBuilder
 from dragoman.sizing.inputs import Inputs, is_text, is_treebank
 from dragoman.sizing.labels import ClassificationBuilder
-from dragoman.sizing.languages import languages_said
+from dragoman.sizing.languages import given_languages
 from dragoman.sizing.pairs import TranslationBuilder
 from dragoman.sizing.start_from import (
     around_part,
@@ -214,7 +214,7 @@ def name_of(inputs: Sequence[str], task: str | None, languages: str | None) -> s
     stem = Path(inputs[0]).name.split(".")[0]
     if task not in (None, "translation") or (len(inputs) == 1 and is_treebank(inputs[0])):
         return stem
-    codes = languages_said(languages, inputs)
+    codes = given_languages(languages, inputs)
     return stem if "und" in codes else "-".join(codes)
 
 

@@ -19,7 +19,7 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
 
 
-def languages_said(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
+def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
     """Of both sides, by ``--languages`` or else by the names of their files.
 
     Errors: ``RecipeError`` for anything but two codes.
@@ -32,7 +32,7 @@ def languages_said(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
     return source, target
 
 
-def language_said(code: str | None, path: str) -> str:
+def given_language(code: str | None, path: str) -> str:
     """Of texts that stand alone. Errors: ``RecipeError`` for two codes."""
     if code is not None and "-" in code:
         raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")

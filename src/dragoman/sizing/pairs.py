@@ -20,7 +20,7 @@ from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.families import DEFAULT
 from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.languages import known_of, languages_said
+from dragoman.sizing.languages import given_languages, known_of
 from dragoman.sizing.size import Size, row_of
 from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
@@ -88,7 +88,7 @@ class TranslationBuilder(RecipeBuilder):
         return size_in(inputs.minutes, inputs.say, family, rows, seen.length, tokens)
 
     def languages(self, inputs: Inputs) -> dict[str, str]:
-        source, target = languages_said(inputs.languages, inputs.names)
+        source, target = given_languages(inputs.languages, inputs.names)
         return {"source": source, "target": target}
 
     def known(

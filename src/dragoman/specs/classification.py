@@ -54,7 +54,7 @@ class ClassificationSpec(WithHead):
         found.save(folder / self.target_file)
         few = rare_labels(counts)
         return [
-            f"{found.size:,} labels: {found.in_words()}",
+            f"{found.size:,} labels: {found.summary()}",
             *([f"warning: {few}"] if few else []),
         ]
 
@@ -64,7 +64,7 @@ class ClassificationSpec(WithHead):
             if labels.value(pair.target) is None:
                 raise DataError(
                     f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {run}, which "
-                    f"knows {labels.in_words()}. To begin with what it makes of text, and labels "
+                    f"knows {labels.summary()}. To begin with what it makes of text, and labels "
                     "of your own: --init-part encoder or --init-part decoder, whichever its "
                     "model is"
                 )

@@ -21,31 +21,31 @@ from dragoman.training.settings import TrainingSettings
 
 
 class LanguageSettings(Settings):
-    """Which languages are translated, as BCP 47 codes ("en", "de", "ko"); "und" is not known."""
+    """The languages, as BCP 47 codes such as "en", "de" and "ko". "und" means undetermined."""
 
     source: str = "und"
-    """Language of the source side."""
+    """The source language."""
     target: str = "und"
-    """Language of the target side; decides the BLEU tokeniser (ko-mecab for "ko")."""
+    """The target language. It determines BLEU's tokeniser (ko-mecab for "ko")."""
 
 
 class DataSettings(Settings):
-    """The text to learn from and to be measured on."""
+    """The data for training, validation and testing."""
 
     embedded: Literal["demo", "demo-trees"] | None = None
-    """A corpus that the program generates itself, in place of files: demo, sentences and their
-    translations; demo-trees, sentences and their trees (task parsing)."""
+    """A corpus that dragoman generates, instead of files. demo: sentences and their translations;
+    demo-trees: sentences and their trees (task parsing)."""
     train: tuple[CorpusSettings, ...] = ()
-    """Corpora to train on, with weights."""
+    """The training corpora and their weights."""
     dev: CorpusSettings | None = None
-    """The text to validate on; held out of ``train`` if not given."""
+    """The validation data. If it is not given, it is held out of ``train``."""
     test: CorpusSettings | None = None
-    """The text for the final score; held out of ``train`` if not given."""
+    """The test data for the final score. If it is not given, it is held out of ``train``."""
     split: SplitSettings = SplitSettings()
     """How much is held out where dev or test is not given."""
     moses: bool = False
-    """Lower-case and tokenise all text as Moses does, as older papers have it (forms/moses.py);
-    translations are put back into plain text, in lower case."""
+    """Lower-case and tokenise all text as Moses does, like older papers. Translations are
+    detokenised, but stay in lower case."""
     cleaning: CleaningSettings = CleaningSettings()
     """What is not worth training on."""
 
@@ -57,25 +57,26 @@ class DataSettings(Settings):
 
 
 class EvaluationSettings(Settings):
-    """How a finished model is measured."""
+    """How a model is evaluated."""
 
     dev_sentences: int = Field(500, ge=1, le=1_000_000)
-    """How many sentences of dev are translated at each validation. The loss is over all of dev."""
+    """The number of dev sentences that are translated at each validation. The loss is always
+    computed on the whole dev set."""
     dev_beam: int = Field(1, ge=1, le=4096)
-    """Beam of those translations; 1 is greedy, which is several times faster."""
+    """The beam for these translations. 1: greedy search, which is several times faster."""
     samples: int = Field(10, ge=0, le=1000)
-    """Sentences of the test set that the report shows."""
+    """The number of test sentences shown in the report."""
     markup: Literal["none", "restructuredtext"] = "none"
-    """Count the lines of the test set whose inline markup comes out as it went in."""
+    """Count the test lines whose inline markup is the same in the output as in the input."""
     tokenised: bool = False
-    """Give BLEU over lower-cased, Moses-tokenised text as well, the figure of older papers."""
+    """Also compute BLEU on lower-cased, Moses-tokenised text, as older papers do."""
     window: int | None = Field(None, ge=1, le=1_000_000)
-    """Language models: tokens that are read at once when a text is scored; plan.context if not
-    given. One that carries its past along (LSTM) may be given more than it learned from."""
+    """For language models: the number of tokens in a window when a text is scored. Default:
+    plan.context. An LSTM keeps its state and can use longer windows than in training."""
     stride: int | None = Field(None, ge=1, le=1_000_000)
-    """Language models: by how many tokens each window is further than the one before, so that each
-    token is given window - stride others at least; half of the window if not given; as large as
-    the window: nothing is read twice, and windows begin without context."""
+    """For language models: each window starts this many tokens after the previous one, so every
+    token has at least window - stride tokens of context. Default: half of the window. If the stride
+    equals the window, windows do not overlap, and each starts without context."""
 
     @model_validator(mode="after")
     def _agree(self) -> EvaluationSettings:

@@ -52,7 +52,7 @@ class TaggingSpec(WithHead):
         found = Tags.learn(words_and_tags(pair, name) for name, pair in examples())
         self._check_metric(recipe, found)
         found.save(folder / self.target_file)
-        return [f"{plural(found.size, 'tag')}: {found.labels.in_words()}"]
+        return [f"{plural(found.size, 'tag')}: {found.labels.summary()}"]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
         self._check_metric(recipe, tags_of(learned))
@@ -62,7 +62,7 @@ class TaggingSpec(WithHead):
                 if tags.value(tag) is None:
                     raise DataError(
                         f"{name}, line {pair.line}: {tag[:60]!r} is no tag of {run}, which knows "
-                        f"{tags.in_words()}. To begin with what it makes of text, and tags of your "
+                        f"{tags.summary()}. To begin with what it makes of text, and tags of your "
                         "own: --init-part encoder or --init-part decoder, whichever its model is"
                     )
 
@@ -70,7 +70,7 @@ class TaggingSpec(WithHead):
         if recipe.training.metric not in ("accuracy", "loss") and not is_iob(tags.counts):
             raise DataError(
                 f"training.metric = {recipe.training.metric} is of spans, and the tags are not of "
-                f"the kinds B-X, I-X and O: {tags.labels.in_words()}. "
+                f"the kinds B-X, I-X and O: {tags.labels.summary()}. "
                 "--set training.metric=accuracy"
             )
 

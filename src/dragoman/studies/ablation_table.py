@@ -49,13 +49,13 @@ def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
     for one in measured:
         cells: list[Cell] = [
             one.row.part, one.row.name, one.row.what, _count(one),
-            _told(one.scores.get(cost), told),
+            _cell(one.scores.get(cost), told),
             _difference(one.differences.get("loss"), loss, marked),
         ]  # fmt: skip
         for name in names:
             measure = task.measure(name)
             cells += [
-                _told(one.scores.get(name), measure),
+                _cell(one.scores.get(name), measure),
                 _difference(one.differences.get(name), measure, marked),
             ]
         cells += [*_of_paper(one.row), *_cost(one.records)]
@@ -202,7 +202,7 @@ def _bare(value: Estimate | None) -> list[Cell]:
     return [value.mean, "" if value.half is None else value.half]
 
 
-def _told(value: Estimate | None, measure: Measure) -> str:
+def _cell(value: Estimate | None, measure: Measure) -> str:
     if value is None:
         return ""
     half = "" if value.half is None else f" ± {measure.number(value.half)}"

@@ -139,7 +139,7 @@ def checked(
     embedded = runs[0].recipe.data.embedded if own and runs else None
     named = [(system.name, system.runs) for system in systems]
     seen = seen_by(named, pairs, kept_apart=embedded)
-    warnings = seen.in_words()
+    warnings = seen.summary()
     if guessed := _all_guess(quality, chance):
         quality, warnings = replace(quality, marked=False), [guessed, *warnings]
     unseen = again(seen.left) if seen.left else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dragoman.data.pair import Pair
 from dragoman.plural import plural
-from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself
+from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run
 
 MIN_TEXTS = 10
@@ -32,14 +32,14 @@ class Seen:
     unknown: tuple[str, ...]
     """What is not known, and why, in words."""
 
-    def in_words(self) -> list[str]:
+    def summary(self) -> list[str]:
         """Warnings."""
         of = _counted(len(self.texts))
         own = [
-            Learned("", None, {}).in_words(name, seen, of) for name, seen in self.by_system.items()
+            Learned("", None, {}).summary(name, seen, of) for name, seen in self.by_system.items()
         ]
         bases = [
-            Learned(base, None, {}).in_words(name, seen, of)
+            Learned(base, None, {}).summary(name, seen, of)
             for (name, base), seen in self.by_base.items()
         ]
         return [*own, *bases, *self.unknown]
@@ -64,11 +64,14 @@ def seen_by(
     by_base: dict[tuple[str, str], list[bool]] = {}
     of = _counted(len(pairs))
     known: dict[str, Learned] = {}
+    read: dict[bool, Sequence[Pair]] = {True: pairs}  # by whether sources are texts
     for name, runs in systems:
         found = [False] * len(pairs)
         for run in runs:
             before = list(learned_before(run.folder, run.notes().get(BASES, [])))
-            embedded = run.recipe.data.embedded
+            embedded, is_text = run.recipe.data.embedded, run.recipe.source.is_text
+            if is_text not in read:
+                read[is_text] = list(texts_of(run.recipe, pairs))
             key = run.recipe.data.model_dump_json()
             if embedded is None or embedded != kept_apart:
                 if key not in known:
@@ -76,8 +79,8 @@ def seen_by(
                 before = [known[key], *before]
             for learned in before:
                 if learned.unknown:
-                    unknown.append(learned.in_words(name, 0, of))
-                seen = learned.has(pairs)
+                    unknown.append(learned.summary(name, 0, of))
+                seen = learned.has(read[is_text])
                 any_seen = _either(any_seen, seen)
                 if learned.base:
                     place = name, learned.base

@@ -81,6 +81,18 @@ def require_one_language(systems: Sequence[System]) -> None:
                 )
 
 
+def _require_one_source(systems: Sequence[System]) -> None:
+    """Errors: ``RunError`` for runs of which one reads what another cannot."""
+    runs = [run for system in systems for run in system.runs]
+    for run in runs[1:]:
+        one, other = runs[0].recipe.source, run.recipe.source
+        if one.kind != other.kind:
+            raise RunError(
+                f"{runs[0].folder} reads {one.units} and {run.folder} {other.units} (source.kind): "
+                "only runs that read the same files or texts can be compared"
+            )
+
+
 def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> None:
     """Errors: ``RunError`` for a run whose own test set has other references for the sources of
     ``pairs``, those of the first run's, where the languages of either are not known."""
@@ -136,6 +148,7 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
             raise DataError(f"{path} does not exist; give run folders or files of translations")
         name = _name(path, {one.name for one in systems})
         systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
+    _require_one_source(systems)
     return systems
 
 

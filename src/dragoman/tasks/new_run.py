@@ -58,7 +58,7 @@ def fill_new_run(
         torch.manual_seed(key(recipe.seed))
         model = build_model(recipe, *prepared.forms)
         fit = take_weights(start_from, take, model, folder / WEIGHTS, _START)
-        say(fit.in_words(start_from.folder))
+        say(fit.summary(start_from.folder))
         notes["start"] = fit.to_dict(start_from)
     _write_lexicon(recipe, prepared, start_from, folder)
     keep_test_set(recipe, folder)

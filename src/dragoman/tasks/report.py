@@ -99,7 +99,7 @@ def summarise(
             (f"{run.task.counted} seen", f"{tokens:,}"),
             ("time", f"{seconds / 60:.1f} minutes, {speed:,.0f} {run.task.counted}/s"),
         ]
-    facts.append(("weights", run.weights_in_words))
+    facts.append(("weights", run.weights_summary))
     measured = "sentence" if run.task.noun == "pairs" else run.task.noun.removesuffix("s")
     test = f"{scores.get('test', '')}, {plural(scores.get('sentences', 0), measured)}"
     named = [

@@ -278,7 +278,7 @@ def _with_way(
         model, objective, settings, batches,
         ranks=ranks, remembered=cache_folder(), work=_work(recipe, prepared),
     )  # fmt: skip
-    say(f"computed by {found.in_words(recipe.spec.counted)}")
+    say(f"computed by {found.summary(recipe.spec.counted)}")
     training = settings.model_copy(update={"way": found.way})
     return recipe.model_copy(update={"training": training}), found
 
@@ -324,7 +324,7 @@ def _fit_updates(
         limits = "plan.max_source, plan.max_target"
         if plan.settings != recipe.plan:
             limits += ", model.positions"
-        say(f"left out: {plan.left_out.in_words()} ({limits})")
+        say(f"left out: {plan.left_out.summary()} ({limits})")
     measured = measure_throughput(model, objective, settings, batches, ranks=ranks)
     if not ranks.first:
         return recipe, 0.0

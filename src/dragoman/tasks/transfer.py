@@ -52,7 +52,7 @@ class Fit:
     of: int
     """Parameters that are taken, and all of the new model's."""
 
-    def in_words(self, run: Path) -> str:
+    def summary(self, run: Path) -> str:
         """One line for people."""
         count = len(self.taken)
         line = (

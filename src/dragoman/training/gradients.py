@@ -77,7 +77,7 @@ class Gradients:
 
     def _halve(self, update: int, number: int, of: int, batch: MicroBatch) -> None:
         """From now on. Errors: ``UntrainableError`` if it was halved already, or cannot be."""
-        size = batch.in_words()
+        size = batch.summary()
         if (update, number) in self.splits or len(batch) < 2:
             raise UntrainableError(
                 f"update {update + 1:,} does not fit into memory: micro-batch {number + 1} of {of} "

@@ -57,7 +57,7 @@ class MicroBatch(Protocol):
     def split(self) -> tuple[Self, Self]:
         """Two with about half of the work each; only where there are two examples or more."""
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """How large it is."""
 
 

@@ -22,19 +22,20 @@ Schedule = Callable[[int], float]
 
 
 class ScheduleSettings(Settings):
-    """How the learning rate goes up and down."""
+    """The learning rate schedule."""
 
     kind: Literal["noam", "inverse_square_root", "cosine", "constant"] = "noam"
-    """noam: the paper's, whose height follows from model width and warm-up; the other three rise to
-    `peak` and then fall with the inverse square root, fall as a cosine to `floor`, or stay."""
+    """noam: the paper's schedule, whose peak depends on the model width and the warm-up. The others
+    rise to `peak`, and then decay with the inverse square root, decay as a cosine to `floor`, or
+    stay constant."""
     warmup: int = Field(default=4000, ge=0, le=1_000_000_000)
-    """Updates until the rate is highest (warmup_steps)."""
+    """The number of updates until the rate reaches its peak (warmup_steps)."""
     factor: float = Field(default=1.0, gt=0, le=1000)
-    """noam: multiplies the whole schedule; the paper has 1."""
+    """For noam: a factor for the whole schedule (the paper: 1)."""
     peak: float = Field(default=5e-4, gt=0, le=100)
-    """The highest rate, for all but noam."""
+    """The peak rate, for all schedules except noam."""
     floor: float = Field(default=0.0, ge=0, le=100)
-    """cosine: the rate at the last update."""
+    """For cosine: the rate at the last update."""
 
 
 def make_schedule(settings: ScheduleSettings, *, model_dim: int, updates: int) -> Schedule:

@@ -14,41 +14,41 @@ from dragoman.training.way import Way
 
 
 class OptimizerSettings(Settings):
-    """Adam's constants; the defaults are the paper's."""
+    """The parameters of Adam. The defaults are the paper's."""
 
     beta1: float = Field(default=0.9, ge=0, lt=1)
-    """Memory of the mean gradient (β₁)."""
+    """The decay rate of the mean gradient (β₁)."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
-    """Memory of the mean squared gradient (β₂)."""
+    """The decay rate of the mean squared gradient (β₂)."""
     epsilon: float = Field(default=1e-9, gt=0, le=1)
-    """Added to the root of the latter (ε)."""
+    """A constant added to the denominator (ε)."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Decoupled decay (AdamW), times the learning rate; the paper has none."""
+    """Decoupled weight decay (AdamW), multiplied by the learning rate. The paper has none."""
 
 
 class LayerSettings(Settings):
-    """Layers that learn at rates of their own, for a model that begins with another run (ULMFiT:
-    Howard and Ruder, 2018)."""
+    """Layer-wise learning rates, for models that start from another run (ULMFiT: Howard and Ruder,
+    2018)."""
 
     decay: float = Field(default=1.0, gt=0, le=1)
-    """Each layer learns at so much of the rate of the one above it (the paper: 1 / 2.6 = 0.385);
-    1: all alike."""
+    """The learning rate of each layer, relative to the layer above it (ULMFiT: 1 / 2.6 = 0.385). 1:
+    the same rate for all layers."""
     thaw: int = Field(default=0, ge=0, le=1_000_000_000)
-    """Updates after which one layer more begins to learn, from the top down (gradual unfreezing;
-    the paper: an epoch). 0: all learn from the first update on."""
+    """Gradual unfreezing: the number of updates after which one more layer, from the top down, is
+    trained (ULMFiT: one epoch). 0: all layers are trained from the start."""
 
 
 class GuidedSettings(Settings):
-    """A head that is taught to align, beside translating (Garg et al. 2019)."""
+    """Guided alignment: one attention head is also trained to align words (Garg et al., 2019)."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
-    """Weight of the alignment loss beside that of the translation (λ; the paper has 0.05). 0: no
-    head is taught. The head learns the links of a corpus (`links`), or else those of an HMM; for
-    trees, links from each symbol to the word that comes next."""
+    """The weight of the alignment loss, added to the translation loss (λ; Garg et al.: 0.05). 0:
+    off. The head is trained on the links of a corpus (`links`) or, if there are none, on those of
+    an HMM; for trees, on links from each symbol to the next word."""
     layer: int = Field(default=0, ge=0, le=1000)
-    """Layer of the decoder, counted from 1; 0: the last but one, or the only one."""
+    """The decoder layer of the head, numbered from 1. 0: the last but one, or the only one."""
     head: int = Field(default=1, ge=1, le=10_000)
-    """Which head of its attention over the source, counted from 1."""
+    """The cross-attention head in that layer, numbered from 1."""
 
     def place(self, heads: Sequence[int]) -> tuple[int, int]:
         """Layer and head, counted from 0, in a model with so many ``heads`` over its source in each
@@ -73,44 +73,46 @@ class GuidedSettings(Settings):
 
 
 class FirstPlan(Settings):
-    """What a run followed until its plan was corrected; the program writes it."""
+    """The plan that was used before the number of updates was corrected. Written by dragoman."""
 
     until: int = Field(ge=1, le=1_000_000_000)
     """The last update of this plan."""
     updates: int = Field(ge=1, le=1_000_000_000)
-    """How many updates the run was to take by this plan."""
+    """The total number of updates in this plan."""
     validate_every: int = Field(ge=0, le=1_000_000_000)
-    """Updates between validations."""
+    """The number of updates between validations."""
     snapshot_every: int = Field(ge=0, le=1_000_000_000)
-    """Updates between snapshots."""
+    """The number of updates between snapshots."""
     warmup: int = Field(ge=0, le=1_000_000_000)
-    """Updates until the rate is highest."""
+    """The number of updates until the learning rate reaches its peak."""
 
 
 class TrainingSettings(Settings):
-    """Everything about training, data and model aside."""
+    """How long and how a model is trained."""
 
     updates: int = Field(default=100_000, ge=1, le=1_000_000_000)
-    """Number of updates of the weights (steps)."""
+    """The number of updates of the weights (steps)."""
     minutes: float = Field(default=0.0, ge=0, le=10_000_000)
-    """The time that `updates` were counted for; after the first minute they are counted again,
-    once. 0: none."""
+    """The training time for which `updates` was calculated. After the first minute, `updates` is
+    recalculated once. 0: no time was given."""
     first_plan: FirstPlan | None = None
-    """The plan that was followed before the number of updates was corrected."""
+    """The plan that was used before the number of updates was corrected."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Precision of matrix products; auto: bf16 if it is measured to be more than 10 % faster than
-    fp32. Weights are always fp32."""
+    """The precision of matrix products. auto: bf16 if a measurement shows it to be more than 10 %
+    faster than fp32. Weights are always fp32."""
     kernels: Literal["auto", "plain"] = "auto"
-    """auto: native kernels or torch, whichever is measured to be faster; plain: torch alone, the
-    reference."""
+    """auto: native kernels or torch, whichever a measurement shows to be faster; plain: only torch,
+    the reference."""
     way: Way | None = None
-    """What `auto` chose, so that a run repeated with its recipe gives the same numbers."""
+    """The choice that `auto` made. It is recorded so that a run repeated with the same recipe gives
+    the same numbers."""
     guided: GuidedSettings = GuidedSettings()
-    """A head that is taught to align words."""
+    """Guided alignment."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-    """Share of the target distribution that is spread evenly over all tokens (ε_ls)."""
+    """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)
-    """Gradients (per target token) longer than this are shortened to it; 0: never, as the paper."""
+    """The maximum norm of the gradient (per target token); larger gradients are scaled down to it.
+    0: no clipping, as in the paper."""
     optimizer: OptimizerSettings = OptimizerSettings()
     """Adam."""
     schedule: ScheduleSettings = ScheduleSettings()
@@ -118,34 +120,38 @@ class TrainingSettings(Settings):
     layers: LayerSettings = LayerSettings()
     """The learning rate from layer to layer."""
     validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)
-    """Updates between validations; the last update is validated too. 0: never."""
+    """The number of updates between validations. The last update is always followed by one. 0: no
+    validations."""
     metric: str = Field(default="loss", min_length=1, max_length=100)
-    """The score of the validation that decides which weights are best. Default: the task's own
+    """The validation score that determines the best weights. Default: the main metric of the task
     (BLEU for translation)."""
     patience: int = Field(default=0, ge=0, le=1_000_000)
-    """Stop after this many validations without a better score. 0: never."""
+    """Stop after this many validations without an improvement. 0: never."""
     checkpoint_every: int = Field(default=0, ge=0, le=1_000_000_000)
-    """Updates between checkpoints, from which a killed run goes on. 0: only by time."""
+    """The number of updates between checkpoints, from which a killed run is resumed. 0: use
+    checkpoint_minutes only."""
     checkpoint_minutes: float = Field(default=5.0, ge=0, le=100_000)
-    """Minutes between checkpoints. 0: only by updates."""
+    """The number of minutes between checkpoints. 0: use checkpoint_every only."""
     snapshot_every: int = Field(default=0, ge=0, le=1_000_000_000)
-    """Updates between snapshots of the weights for averaging. 0: with every validation."""
+    """The number of updates between snapshots, which are saved for averaging. 0: one with every
+    validation."""
     keep_snapshots: int = Field(default=10, ge=1, le=10_000)
-    """How many of the last snapshots stay on disk."""
+    """The number of most recent snapshots to keep on disk."""
     average_last: int = Field(default=0, ge=0, le=10_000)
-    """At the end, average this many of the last snapshots. 0: none."""
+    """The number of most recent snapshots to average at the end. 0: no averaging."""
     final_weights: Literal["better", "best", "average", "last"] = "better"
-    """What model.safetensors holds at the end: the best validated weights, the average, the last,
-    or (better) the average if it scores higher than the best."""
+    """The weights that are saved as model.safetensors at the end. best: those with the best
+    validation score; average: the average of snapshots; last: the last ones; better: the average if
+    it scores higher than the best."""
     ema: float = Field(default=0.0, ge=0, lt=1)
-    """Decay of an exponential moving average of the weights, which is then what is validated and
-    kept as best. 0: none."""
+    """The decay of an exponential moving average of the weights. If it is set, the averaged weights
+    are validated and saved. 0: off."""
     max_bad_updates: int = Field(default=10, ge=1, le=1_000_000)
-    """Stop after this many updates in a row whose loss or gradient is not finite."""
+    """Stop after this many consecutive updates with a loss or gradient that is not finite."""
     line_every_seconds: float = Field(default=10.0, gt=0, le=86_400)
-    """Seconds between progress lines if no terminal is attached."""
+    """The number of seconds between progress lines if the output is not a terminal."""
     tensorboard: bool = False
-    """Write TensorBoard event files beside metrics.jsonl."""
+    """Also write TensorBoard event files, next to metrics.jsonl."""
 
     def at(self, update: int) -> TrainingSettings:
         """These settings as they were in force after ``update`` updates."""

@@ -20,17 +20,17 @@ PLAIN = "plain"
 
 
 class Way(Settings):
-    """The kernels, precision and threads that were measured to be the fastest; the program
-    writes it. On a machine of another kind it is chosen anew."""
+    """The kernels, precision and number of threads that were the fastest in a measurement. Written
+    by dragoman, and chosen again on a different kind of machine."""
 
     kernels: str = Field(min_length=1, max_length=100)
-    """The instruction set of the native kernels; plain: torch alone."""
+    """The instruction set of the native kernels. plain: only torch."""
     precision: Literal["fp32", "bf16"]
-    """Of matrix products."""
+    """The precision of matrix products."""
     threads: int = Field(ge=1, le=4096)
-    """Number of threads of each process."""
+    """The number of threads in each process."""
     machine: str = Field(min_length=1, max_length=1000)
-    """The processor on which this was measured, and how many of its cores could be used."""
+    """The processor on which this was measured, and the number of cores that were available."""
 
     @property
     def by_kernels(self) -> bool:
@@ -41,7 +41,7 @@ class Way(Settings):
         """The instruction set of the kernels; None: torch does the work."""
         return self.kernels if self.by_kernels else None
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """For a person: "avx2 kernels in fp32, 2 threads"."""
         what = f"{self.kernels} kernels" if self.by_kernels else "plain torch"
         return f"{what} in {self.precision}, {plural(self.threads, 'thread')}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import re
 import struct
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,7 +19,9 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.idx import is_idx, read_idx
 from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
+from dragoman.forms.rows.recordings import rate_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource
+from dragoman.models.front_ends import front_end
 
 soundfile = pytest.importorskip("soundfile")
 FRAMES = FramesForm(FramesSource(rate=RATE, bands=20))
@@ -71,9 +76,29 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
     refused(path)
 
 
-def test_another_rate_names_the_command_that_converts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["flac", "ogg", "opus"])
+def test_a_packed_recording_that_is_cut_off(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    kind = {"opus": {"format": "OGG", "subtype": "OPUS"}}.get(ending, {})
+    soundfile.write(path, tone(400, 9), RATE, **kind)
+    content = path.read_bytes()
+    assert len(FRAMES.encode([str(path)])[0]) == 898
+    last = content.rfind(b"OggS")
+    within = [] if last < 0 else [last + 10, last + 27, last + 30]  # its header, its table
+    for length in (len(content) - 1, len(content) * 9 // 10, len(content) // 2, *within):
+        path.write_bytes(content[:length])
+        assert "cut off" in refused(path)
+
+
+def test_another_rate_names_the_command_that_converts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_wav(tmp_path / "a b.wav", tone(400, 0.5), rate=44_100)
-    assert "44,100" in refused(path) and f"ffmpeg -i 'a b.wav' -ar {RATE}" in refused(path)
+    command = f"ffmpeg -i '{path}' -ar {RATE} '{path.with_name('a b-converted.wav')}'"
+    assert "44,100" in refused(path) and command in refused(path)
+    monkeypatch.chdir(tmp_path)
+    path.rename("-y.wav")
+    assert f"ffmpeg -i ./-y.wav -ar {RATE} ./-y-converted.wav" in refused("-y.wav")
 
 
 def test_what_is_no_number_is_named_by_its_place(tmp_path: Path) -> None:
@@ -88,6 +113,45 @@ def test_a_sample_far_beyond_one_is_named_with_its_value(tmp_path: Path) -> None
     samples[77] = 1e30
     soundfile.write(tmp_path / "loud.wav", samples, RATE, subtype="FLOAT")
     assert "sample 77 (at 0.01 s) is 1e+30" in refused(tmp_path / "loud.wav")
+
+
+@pytest.mark.parametrize("subsample", [2, 4])
+def test_every_row_is_labelled_with_the_second_at_which_it_begins(
+    subsample: Literal[2, 4],
+) -> None:
+    form = FramesForm(FramesSource(rate=RATE, bands=20, subsample=subsample))
+    front = front_end(form.settings, 8)
+    assert front is not None
+    for frames in range(1, 41):
+        labels = form.row_labels(np.zeros((frames, 20)), front.length(frames))
+        assert labels == [f"▁{at / 100:.2f}s" for at in range(0, frames, subsample)], frames
+
+
+def test_rows_do_not_depend_on_the_front_end() -> None:
+    about = FRAMES.settings
+    same = about.model_copy(update={"channels": 8, "subsample": 2})
+    assert FramesForm(same).fingerprint == FRAMES.fingerprint
+    other = about.model_copy(update={"bands": 21})
+    assert FramesForm(other).fingerprint != FRAMES.fingerprint
+    colour = PICTURES.settings.model_copy(update={"channels": 3})
+    assert PicturesForm(colour).fingerprint != PICTURES.fingerprint
+
+
+@pytest.mark.parametrize("read", [rate_of, lambda path: content_of(str(path)), read_idx])
+def test_names_that_lead_to_no_file(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop.wav").symlink_to(tmp_path / "loop.wav")
+    for name, told in (
+        ("none.wav", "does not exist"),
+        ("loop.wav", "cannot be read: Too many levels"),
+        ("file/a.wav", "cannot be read: Not a directory"),
+        ("x" * 300, "cannot be read: File name too long"),
+        ("a\0b.wav", "cannot be the name of a file"),
+        ("\ud800.wav", "cannot be the name of a file"),
+    ):
+        with pytest.raises(DataError, match=told) as error:
+            read(tmp_path / name)
+        assert str(error.value).isprintable()
 
 
 def test_a_source_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +189,16 @@ def test_pictures_of_a_file(tmp_path: Path) -> None:
         (b"JFIF and so on", "not an IDX file"),
         (struct.pack(">BBBBI", 0, 0, 8, 1, 9) + b"12345", "cut off"),
         (struct.pack(">BBBBI", 0, 0, 8, 1, 3) + b"12345", "damaged"),
-        (gzip.compress(b"x" * 999, mtime=0)[:-9], "cut off"),
+        (
+            gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 999) + bytes(999), mtime=0)[:-9],
+            "cut off",
+        ),
+        (gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 9) + bytes(10), mtime=0), "damaged"),
+        (gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 3, 9), mtime=0), "header has 16 bytes"),
+        (gzip.compress(struct.pack(">BBBBII", 0, 0, 8, 2, 2**31, 3), mtime=0), "more than 4 GiB"),
+        (struct.pack(">BBBBI", 0, 0, 8, 3, 9), "header has 16 bytes, and there are 8"),
+        (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 0, 5), "holds nothing: its header says"),
+        (struct.pack(">BBBBIII", 0, 0, 8, 3, 0, 2**32 - 1, 2**32 - 1), "0 x 4294967295 x"),
         (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1), "cut off"),
     ],
 )
@@ -137,10 +210,27 @@ def test_a_damaged_idx_file(tmp_path: Path, content: bytes, told: str) -> None:
     assert str(path) in str(error.value)
 
 
+def test_no_more_is_unpacked_than_the_header_says(tmp_path: Path) -> None:
+    path = tmp_path / "a.idx.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(struct.pack(">BBBBI", 0, 0, 8, 1, 4))
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="damaged"):
+            read_idx(path)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_picture_that_there_is_not(tmp_path: Path) -> None:
     pictures, labels = write_bars(tmp_path, 5)
     for raw, told in (
-        (f"{pictures}#5", "there are 5 pictures"),
+        (f"{pictures}#5", "has 5 pictures, the first of them number 0: there is no number 5"),
+        (f"{pictures}#{'9' * 5_000}", "there is no number 9999999999999999999…"),
+        (f"{pictures}#٣", "names no picture"),
         (str(pictures), "names no picture"),
         (f"{tmp_path / 'no.idx'}#0", "does not exist"),
         (f"{labels}#0", "pictures have two"),

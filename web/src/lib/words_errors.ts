@@ -12,6 +12,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   bad_form: () => "요청 본문의 폼 데이터가 올바르지 않습니다:",
   not_an_object: () => "요청 본문은 JSON 객체여야 합니다. 항목의 이름과 값을 중괄호 안에 쓰세요.",
   too_many_names: ({ names, most }) => `요청 본문의 한 객체에 이름이 ${names}개 있습니다. ${most}개까지만 받습니다.`,
+  too_many_values: ({ values, most }) => `요청 본문의 목록과 객체에 값이 ${values}개 있습니다. ${most}개까지만 받습니다.`,
   missing_field: ({ field }) => `요청에 ${field} 항목이 없습니다.`,
   bad_field: ({ field }) => (field ? `요청의 ${field} 항목이 올바르지 않습니다:` : "요청의 설정이 올바르지 않습니다:"),
   late_headers: ({ seconds }) => `요청 헤더가 ${seconds}초 안에 다 도착하지 않았습니다. 다시 시도하세요.`,

@@ -4,27 +4,36 @@ wherever they lie."""
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
-from dragoman.errors import DataError
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.pictures_form import picture_at
+from dragoman.forms.rows.unusable import unusable
 
 _BLOCK = 1 << 20
 
 
+_KEPT = 1 << 17
+"""Files whose hashes are kept, some 300 bytes each: a training asks for them eight times."""
+
+
 def content_of(raw: str) -> str:
     """A hash, in hex. Errors: ``DataError`` for a file that is missing or cannot be read."""
-    digest = hashlib.blake2b(digest_size=16)
     if is_idx(raw.rpartition("#")[0]):
-        digest.update(picture_at(raw).tobytes())
-        return digest.hexdigest()
+        return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()
     try:
-        with Path(raw).open("rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-    except FileNotFoundError as error:
-        raise DataError(f"{raw} does not exist") from error
-    except OSError as error:
-        raise DataError(f"{raw} cannot be read: {error.strerror or error}") from error
+        about = Path(raw).stat()
+        return _hash_of(raw, about.st_mtime_ns, about.st_size)
+    except (OSError, ValueError) as error:
+        raise unusable(raw, error) from error
+
+
+@lru_cache(maxsize=_KEPT)
+def _hash_of(raw: str, changed: int, size: int) -> str:
+    """``changed`` and ``size`` tell a file from one that took its place."""
+    digest = hashlib.blake2b(digest_size=16)
+    with Path(raw).open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
     return digest.hexdigest()

@@ -29,5 +29,5 @@ class FramesForm(RowsForm):
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """The second at which each of ``count`` rows of the model begins, as a word each."""
-        step = self._bands.hop * -(-len(values) // count) if count else 0
+        step = self._bands.hop * self.settings.subsample
         return [f"▁{n * step / self.settings.rate:.2f}s" for n in range(count)]

@@ -43,8 +43,8 @@ class LogMel:
     """The bands of one kind of recording."""
 
     def __init__(self, settings: FramesSource) -> None:
-        self.window = max(2, round(settings.rate * settings.window_ms / 1000))
-        self.hop = max(1, round(settings.rate * settings.hop_ms / 1000))
+        self.window = max(2, _samples(settings.rate, settings.window_ms))
+        self.hop = max(1, _samples(settings.rate, settings.hop_ms))
         self._points = max(_POINTS, 1 << (self.window - 1).bit_length())
         shape = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(self.window) / (self.window - 1))
         self._shape = (shape**0.85).astype(np.float32)
@@ -86,6 +86,11 @@ class LogMel:
         energies = power.astype(np.float32) @ self._filters
         logarithms: Floats = np.log(np.maximum(energies, _FLOOR))
         return logarithms
+
+
+def _samples(rate: int, milliseconds: float) -> int:
+    """How many whole ones there are in that time, as Kaldi counts them."""
+    return int(rate * milliseconds / 1000 + 1e-6)  # 18.4 ms of 6,250 Hz: 115, not 114.999...
 
 
 def normalised(energies: Floats, axis: int | None = 0) -> Floats:

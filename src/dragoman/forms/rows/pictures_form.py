@@ -12,6 +12,11 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes, read_idx
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
 from dragoman.forms.rows.settings import PictureSource
+from dragoman.plural import plural
+from dragoman.shortened import shortened
+
+_DIGITS = 20
+"""More than the number of any picture has."""
 
 
 class PicturesForm(RowsForm):
@@ -53,15 +58,21 @@ def patches_of(pixels: Bytes, patch: int) -> Bytes:
 def picture_at(raw: str) -> Bytes:
     """(H, W, C). Errors: ``DataError`` for a place that there is not."""
     path, _, number = raw.rpartition("#")
-    if not path or not number.isdecimal():
+    if not path or not (number.isascii() and number.isdecimal()):
         raise DataError(
             f"{raw} names no picture: write the place in an IDX file, from 0, as "
             "t10k-images-idx3-ubyte.gz#17"
         )
     found = read_idx(Path(path))
     if found.ndim not in (3, 4):
-        raise DataError(f"{path} holds {found.ndim - 1} sizes of each example; pictures have two")
-    if int(number) >= len(found):
-        raise DataError(f"{raw}: there are {len(found):,} pictures, the first is number 0")
+        raise DataError(
+            f"{path} holds {plural(found.ndim - 1, 'size')} of each example; pictures have two"
+        )
+    number = number.lstrip("0") or "0"
+    if len(number) > _DIGITS or int(number) >= len(found):
+        raise DataError(
+            f"{path} has {plural(len(found), 'picture')}, the first of them number 0: there is no "
+            f"number {shortened(number, _DIGITS)}"
+        )
     one: Bytes = found[int(number)]
     return one[..., None] if one.ndim == 2 else one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.unusable import unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -23,6 +25,8 @@ _LOUDEST = 1e6
 """Of a sample: its square and the sums of many still are numbers."""
 _BLOCK = 1 << 18
 """Samples that are read at once."""
+_LONGEST_PAGE = 27 + 255 + 255 * 255
+"""Bytes of a page of an OGG file."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
 """What programs write that do not know yet how long a recording will be."""
 
@@ -61,7 +65,7 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
     with _opened(path) as file:
         _check(path, file, rate)
         read = 0
-        while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+        while len(block := _block(path, file)):
             if not (right := np.abs(block) <= _LOUDEST).all():
                 row, channel = np.argwhere(~right)[0].tolist()
                 where, value = read + row, float(block[row, channel])
@@ -76,13 +80,24 @@ def blocks_of(path: Path, rate: int) -> Iterator[Floats]:
             raise DataError(f"{path} has no samples")
 
 
+def _block(path: Path, file: Any) -> Floats:
+    """The next samples, (N, channels). Errors: ``DataError`` for what cannot be decoded."""
+    try:
+        found: Floats = file.read(_BLOCK, dtype="float32", always_2d=True)
+    except library().LibsndfileError as error:
+        raise DataError(f"{path} is damaged or cut off: {error.error_string}") from error
+    return found
+
+
 def _check(path: Path, file: Any, rate: int) -> None:
     if file.samplerate != rate:
-        name = shlex.quote(path.name)
+        given, made = str(path), str(path.with_name(f"{path.stem}-converted.wav"))
+        if given.startswith("-"):  # not an option
+            given, made = f"./{given}", f"./{made}"
         raise DataError(
             f"{path} has {file.samplerate:,} samples a second, and {rate:,} are read "
             "(source.rate). "
-            f"Convert it: ffmpeg -i {name} -ar {rate} {shlex.quote(path.stem + '-converted.wav')}"
+            f"Convert it: ffmpeg -i {shlex.quote(given)} -ar {rate} {shlex.quote(made)}"
         )
 
 
@@ -96,11 +111,9 @@ def _opened(path: Path) -> Any:
         if not size:
             raise DataError(f"{path} is empty")
         _check_whole(path, size)
-        return sound.SoundFile(str(path))
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        return sound.SoundFile(os.fsencode(path))  # of any bytes
+    except (OSError, ValueError) as error:
+        raise unusable(path, error) from error
     except sound.LibsndfileError as error:
         endings = ", ".join(sorted(one.removeprefix(".").upper() for one in ENDINGS))
         raise DataError(
@@ -110,10 +123,19 @@ def _opened(path: Path) -> Any:
 
 
 def _check_whole(path: Path, size: int) -> None:
-    """Errors: ``DataError`` for a WAV file that ends before its header says: libsndfile would take
-    the rest for the whole."""
+    """Errors: ``DataError`` for a WAV file that ends before its header says, or an OGG file that
+    ends within a page: libsndfile would take the rest for the whole."""
     with path.open("rb") as file:
         start = file.read(12)
+        if start[:4] == b"OggS":
+            before = max(0, size - _LONGEST_PAGE)
+            file.seek(before)
+            promised = _end_of_last_page(file.read(_LONGEST_PAGE), before)
+            if promised > size:
+                raise DataError(
+                    f"{path} is cut off: its last page ends at byte {promised:,}, and there are "
+                    f"{size:,}"
+                )
     if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
         return
     promised = int.from_bytes(start[4:8], "little")
@@ -121,3 +143,13 @@ def _check_whole(path: Path, size: int) -> None:
         raise DataError(
             f"{path} is cut off: its header promises {promised + 8:,} bytes, and there are {size:,}"
         )
+
+
+def _end_of_last_page(end: bytes, before: int) -> int:
+    """The byte at which the last page of an OGG file ends, by what it says of itself (RFC 3533,
+    section 6). ``end``: of the file; ``before``: bytes before that."""
+    at = end.rfind(b"OggS\0")
+    if at < 0:
+        return before + len(end)
+    count = end[at + 26] if at + 26 < len(end) else 0
+    return before + at + 27 + count + sum(end[at + 27 : at + 27 + count])

@@ -50,7 +50,9 @@ class RowsForm(Form):
     @property
     def fingerprint(self) -> str:
         """SHA-256, in hex, of the settings that rows depend on."""
-        told = f"{_VERSION} {self.settings.model_dump_json(exclude={'subsample'})}"
+        told = (
+            f"{_VERSION} {self.settings.model_dump_json(exclude=set(self.settings.of_front_end))}"
+        )
         return hashlib.sha256(told.encode()).hexdigest()
 
     def save(self, path: Path) -> None:

@@ -20,18 +20,23 @@ class SourceSettings(Settings):
     """What is read."""
 
     kind: str
-    """text; frames: sound, as bands of its spectrum; picture: patches."""
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches."""
 
     is_text: ClassVar[bool] = False
+    units: ClassVar[str] = "rows"
+    """What is counted of it."""
 
 
 class TextSource(SourceSettings):
     """Text, as tokens of a vocabulary."""
 
     kind: Literal["text"] = "text"
-    """text; frames: sound, as bands of its spectrum; picture: patches."""
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches."""
 
     is_text: ClassVar[bool] = True
+    units: ClassVar[str] = "tokens"
 
 
 class RowsSource(SourceSettings):
@@ -43,6 +48,8 @@ class RowsSource(SourceSettings):
     """What its examples are called, several of them."""
     hub_tags: ClassVar[Mapping[bool, str]] = {}
     """What model hubs call a model that writes, and one that labels."""
+    of_front_end: ClassVar[frozenset[str]] = frozenset()
+    """The settings of the model's front end alone: rows are the same whatever they are."""
 
     @property
     @abstractmethod
@@ -56,29 +63,34 @@ class RowsSource(SourceSettings):
 
 
 class FramesSource(RowsSource):
-    """Recordings, as the energy of some bands of their spectrum, frame by frame."""
+    """Recordings, as the energy in the mel bands of their spectrum, frame by frame."""
 
     kind: Literal["frames"] = "frames"
-    """text; frames: sound, as bands of its spectrum; picture: patches."""
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches."""
     rate: int = Field(16_000, ge=1_000, le=192_000)
-    """Samples a second of the recordings."""
+    """The sample rate of the recordings, in Hz."""
     bands: int = Field(80, ge=4, le=512)
-    """Bands of the spectrum, evenly spaced on the mel scale: the numbers of a frame."""
+    """The number of bands, evenly spaced on the mel scale; each frame has one number per band."""
     window_ms: float = Field(25.0, ge=1, le=1_000)
-    """Length of a frame, in milliseconds."""
+    """The length of a frame, in milliseconds."""
     hop_ms: float = Field(10.0, ge=1, le=1_000)
-    """From the beginning of a frame to that of the next, in milliseconds."""
+    """The distance between the beginnings of two frames, in milliseconds."""
     normalise: Literal["bands", "recording"] = "bands"
-    """bands: each band of a recording has mean 0 and deviation 1, which takes away what a
-    microphone does, and all that does not change in time; recording: all bands together have, which
-    keeps both. For speech, bands; for sounds that differ in pitch or colour, recording."""
+    """How a recording is normalised to mean 0 and standard deviation 1. bands: each band
+    separately, which removes the effect of the microphone and everything that does not change over
+    time; recording: all bands together, which keeps both. Use bands for speech, and recording for
+    sounds that differ in pitch or timbre."""
     subsample: Literal[2, 4] = 4
-    """How many frames become one row of the model: one convolution for each factor of two."""
+    """The number of frames that are combined into one row of the model, by one convolution for each
+    factor of two."""
     channels: int = Field(32, ge=1, le=1_024)
-    """Channels of these convolutions."""
+    """The number of channels of these convolutions."""
 
+    units: ClassVar[str] = "frames"
     noun_of_row: ClassVar[str] = "frame"
     raws: ClassVar[str] = "recordings"
+    of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels"})
     hub_tags: ClassVar[Mapping[bool, str]] = {
         True: "automatic-speech-recognition",
         False: "audio-classification",
@@ -106,16 +118,18 @@ class PictureSource(RowsSource):
     """Pictures of one size, cut into square patches, row by row."""
 
     kind: Literal["picture"] = "picture"
-    """text; frames: sound, as bands of its spectrum; picture: patches."""
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches."""
     height: int = Field(28, ge=1, le=4_096)
-    """Pixels from top to bottom."""
+    """The height of a picture, in pixels."""
     width: int = Field(28, ge=1, le=4_096)
-    """Pixels from left to right."""
+    """The width of a picture, in pixels."""
     channels: Literal[1, 3] = 1
-    """Numbers of a pixel: 1 for grey, 3 for colour."""
+    """The number of colour channels: 1 for grey, 3 for colour."""
     patch: int = Field(4, ge=1, le=1_024)
-    """Pixels along each side of a patch."""
+    """The side length of a patch, in pixels."""
 
+    units: ClassVar[str] = "patches"
     noun_of_row: ClassVar[str] = "patch"
     raws: ClassVar[str] = "pictures"
     hub_tags: ClassVar[Mapping[bool, str]] = {

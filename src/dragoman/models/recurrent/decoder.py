@@ -109,7 +109,7 @@ class RecurrentDecoder(Advancing):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        sequences = self._names(layout)
+        sequences = self._row_keys(layout)
         rows = None if sequences is None else sequences[layout.sequence]
         x = self._embed(target_in.values, rows)
         for layer in self.layers:
@@ -142,19 +142,19 @@ class RecurrentDecoder(Advancing):
             for layer in self.layers
         ]
 
-    def _embed(self, tokens: Tensor, names: Tensor | None = None) -> Tensor:
-        return embed_alone(tokens, self.embedding, self.embedding_dropout, names)
+    def _embed(self, tokens: Tensor, row_keys: Tensor | None = None) -> Tensor:
+        return embed_alone(tokens, self.embedding, self.embedding_dropout, row_keys)
 
-    def _names(self, layout: Layout) -> Tensor | None:
+    def _row_keys(self, layout: Layout) -> Tensor | None:
         """(B,) what dropout knows sequences by, while it is on."""
         if not self.training:
             return None
-        names = layout.first_names
-        return (numbers(layout.batch) if names is None else names).to(layout.device)
+        row_keys = layout.first_row_keys
+        return (numbers(layout.batch) if row_keys is None else row_keys).to(layout.device)
 
-    def _kept(self, width: int, names: Tensor | None) -> Tensor | None:
+    def _kept(self, width: int, row_keys: Tensor | None) -> Tensor | None:
         """(B, H) what hidden vectors are multiplied by from step to step, if by anything."""
-        if names is None or not self.recurrent_dropout.rate:
+        if row_keys is None or not self.recurrent_dropout.rate:
             return None
-        ones = torch.ones(len(names), width, device=names.device)
-        return self.recurrent_dropout.forward(ones, names)
+        ones = torch.ones(len(row_keys), width, device=row_keys.device)
+        return self.recurrent_dropout.forward(ones, row_keys)

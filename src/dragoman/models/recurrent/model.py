@@ -189,8 +189,8 @@ class Recurrent(Advancing):
     def _embed(self, embedding: Embedding, tokens: Tensor, layout: Layout | None = None) -> Tensor:
         """(P,) -> (P, D), of unit variance as the embeddings of a Transformer. ``layout`` of the
         rows, for dropout."""
-        names = None if layout is None else self._names(layout)
-        return embed_alone(tokens, embedding, self.dropout, names)
+        row_keys = None if layout is None else self._row_keys(layout)
+        return embed_alone(tokens, embedding, self.dropout, row_keys)
 
     # Decoder
 
@@ -323,17 +323,17 @@ class Recurrent(Advancing):
 
     # Dropout
 
-    def _names(self, layout: Layout) -> Tensor | None:
+    def _row_keys(self, layout: Layout) -> Tensor | None:
         """(P,) what dropout knows rows by; all rows of a sentence by one name where its mask is to
         be the same at every step."""
         if self.settings.dropout_kind == "plain":
-            return layout.names
-        names = layout.first_names
-        names = numbers(layout.batch) if names is None else names
-        return names.to(layout.device)[layout.sequence]
+            return layout.row_keys
+        row_keys = layout.first_row_keys
+        row_keys = numbers(layout.batch) if row_keys is None else row_keys
+        return row_keys.to(layout.device)[layout.sequence]
 
     def _drop(self, x: Tensor, layout: Layout) -> Tensor:
-        return self.dropout.forward(x, self._names(layout) if self.training else None)
+        return self.dropout.forward(x, self._row_keys(layout) if self.training else None)
 
     def _kept(self, layout: Layout) -> Tensor | None:
         """(B, D) what hidden vectors are multiplied by from step to step, if by anything."""
@@ -341,7 +341,7 @@ class Recurrent(Advancing):
         if plain or not self.training or not self.dropout.rate:
             return None
         ones = torch.ones(layout.batch, self.settings.model_dim, device=layout.device)
-        return self.dropout.forward(ones, layout.first_names)
+        return self.dropout.forward(ones, layout.first_row_keys)
 
 
 class _Looking:

@@ -224,13 +224,13 @@ class CpuTransformer(Model):
     def _advance(self, tokens: Tensor, state: CpuState) -> Tensor:
         """Take in ``tokens`` (N, t) -> (n, D), what follows the last of each slot."""
         new = tokens.shape[1]
-        told = None if state.following is None else state.following.told(tokens)
+        next_word_rows = None if state.following is None else state.following.next_word_rows(tokens)
         tokens = state.spread(tokens)
         key_mask = None if self.model.settings.attend_unknown else tokens != UNKNOWN
         places = state.positions(new)
         x = self.model.embed_target(tokens.flatten(), places.flatten())
-        if told is not None:
-            x = x + state.spread(told.unflatten(0, (-1, new))).flatten(0, 1)
+        if next_word_rows is not None:
+            x = x + state.spread(next_word_rows.unflatten(0, (-1, new))).flatten(0, 1)
         x = x.to(self._dtype)
         state.begin(new, key_mask)
         for i, layer in enumerate(self._decoder):

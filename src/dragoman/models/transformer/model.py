@@ -173,10 +173,10 @@ class Transformer(Writing):
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         key_mask = self._key_mask(target_in.values)
-        x = self.embed_target(target_in.values, layout.positions, layout.names)
+        x = self.embed_target(target_in.values, layout.positions, layout.row_keys)
         if self.next_word is not None:
-            told = self.next_word.told(target_in, memory)
-            x = x + self.dropout.forward(told, layout.names)
+            next_word_rows = self.next_word.next_word_rows(target_in, memory)
+            x = x + self.dropout.forward(next_word_rows, layout.row_keys)
         for layer in self.decoder:
             x = layer(x, layout, key_mask, memory.rows, memory.layout, memory.key_mask)
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
@@ -191,7 +191,7 @@ class Transformer(Writing):
         places = cache.places(new)
         x = self.embed_target(tokens.flatten(), places.flatten())  # (N x t, D)
         if state.following is not None:
-            x = x + state.following.told(tokens)
+            x = x + state.following.next_word_rows(tokens)
         cache.begin(key_mask, new)
         for layer, past in zip(self.decoder, cache.layers, strict=True):
             x = layer.step(x, new, past)
@@ -212,11 +212,11 @@ class Transformer(Writing):
         )
 
     def embed_target(
-        self, tokens: Tensor, positions: Tensor, names: Tensor | None = None
+        self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None
     ) -> Tensor:
         """What the first layer of the decoder reads: (P,), (P,) -> (P, D).
 
-        ``names`` (P,) are those of the rows, for dropout.
+        ``row_keys`` (P,) are those of the rows, for dropout.
         """
         return embed(
             tokens,
@@ -226,7 +226,7 @@ class Transformer(Writing):
             self.dropout,
             width=self.settings.model_dim,
             combine=self.settings.positions.combine,
-            names=names,
+            row_keys=row_keys,
         )
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:

@@ -56,7 +56,7 @@ class NextWord(nn.Module):
         counts = torch.bincount(layout.sequence[begins], minlength=layout.batch)
         return self.row(memory.rows[begins]), Layout(counts.tolist(), layout.device)
 
-    def told(self, target_in: Sequences, memory: Memory) -> Tensor:
+    def next_word_rows(self, target_in: Sequences, memory: Memory) -> Tensor:
         """(P, D), under teacher forcing: a row for each of ``target_in``."""
         words, of_words = self.words(memory)
         layout = target_in.layout
@@ -76,7 +76,7 @@ class Following:
         self._next_word = next_word
         self._words, self._last, self._owners, self._past = self._of(memory)
 
-    def told(self, tokens: Tensor) -> Tensor:
+    def next_word_rows(self, tokens: Tensor) -> Tensor:
         """(N x t, D): a row for each of the new ``tokens`` (N, t), which are written by this."""
         past = self._past[:, None] + self._next_word.stands[tokens].cumsum(1)  # (N, t)
         self._past = past[:, -1]

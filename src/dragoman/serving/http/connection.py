@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -25,6 +27,9 @@ NAMES = 64
 """Of one object of a body, or fields of a form. No request has so many, and to list a hundred
 thousand that are unknown would hold up everybody."""
 
+_JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+"""Of JSON; also the last one of a body that ends before it."""
+
 T = TypeVar("T")
 
 
@@ -37,8 +42,9 @@ def address_of(http: Request) -> str:
     return holder(http.client.host) if http.client else "unknown"
 
 
-async def read_fields(http: Request) -> dict[str, Any]:
-    """The fields of a JSON or form body. Raises Refusal for any other, or one too large."""
+async def read_fields(http: Request, max_values: int) -> dict[str, Any]:
+    """The fields of a JSON or form body. Raises Refusal for any other, or for JSON of more than
+    ``max_values`` values."""
     try:
         kind = _media_type(http)
         if kind == PARTS:
@@ -47,7 +53,8 @@ async def read_fields(http: Request) -> dict[str, Any]:
         body = await http.body()
         # What no form can begin with is JSON: curl calls whatever it sends a form.
         is_form = kind == FORM and body.lstrip()[:1] != b"{"
-        fields = await _read(_form if is_form else _parsed, body)
+        parse = _form if is_form else partial(_parsed, max_values=max_values)
+        fields = await _read(parse, body)
     except ClientDisconnect:
         raise ClientGone from None
     except HTTPException as error:  # a form that is not one
@@ -80,9 +87,24 @@ def _form(body: bytes) -> Any:
     return dict(parse_qsl(text, keep_blank_values=True))
 
 
-def _parsed(body: bytes) -> Any:
-    found = json.loads(body.decode("utf-8"), object_pairs_hook=_object)
+def _parsed(body: bytes, max_values: int) -> Any:
+    # The parser holds the interpreter until its last value is there, and all others wait for it.
+    text = body.decode("utf-8")
+    if _values(text) > max_values and (values := _values(_JSON_STRING.sub("", text))) > max_values:
+        raise Refusal(
+            "too_many_values",
+            f"The body has {values:,} values in its lists and objects; {max_values:,} are allowed "
+            "in one request. Send it in parts.",
+            values=values,
+            most=max_values,
+        )
+    found = json.loads(text, object_pairs_hook=_object)
     return whole_characters(found) if b"\\u" in body else found
+
+
+def _values(text: str) -> int:
+    """About how many values JSON has, if its strings have none of these characters."""
+    return text.count(",") + text.count("[") + text.count("{")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

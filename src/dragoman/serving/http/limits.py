@@ -40,55 +40,61 @@ REMEMBERED_CLIENTS = 10_000
 
 
 class LimitSettings(Settings):
-    """Limits of the server. The defaults are for a machine that strangers can reach."""
+    """Limits of the server. The defaults suit a machine that is open to the public."""
 
     characters: int = Field(default=20_000, ge=1, le=1_000_000_000)
-    """Characters of text in one request, all its items together."""
+    """The total number of characters of text in one request."""
     items: int = Field(default=256, ge=1, le=1_000_000)
-    """Texts in one request."""
+    """The number of texts in one request."""
     body_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
-    """Bytes of one request, as sent."""
+    """The size of one request body, in bytes."""
+    values: int = Field(default=20_000, ge=64, le=1_000_000_000)
+    """The number of values in the lists and objects of one JSON request."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000)
-    """Requests of one client; typing into the page makes three or four a second at most."""
+    """The number of requests per minute from one client. Typing into the page sends at most three
+    or four per second."""
     burst: int = Field(default=60, ge=1, le=1_000_000_000)
-    """Requests of one client at once before the rate counts."""
+    """The number of requests that one client may send at once before the rate limit applies."""
     concurrent: int = Field(default=16, ge=1, le=1_000_000)
-    """Requests of one client under way at the same time."""
+    """The number of requests from one client that are processed at the same time."""
     waiting: int = Field(default=4096, ge=1, le=1_000_000_000)
-    """Sentences of all clients that may wait for one run."""
+    """The number of sentences, from all clients, that may be queued for one run."""
     seconds: float = Field(default=60.0, gt=0, le=86_400)
-    """Seconds that one request may take to arrive, and again to be answered, waiting included."""
+    """The time limit, in seconds, for receiving one request, and again for answering it, including
+    the time in the queue."""
     beam: int = Field(default=16, ge=1, le=1024)
-    """The widest beam, and the most translations of one text, that a request may ask for."""
+    """The largest beam, and the largest number of translations of one text, that a request may
+    set."""
     translations: int = Field(default=4096, ge=1, le=10_000_000)
-    """Translations in one answer: sentences times the number of translations of each."""
+    """The number of translations in one response: sentences times translations per sentence."""
     token_steps: int = Field(default=2_000_000, ge=1, le=10**15)
-    """The most that one request may cost, estimated before it is worked on (docs/serve.md)."""
+    """The maximum cost of one request, estimated before it is processed (docs/serve.md)."""
     written: int = Field(default=1000, ge=1, le=1_000_000)
-    """Tokens that a language model writes in one answer."""
+    """The number of tokens that a language model generates in one response."""
     file_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
-    """Bytes of one document."""
+    """The size of one document, in bytes."""
     file_characters: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
-    """Characters of text in one document."""
+    """The number of characters of text in one document."""
     file_seconds: float = Field(default=3600.0, gt=0, le=86_400)
-    """Seconds that one document may take to be translated, waiting included."""
+    """The time limit, in seconds, for translating one document, including the time in the queue."""
     files: int = Field(default=2, ge=1, le=1_000)
-    """Documents of one client that are translated at the same time."""
+    """The number of documents from one client that are translated at the same time."""
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
-    """Bytes of translated documents of all clients that wait in memory to be downloaded, for ten
-    minutes at most."""
+    """The total size, in bytes, of translated documents that are kept in memory until they are
+    downloaded, for ten minutes at most."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
-    """Connections in all; fewer where the system allows the server few open files."""
+    """The total number of connections; fewer if the system allows few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)
-    """Connections of one address, at most half of those in all."""
+    """The number of connections from one address; at most half of the total."""
     head_seconds: float = Field(default=10.0, gt=0, le=86_400)
-    """Seconds that the headers of a request may take to arrive."""
+    """The time limit, in seconds, for receiving the headers of a request."""
     idle_seconds: float = Field(default=30.0, gt=0, le=86_400)
-    """Seconds that a connection may stay open without a request."""
+    """The number of seconds that a connection may stay open without a request."""
     reading_rate: int = Field(default=2_000, ge=0, le=1_000_000_000)
-    """Bytes a second of an answer that its client must read."""
+    """The number of bytes per second that a client must read of a response."""
     unread_bytes: int = Field(default=64_000_000, ge=1, le=1_000_000_000_000)
-    """Bytes of answers that one address may leave unread, and a quarter of what all may."""
+    """The number of bytes of responses that one address may leave unread; a quarter of the limit
+    for all addresses together."""
 
 
 MAX_MARKS = 100

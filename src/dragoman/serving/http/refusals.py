@@ -30,6 +30,7 @@ KINDS: dict[str, Kind] = {
     "bad_form": Kind(400, ("problem",)),
     "not_an_object": Kind(400),
     "too_many_names": Kind(400, ("names", "most")),
+    "too_many_values": Kind(400, ("values", "most")),
     "missing_field": Kind(400, ("field",)),
     "bad_field": Kind(400, ("field", "problem")),
     "late_headers": Kind(408, ("seconds",)),

@@ -124,11 +124,11 @@ def event_stream(
     too_slow: Refusal,
 ) -> PartStream:
     """Events; a comment is the sign of life. ``too_slow``: what is said after TimeoutError."""
-    told, beat = _all_told(parts, too_slow), b": still here\n\n"
+    told, beat = _event_stream(parts, too_slow), b": still here\n\n"
     return PartStream(told, at_end, seconds, media_type="text/event-stream", heartbeat=beat)
 
 
-async def _all_told(
+async def _event_stream(
     parts: AsyncGenerator[bytes, None], too_slow: Refusal
 ) -> AsyncGenerator[bytes, None]:
     """Every end but a client's leaving is told by an event: the status is sent already."""

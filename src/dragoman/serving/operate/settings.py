@@ -21,32 +21,33 @@ _SHOWN = 200
 
 
 class ServeSettings(EngineSettings):
-    """Settings of ``dragoman serve``. The defaults serve this machine alone."""
+    """Settings of ``dragoman serve``. By default, only this machine can connect."""
 
     host: str = "127.0.0.1"
-    """Address to listen on; 0.0.0.0 lets other machines in."""
+    """The address to listen on. 0.0.0.0 accepts connections from other machines."""
     port: int = Field(default=5050, ge=0, le=65535)
-    """Port to listen on; 0 takes a free one."""
+    """The port to listen on. 0: any free port."""
     limits: LimitSettings = LimitSettings()
-    """What one client may ask for."""
+    """Limits for each client."""
     api_keys: Path | None = None
-    """File with the keys that may use the server, one a line; without it anyone may."""
+    """A file of API keys, one per line. Without it, no key is needed."""
     origins: tuple[str, ...] = ()
-    """Web sites whose pages may call the API (CORS), as "https://example.org"."""
+    """Origins whose pages may call the API (CORS), such as "https://example.org"."""
     proxies: tuple[str, ...] = ()
-    """Addresses or networks of reverse proxies whose word on the client's address is taken."""
+    """Addresses or networks of reverse proxies that are trusted to report the client's address."""
     operators: tuple[str, ...] = ("127.0.0.1", "::1")
-    """Addresses or networks that may read /metrics; "*" is everybody."""
+    """Addresses or networks that may read /metrics. "*" allows everyone."""
     access_log: bool = False
-    """Log every request: who, what, how long; never its text."""
+    """Log the client, endpoint and duration of every request; its text is never logged."""
     log: LogKind = "lines"
-    """lines: a log for people; json: one object a line, for programs."""
+    """The log format. lines: readable lines; json: one JSON object per line."""
     look_longest: int = Field(default=800, ge=2, le=100_000)
-    """Source tokens of a text that can be looked into; memory grows with their square."""
+    """The maximum number of source tokens in a text for the view Look. Memory use grows with its
+    square."""
     grace_seconds: float = Field(default=30.0, ge=0, le=86_400)
-    """How long a shutdown waits for the requests that it took."""
+    """The number of seconds that a shutdown waits for accepted requests."""
     page: bool = True
-    """Serve the page; without it the API alone."""
+    """Serve the web page. Off: only the API."""
 
     @field_validator("proxies", "operators")
     @classmethod

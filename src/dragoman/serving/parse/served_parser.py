@@ -115,7 +115,7 @@ class ServedParser(ServedRun):
         ((tokens, _),) = self.engine.source.tokens_of_words([sentence.text])
         return tokens, found.tokens
 
-    def told(
+    def to_schema(
         self, sentence: BracketedSentence, found: Sequence[Hypothesis], alignment: Alignment | None
     ) -> ParsedSentence:
         """The trees of a sentence; ``alignment``: of the best, by tokens of the source."""
@@ -192,7 +192,7 @@ def endpoints(service: Service) -> Endpoints:
             alignments = await run.align(pairs, client)
         service.meters.count_characters(run.name, client, sum(map(len, texts)))
         every = zip(sentences, found, alignments, strict=True)
-        trees = await service.texts.all(client, (run.told(*one) for one in every))
+        trees = await service.texts.all(client, (run.to_schema(*one) for one in every))
         return await service.written(client, lambda: ParseAnswer(run=run.name, sentences=trees))
 
     return routes

@@ -125,15 +125,16 @@ class Service:
             )
 
     async def _fields(self, http: Request) -> dict[str, Any]:
+        limits = self.settings.limits
         try:
-            async with asyncio.timeout(self.settings.limits.seconds):
-                return await read_fields(http)
+            async with asyncio.timeout(limits.seconds):
+                return await read_fields(http, max(limits.values, 4 * limits.items))
         except TimeoutError:
-            seconds = self.settings.limits.seconds
             raise Refusal(
                 "late_body",
-                f"The request was not there in whole after {seconds:g} seconds. Send it again.",
-                seconds=seconds,
+                f"The request was not there in whole after {limits.seconds:g} seconds. Send it "
+                "again.",
+                seconds=limits.seconds,
             ) from None
 
     async def finish(

@@ -149,7 +149,7 @@ async def _events(
         yield await service.texts.do(client, partial(_start, choice, passage))
         async with aclosing(until(deadline, run.queue.watch(plan.requests, client))) as watched:
             async for news in watched:
-                told = (_told(run, passage.pieces[one.number], one) for one in news)
+                told = (_event(run, passage.pieces[one.number], one) for one in news)
                 async for some, _ in service.texts.each(client, told):
                     yield b"".join(some)
                 if options.warnings:
@@ -181,7 +181,7 @@ def _start(choice: Choice, passage: Passage) -> bytes:
     return event("start", start.model_dump_json(exclude_none=True))
 
 
-def _told(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
+def _event(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
     """The event that tells how a sentence stands."""
     if isinstance(news, Draft):
         (text,) = texts_of(run.engine.target, [news.hypothesis])

@@ -214,10 +214,10 @@ def _report(run: Run, measured: LabelledSet) -> ClassificationReport:
     found = labeller([pair.source for pair in pairs])
     seconds = time.perf_counter() - began
     return ClassificationReport(
-        run.folder.name, run.weights_in_words, measured.name, seconds, labels.names,
+        run.folder.name, run.weights_summary, measured.name, seconds, labels.names,
         *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
         measured.left_out, run.task.noun.removesuffix("s"),
-        "tokens" if run.recipe.source.is_text else "frames",
+        run.recipe.source.units,
     )  # fmt: skip
 
 
@@ -246,5 +246,5 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
         if labels.value(pair.target) is None:
             raise DataError(
                 f"{name}, line {pair.line}: no training text has the label "
-                f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.in_words()}"
+                f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.summary()}"
             )

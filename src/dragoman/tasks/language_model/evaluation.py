@@ -210,7 +210,7 @@ def evaluate_run(
     if not count:
         raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
     result = LanguageModelReport(
-        opened.folder.name, opened.weights_in_words, test,
+        opened.folder.name, opened.weights_summary, test,
         time.perf_counter() - began, count, nll, length, *how,
     )  # fmt: skip
     if keep and not files:

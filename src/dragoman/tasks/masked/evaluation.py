@@ -245,7 +245,7 @@ def evaluate_run(
     assert form.vocabulary.mask is not None  # or there were no ``Masking``
     hidden = alone.pieces(form.vocabulary.mask)
     result = MaskedReport(
-        opened.folder.name, opened.weights_in_words, test,
+        opened.folder.name, opened.weights_summary, test,
         time.perf_counter() - began, count, tokens, masked,
         MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
         context, settings.share, settings.whole_words,

@@ -190,7 +190,7 @@ class Filler(Predictor):
         for text, tokens in zip(sources, targets, strict=True):
             given = self._read(text, 1, self.context)
             places = [place for blank in given.blanks for place in blank.places]
-            rows = self.engine.said([given.values], [places])[0]
+            rows = self.engine.output_log_probabilities([given.values], [places])[0]
             scores = [float(row[token]) for row, token in zip(rows, tokens, strict=True)]
             found.append(hypothesis_of(tokens, scores, 0.0, finished=False))
         return found
@@ -246,10 +246,10 @@ class Filler(Predictor):
         if all(len(blank.places) == 1 for blank in blanks.values()):
             places = [blank.places[0] for blank in blanks.values()]
             if len(values) <= self.context:
-                (rows,) = self.engine.said([values], [places])
+                (rows,) = self.engine.output_log_probabilities([values], [places])
             else:
                 near, there = zip(*(self._near(values, [place]) for place in places), strict=True)
-                rows = np.concatenate(self.engine.said(near, there))
+                rows = np.concatenate(self.engine.output_log_probabilities(near, there))
             yield
             for row, (number, blank) in zip(rows, blanks.items(), strict=True):
                 grown = self._grown((), 0.0, self._allowed(row, blank, 0), best)
@@ -273,7 +273,7 @@ class Filler(Predictor):
                 for taken, token in zip(places, ids, strict=False):
                     one[taken] = token
                 tried.append(one)
-            rows = self.engine.said(tried, [[place]] * len(tried))
+            rows = self.engine.output_log_probabilities(tried, [[place]] * len(tried))
             yield
             grown = []
             for (ids, score), row in zip(beam, rows, strict=True):

@@ -193,7 +193,7 @@ def evaluate_on(
     parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
     seconds = time.perf_counter() - began
     return ParsingReport(
-        run.folder.name, run.weights_in_words, test, seconds,
+        run.folder.name, run.weights_summary, test, seconds,
         f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
         score_all(pairs, parses), not parser.no_tag, pairs, parses,
     )  # fmt: skip

@@ -20,6 +20,10 @@ from dragoman.tasks.shared.label_report import LabelReport
 Report = TypeVar("Report", bound=LabelReport)
 
 
+_NO_GROUPS = dict.fromkeys(("group_column", "group_key", "group_pattern"))
+"""Nothing is split that a run is measured on."""
+
+
 class LabelledSet(NamedTuple):
     """The examples that runs are measured on."""
 
@@ -85,6 +89,11 @@ def examples_of(
         corpus = placed
     else:
         learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
+        if not learned and not run.recipe.source.is_text:
+            raise DragomanError(
+                f"{source} has no labels: give the file of its labels too, as "
+                f"{run.recipe.data.train[0].name} has it"
+            )
         like = learned[0] if learned else usual(source)
-        corpus = like.model_copy(update={"source": source, "weight": 1.0})
+        corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
     return LabelledSet(list(read_pairs(corpus)), files[0].name)

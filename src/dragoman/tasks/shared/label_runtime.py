@@ -30,7 +30,10 @@ class LabelRuntime(Runtime):
     """and how many characters of it."""
 
     def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.tsv"]
+        learned = next(iter(recipe.data.train), None)
+        if learned is not None and learned.names_files and learned.target is not None:
+            return ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
+        return ["test/" if learned is not None and learned.format == "folders" else "test.tsv"]
 
     def tables(self, scores: Mapping[str, Any]) -> list[Table]:
         return [*self.label_tables(scores), *self.mistake_tables(scores)]

@@ -180,7 +180,7 @@ def _report(run: Run, measured: LabelledSet) -> TaggingReport:
     tagged = tagger([pair.source for pair in measured.pairs])
     seconds = time.perf_counter() - began
     return TaggingReport(
-        run.folder.name, run.weights_in_words, measured.name, seconds,
+        run.folder.name, run.weights_summary, measured.name, seconds,
         *_judged(run, measured.pairs, tagged, tagger.tags),
     )  # fmt: skip
 

@@ -159,7 +159,7 @@ def evaluate_run(
     runs = (opened, *ensemble)
     result = TranslationReport(
         " + ".join(one.folder.name for one in runs),
-        "; ".join(dict.fromkeys(one.weights_in_words for one in runs)),
+        "; ".join(dict.fromkeys(one.weights_summary for one in runs)),
         measured.name, seconds, described, translator.description, scores, prepared,
         markup, pairs, hypotheses,
     )  # fmt: skip

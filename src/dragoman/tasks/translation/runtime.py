@@ -53,6 +53,8 @@ class TranslationRuntime(Runtime):
         return below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), on_test(run, "BLEU"))
 
     def test_files(self, recipe: Recipe) -> list[str]:
+        if not recipe.source.is_text:
+            return ["test.tsv"]
         return [f"test.{recipe.languages.source}", f"test.{recipe.languages.target}"]
 
     @property

@@ -72,17 +72,17 @@ class MeasuredWays:
     rates: Mapping[Way, float]
     """Tokens per second of all that were timed, the optimizer's step aside."""
 
-    def in_words(self, counted: str) -> str:
+    def summary(self, counted: str) -> str:
         """One line for a person. ``counted``: what tokens are called."""
         if self.way not in self.rates:
-            return f"{self.way.in_words()}, the only way"
-        line = f"{self.way.in_words()}: {self.rates[self.way]:,.0f} {counted}/s"
+            return f"{self.way.summary()}, the only way"
+        line = f"{self.way.summary()}: {self.rates[self.way]:,.0f} {counted}/s"
         others = [way for way in self.rates if (way.kernels, way.precision) != _kind(self.way)]
         if not others:
             return line
         next_best = max(others, key=lambda way: self.rates[way])
         gain = self.rates[self.way] / self.rates[next_best]
-        return f"{line}, {gain:.1f} times {next_best.in_words()}"
+        return f"{line}, {gain:.1f} times {next_best.summary()}"
 
     def to_dict(self) -> dict[str, object]:
         """For the run."""
