@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import DragomanError
 from dragoman.formats.markdown_codes import BREAK, ESCAPE, Walk, plain
 from dragoman.formats.units.breaks import broken
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    Splice,
+    Wanted,
+    check_pieces,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import spaced, unit_of
 from dragoman.formats.units.unit import Target, Unit, says_something
@@ -35,8 +42,8 @@ _FRONT = re.compile(
     r"|\+\+\+[ \t]*\r?\n(?s:.*?)\n\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
 """Front matter: YAML, or TOML."""
-MOST_MARKS = 500_000
-"""Blocks and marks of one text; each takes about a kilobyte of memory while it is read."""
+MOST_MARKS = 200_000
+"""Blocks and marks of one text; each takes some 40 µs and two kilobytes of memory to read."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
 _BEGINS_BLOCK = re.compile(
     r"(\s*)(#{1,6}(?=\s|\Z)|[-+*](?=\s|\Z)|\d{1,9}(?=[.)](?:\s|\Z))|>|[=|]|-{2,}|`{3}|~{3})"
@@ -91,6 +98,7 @@ class Markdown(Document):
         front = _FRONT.match(source.text)
         begin = front.end() if front else 0
         text = source.text[begin:]
+        check_pieces(text.count("\n"), name)
         try:
             tokens = _parser().parse(text, {})
         except BadDocument as error:

@@ -10,7 +10,7 @@ from dragoman.formats.units.document import Document, Splice, Wanted, check_piec
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.unit import Target, Unit, says_something
 
-_PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*\S[^\n]*)*")
+_PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
 
 @dataclass(frozen=True)
