@@ -211,6 +211,7 @@ LONG: dict[str, tuple[str, bytes]] = {
         + b"</source></trans-unit></body></file></xliff>",
     ),
     "placeholders": ("a.po", b'msgid "' + b"one {0} " * 100_000 + b'"\nmsgstr ""\n'),
+    "strings of a message": ("a.po", b'msgid ""\n' + b'"a"\n' * 2_000_000 + b'msgstr ""\n'),
     "marks of Markdown": ("a.md", b"one **two** " * 5_000),
     "blocks of Markdown": ("a.md", b"one *two* three\n\n" * 4_000),
     "brackets of Markdown": ("a.md", b"[" * 20_000 + b" one"),

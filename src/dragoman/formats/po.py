@@ -43,7 +43,10 @@ class _Entry:
     is_fuzzy: bool = False
     end: int = 0
     line: int = 0
+    strings: dict[str, list[str]] = field(default_factory=dict)
+    """Of each keyword, unquoted."""
     texts: dict[str, str] = field(default_factory=dict)
+    """Of each keyword its strings in one, once all are read."""
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where the strings of each keyword stand, the last newline left out."""
 
@@ -164,6 +167,7 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
     place, line = 0, 0
 
     def whole(entry: _Entry) -> _Entry:
+        entry.texts = {keyword: "".join(strings) for keyword, strings in entry.strings.items()}
         if "msgid" not in entry.texts or not entry.translations:
             raise BadDocument(f"{name}, line {entry.line}: a message without msgid or msgstr")
         return entry
@@ -175,17 +179,17 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
         found = _KEYWORD.match(text, place, end)
         if found is not None:
             new = found[1]
-            if any(one.startswith("msgstr") for one in entry.texts) and not new.startswith(
+            if any(one.startswith("msgstr") for one in entry.strings) and not new.startswith(
                 "msgstr"
             ):
                 yield whole(entry)
                 entry = _Entry()
             if entry.begin < 0:
                 entry.begin, entry.line = place, line
-            if new in entry.texts:
+            if new in entry.strings:
                 raise BadDocument(f"{name}, line {line}: {new} a second time in one message")
             keyword = new
-            entry.texts[keyword] = ""
+            entry.strings[keyword] = []
             place = found.end()
             entry.places[keyword] = (place, place)
         if found is not None or start.startswith('"'):
@@ -194,12 +198,12 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
                 raise BadDocument(
                     f"{name}, line {line}: a string that does not end, or of no message"
                 )
-            entry.texts[keyword] += _unquoted(string[1])
+            entry.strings[keyword].append(_unquoted(string[1]))
             begin, _ = entry.places[keyword]
             entry.places[keyword] = (begin, string.end(1) + 1)
             entry.end = end
         elif start.startswith("#"):
-            if any(one.startswith("msgstr") for one in entry.texts):
+            if any(one.startswith("msgstr") for one in entry.strings):
                 yield whole(entry)
                 entry = _Entry()
             keyword = ""
@@ -211,10 +215,10 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
                 entry.previous = place
         elif start.strip():
             raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
-        elif not entry.texts:
+        elif not entry.strings:
             entry = _Entry()  # comments of nothing
         place = end
-    if entry.texts:
+    if entry.strings:
         yield whole(entry)
 
 

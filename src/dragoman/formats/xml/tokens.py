@@ -20,7 +20,7 @@ MOST_NESTED = 500
 """Elements in elements. Word nests some dozens."""
 MOST_BYTES = 100_000_000
 """Of one file of XML."""
-MOST_TOKENS = 5_000_000
+MOST_TOKENS = 2_000_000
 """Tags and texts of one document. Each takes some 150 bytes of memory, and four in the file."""
 _NONE: dict[str, str] = {}
 
