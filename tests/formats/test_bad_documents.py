@@ -287,3 +287,8 @@ def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -
                 monkeypatch.setattr(module, most, 4)
     monkeypatch.setattr(Xml.read.__func__, "__defaults__", (4,))
     assert "cut" in refusal(data, name)
+
+
+def test_too_many_tags_are_refused_before_they_are_read() -> None:
+    message = refusal(b'<xliff version="1.2">' + b"<x/>" * 2_000_000 + b"</xliff>", "a.xlf")
+    assert "2,000,000 tags" in message and "line" not in message, "no line: it was not parsed"

@@ -22,6 +22,7 @@ MOST_BYTES = 100_000_000
 """Of one file of XML."""
 MOST_TOKENS = 2_000_000
 """Tags and texts of one document. Each takes some 150 bytes of memory, and four in the file."""
+_TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts to read: cut the document into parts"
 _NONE: dict[str, str] = {}
 
 
@@ -61,6 +62,8 @@ class Xml:
         declared = _DECLARED.match(data[:400].decode("latin-1"))
         source = decoded(data, name, declared[1] if declared else None)
         utf8 = source.text.encode()
+        if utf8.count(b"<") > most:  # before half a minute is spent on it
+            raise BadDocument(f"{name}: with it there are {_TOO_MANY}")
         return cls(name, utf8, source, _tokens(utf8, name, most))
 
     def written(self, begin: int, end: int) -> str:
@@ -133,8 +136,7 @@ def _tokens(data: bytes, name: str, most: int) -> list[Token]:
             tokens[-1].end = place
         if len(tokens) >= most:
             raise BadDocument(
-                f"{name}, line {parser.CurrentLineNumber}: with it there are more than "
-                f"{MOST_TOKENS:,} tags and texts to read: cut the document into parts"
+                f"{name}, line {parser.CurrentLineNumber}: with it there are {_TOO_MANY}"
             )
         tokens.append(Token(kind, place, place, **more))  # type: ignore[arg-type]
 
