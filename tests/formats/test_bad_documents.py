@@ -18,7 +18,7 @@ import made_texts
 import pytest
 from made_office import members, packed
 
-from dragoman.formats import markdown, office, units, xml
+from dragoman.formats import markdown, office, units, xml, yaml_messages
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, Wanted
 from dragoman.formats.xml.tokens import Xml
@@ -275,14 +275,23 @@ def test_members_that_do_not_change_are_copied_as_they_lie() -> None:
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json", "a.docx", "a.xlsx", "a.odt", "a.xlf"])
+@pytest.mark.parametrize(
+    "name", ["a.txt", "a.md", "a.json", "a.yaml", "a.docx", "a.xlsx", "a.odt", "a.xlf"]
+)
 def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece takes far more memory than its bytes, so their number has a bound of its own."""
     few = {"a.txt": b"one\n\n" * 9, "a.json": b'["a", "b", "c", "d", "e", "f"]'}
     data = few[name] if name in few else MAKERS[name](1)
     translated(data, name)
-    for module in (units.document, xml.tokens, office.document, office.opendocument, markdown):
-        for most in ("MOST_PIECES", "MOST_TOKENS", "MOST_MARKS"):
+    for module in (
+        units.document,
+        xml.tokens,
+        office.document,
+        office.opendocument,
+        markdown,
+        yaml_messages,
+    ):
+        for most in ("MOST_PIECES", "MOST_TOKENS", "MOST_MARKS", "MOST_EVENTS"):
             if hasattr(module, most):
                 monkeypatch.setattr(module, most, 4)
     monkeypatch.setattr(Xml.read.__func__, "__defaults__", (4,))

@@ -29,6 +29,8 @@ from dragoman.formats.units.inline import message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _MOST_NESTED = 200
+MOST_EVENTS = 300_000
+"""Keys, values and collections of a file. PyYAML takes some 25 µs for each."""
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 """The anchor and the tag in front of a text."""
 _LINE = re.compile(r"[^\r\n]*(?:\r?\n|\Z)")
@@ -163,7 +165,12 @@ def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
     """The scalars that are texts, and no keys."""
     resolver = yaml.SafeLoader("")
     nested: list[list[Any]] = []  # of each collection: its kind, and whether a key comes next
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+        if number > MOST_EVENTS:
+            raise BadDocument(
+                f"{name}, line {event.start_mark.line + 1}: with it there are more than "
+                f"{MOST_EVENTS:,} keys and values: cut the document into parts"
+            )
         is_key = bool(nested) and nested[-1][0] == "map" and nested[-1][1]
         kind = type(event).__name__
         if kind in ("MappingStartEvent", "SequenceStartEvent"):
