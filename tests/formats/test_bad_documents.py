@@ -301,3 +301,20 @@ def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -
 def test_too_many_tags_are_refused_before_they_are_read() -> None:
     message = refusal(b'<xliff version="1.2">' + b"<x/>" * 2_000_000 + b"</xliff>", "a.xlf")
     assert "2,000,000 tags" in message and "line" not in message, "no line: it was not parsed"
+
+
+@pytest.mark.parametrize("name", ["a.po", "a.json", "a.yaml", "a.csv", "a.xlf", "a.tmx"])
+def test_more_placeholders_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count as no characters of text, and each takes four hundred bytes of memory."""
+    many = "one " + "%%" * 400
+    data = {
+        "a.po": f'msgid "{many}"\nmsgstr ""\n',
+        "a.json": f'["{many}"]',
+        "a.yaml": f'a: "{many}"\n',
+        "a.csv": f"{many},b\n",
+        "a.xlf": f'<xliff version="1.2"><trans-unit><source>{many}</source></trans-unit></xliff>',
+        "a.tmx": f'<tmx><body><tu><tuv xml:lang="en"><seg>{many}</seg></tuv></tu></body></tmx>',
+    }[name].encode()
+    translated(data, name)
+    monkeypatch.setattr(units.document, "MOST_PIECES", 700)
+    assert "more than 700" in refusal(data, name)

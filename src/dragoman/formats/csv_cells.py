@@ -18,7 +18,7 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _DELIMITERS = ",;\t|"
@@ -54,6 +54,7 @@ class Table(Document):
     def read(cls, data: bytes, name: str) -> Table:
         """All of its columns. Errors: ``BadDocument``."""
         source = decoded(data, name)
+        check_codes(source.text, name)
         delimiter = _delimiter(source.text)
         cells, width = [], 0
         for number, one in enumerate(_cells(source.text, name, delimiter)):

@@ -21,7 +21,7 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.plural import plural
 
@@ -51,6 +51,7 @@ class JsonMessages(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> JsonMessages:
         source = decoded(data, name)
+        check_codes(source.text, name)
         try:
             content = json.loads(source.text)
         except json.JSONDecodeError as error:

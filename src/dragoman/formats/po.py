@@ -13,7 +13,7 @@ from gettext import c2py
 
 from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
@@ -78,6 +78,7 @@ class Catalogue(Document):
         declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
         charset = declared[1] if declared else None
         source = decoded(data, name, None if charset == "CHARSET" else charset)
+        check_codes(source.text, name)
         entries = list(_entries(source.text, name))
         header = next((e for e in entries if e.texts.get("msgid") == ""), None)
         told = _PLURALS.search("".join(header.translations)) if header else None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.inline import check_codes
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import put, replaced
@@ -38,6 +39,7 @@ class TranslationMemory(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> TranslationMemory:
         xml = Xml.read(data, name)
+        check_codes(xml.source.text, name, "%{$")
         root = next((token for token in xml.tokens if token.kind == "start"), None)
         if root is None or root.name != "tmx":
             raise BadDocument(f"{name} is no TMX: its first element is not tmx")

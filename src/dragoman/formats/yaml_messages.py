@@ -25,7 +25,7 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _MOST_NESTED = 200
@@ -64,6 +64,7 @@ class YamlMessages(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> YamlMessages:
         source = decoded(data, name)
+        check_codes(source.text, name)
         yaml = _yaml()
         slots: list[_Slot] = []
         try:

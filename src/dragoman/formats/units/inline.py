@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.document import check_pieces
 from dragoman.formats.units.unit import Code, Target, Unit
 
 _PLACEHOLDER = (
@@ -50,6 +51,12 @@ class Found(NamedTuple):
 def message_unit(text: str) -> Unit:
     """The text of a message with its placeholders and tags as codes."""
     return unit_of(text, codes_in(text))
+
+
+def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
+    """``text``: of a whole file; ``begin``: the characters that codes in it begin with. A code
+    takes some 400 bytes of memory. Errors: ``BadDocument`` for more than a file may have."""
+    check_pieces(sum(map(text.count, begin)), name)
 
 
 def codes_in(text: str) -> list[Found]:
