@@ -318,3 +318,10 @@ def test_more_placeholders_than_are_read(name: str, monkeypatch: pytest.MonkeyPa
     translated(data, name)
     monkeypatch.setattr(units.document, "MOST_PIECES", 700)
     assert "more than 700" in refusal(data, name)
+
+
+def test_more_paragraphs_of_a_block_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"a: |\n" + b"  one\n\n" * 9
+    translated(data, "a.yaml")
+    monkeypatch.setattr(units.document, "MOST_PIECES", 8)
+    assert "more than 8" in refusal(data, "a.yaml")

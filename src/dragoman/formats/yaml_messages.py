@@ -73,7 +73,9 @@ class YamlMessages(Document):
                 begin += len(_PROPERTIES.match(source.text, begin, end)[0])  # type: ignore[index]
                 check_pieces(len(slots), name)
                 if event.style in ("|", ">"):
-                    slots += _block(source.text, begin, end, event.style)
+                    for slot in _block(source.text, begin, end, event.style):
+                        slots.append(slot)
+                        check_pieces(len(slots), name)
                 elif says_something(event.value) and not _ADDRESS.match(event.value):
                     slots.append(_Slot(begin, end, event.style, message_unit(event.value)))
         except yaml.YAMLError as error:
