@@ -7,7 +7,7 @@ example are made of, and what of the demo's corpora is an example. What needs a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -16,7 +16,7 @@ from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import RowsSource, SourceSettings
+from dragoman.forms.rows.settings import FramesSource, RowsSource, SourceSettings
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import TransformerSettings
@@ -98,6 +98,24 @@ class Spec(Task):
             raise ValueError(
                 "links count words of the text as it stands, and data.moses cuts it into others: "
                 "leave them out, and they are learned"
+            )
+        if recipe.training.ctc_weight and not (
+            isinstance(recipe.source, FramesSource) and self.writes
+        ):
+            raise ValueError(
+                "training.ctc_weight is for the transcription of recordings (task translation, "
+                'source.kind = "frames"): leave it out'
+            )
+        if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
+            raise ValueError(
+                "training.spec_augment hides parts of recordings, and "
+                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        if recipe.training.ctc_weight and recipe.model.kind == "convolutional":
+            raise ValueError(
+                "training.ctc_weight says of each row of the encoder what is spoken there, and a "
+                'convolutional encoder makes keys and values: choose model.kind = "transformer" or '
+                '"recurrent"'
             )
         self.check_rest(recipe)
         self.check_vocabularies(recipe)
@@ -216,6 +234,13 @@ class Spec(Task):
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
         """Whether a run with the forms ``learned`` can go on with other examples, by a recipe.
         Errors: ``DataError`` naming the first line that it cannot."""
+
+    def check_held(
+        self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
+    ) -> list[str]:
+        """What to tell people about the examples of "dev" and "test", before the training.
+        Errors: ``DataError`` for a set on which nothing could be measured."""
+        return []
 
     def for_overlap(self, pair: Pair) -> Pair:
         """What of an example counts when dev and test are looked for in training."""
