@@ -34,7 +34,7 @@ LEVELS = (
     {"recipe"},
     {"runs"},
     {"engine", "sizing"},
-    {"documents"},
+    {"documents", "cluster"},
     {"tasks"},
     {"insight"},
     {"studies"},
