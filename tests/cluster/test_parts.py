@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 import zstandard
 from asked_parts import asked, joined, run, wanted
@@ -19,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_workers import InlineWorkers
 from loud import REFUSED
+from pyarrow import parquet
 
 from dragoman.cluster import command
 from dragoman.cluster.inputs.compression import plain_blocks
@@ -134,6 +136,23 @@ def test_json_lines_keep_their_other_fields_byte_for_byte(tmp_path: Path) -> Non
         '{"id": 1.50, "text": "a b", "tags":["x" , "y"], "out": "A B"}\n\n'
         '{"text":"ü\\n", "out": "Ü\\n"}\n'
     )
+
+
+def test_a_table_gets_one_more_column(tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    texts = [*LINES, None]
+    table = pyarrow.table({"id": list(range(11)), "text": texts})
+    parquet.write_table(table, source, row_group_size=3)
+    told = run(wanted(asked([source]), tmp_path / "out"))
+    assert "11 lines in 3 parts" in told and "1 line was not read" in told
+    parts = sorted((tmp_path / "out").glob("*.parquet"))
+    found = pyarrow.concat_tables([parquet.read_table(part) for part in parts])
+    assert found.drop_columns("out") == table
+    assert found.column("out").to_pylist() == [*(line.upper() for line in LINES), None]
+    with pytest.raises(DataError, match=r"has no column 'body'; it has 'id', 'text'.*--field"):
+        run(wanted(asked([source], read=("body",)), tmp_path / "other"))
+    with pytest.raises(DataError, match="holds int64, no texts"):
+        run(wanted(asked([source], read=("id",)), tmp_path / "other"))
 
 
 def test_bad_lines_are_named_and_stay_in_their_place(tmp_path: Path) -> None:
@@ -399,6 +418,8 @@ def test_folders_and_patterns_name_files_in_the_order_of_their_names(tmp_path: P
     assert joined(tmp_path / "all") == b"A.TXT\nB.TXT\nDEEP/C.TXT\n"
     run(wanted(asked([folder / "*.txt"]), tmp_path / "some"))
     assert joined(tmp_path / "some") == b"A.TXT\nB.TXT\n"
+    run(wanted(asked([folder / "a*"]), tmp_path / "one"))
+    assert joined(tmp_path / "one") == b"A.TXT\n"
     with pytest.raises(DataError, match="names no file"):
         asked([folder / "*.gz"])
     with pytest.raises(DataError, match="there is no file"):

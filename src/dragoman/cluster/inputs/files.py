@@ -81,8 +81,9 @@ def _files(address: str) -> Iterator[File]:
         below, wanted = (f"{name.rstrip('/')}/" if name else ""), None
     else:
         below, wanted = name[: pattern.start()], name
+    above = below.rfind("/") + 1
     for one, stat in files.names(below):
-        is_hidden = any(part.startswith(_HIDDEN) for part in one[len(below) :].split("/"))
+        is_hidden = any(part.startswith(_HIDDEN) for part in one[above:].split("/"))
         # "*" stays within a folder, as it does in a shell.
         matches = wanted is None or (
             fnmatchcase(one, wanted) and one.count("/") == wanted.count("/")

@@ -58,7 +58,8 @@ class ObjectStore(Store):
                 "base": 2,
             },
         }
-        options: Any = {"allow_http": True} if self._is_web else {}
+        # For an address that says so: a server of files, or AWS_ENDPOINT_URL of a local store.
+        options: Any = {"allow_http": True}
         self._store: Any = self._asked(
             "", lambda: from_url(address, retry_config=retry, client_options=options)
             if self._scheme != "memory" else from_url(address)
@@ -159,6 +160,8 @@ class ObjectStore(Store):
             raise _not_supported(place, error) from error
         except BaseError as error:
             told = str(error)
+            if "builder error" in told:  # of an address that is none
+                raise StoreError(f"{place}: {_short(error)}") from error
             if _NO_RANGES in told and "GET" not in told:
                 raise _not_supported(place, error) from error
             if _REFUSED.search(told) or _NO_CREDENTIALS.search(told.partition("Debug source")[0]):
@@ -189,7 +192,7 @@ def _not_supported(place: str, error: Exception) -> Exception:
 def _short(error: Exception) -> str:
     """The first line of what obstore says; behind it stands its inside."""
     told = str(error).partition("\n")[0].strip()
-    return re.sub(r" in [\d.]+[mµn]?s", "", told)[:300]
+    return re.sub(r" in [\d.]+[mµn]?s", "", told)[:300].rstrip(": ")
 
 
 def _stat(meta: Any) -> Stat:
