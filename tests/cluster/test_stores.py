@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,12 @@ import zstandard
 from asked_parts import asked, joined, run, wanted
 from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
+from loud import loud
 
 from dragoman.cluster import command
+from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.plan import Plan
 from dragoman.cluster.stores import patient
 from dragoman.cluster.stores.folder import FolderStore
 from dragoman.cluster.stores.objects import ObjectStore
@@ -91,6 +96,13 @@ def test_a_bucket_that_fails_gives_what_a_folder_gives(
     packed = sorted((tmp_path / "both").glob("*.zst"))
     assert joined(tmp_path / "both").startswith(TEXT.upper())
     assert b"".join(zstandard.decompress(p.read_bytes()) for p in packed) == TEXT.upper()
+
+
+def test_a_job_travels_to_other_processes_and_leaves_its_store_behind() -> None:
+    job = Job(Plan(asked(), ()), "memory://", loud, Way("int8"))
+    assert job.store.create("x", b"")
+    other = ForkingPickler.loads(ForkingPickler.dumps(job))
+    assert other == job and other.store.stat("x") is None
 
 
 def test_credentials_that_expire_are_told_and_the_same_command_goes_on(

@@ -23,6 +23,9 @@ class Job:
     way: Way | None = None
     """How all workers are to compute, if one has begun already."""
 
+    def __reduce__(self) -> tuple[type[Job], tuple[Plan, str, MakeMapper, Way | None]]:
+        return Job, (self.plan, self.to, self.make, self.way)  # a store is opened by each process
+
     @cached_property
     def places(self) -> list[tuple[int, int]]:
         """``plan.parts``, by number."""
