@@ -228,14 +228,17 @@ def _attack(row: Row) -> str:
 
 
 def neighbour(results: Row) -> str:
-    """What another client notices before and now: median and 99th of a hundred."""
+    """What another client notices before and now: median and 99th of a hundred.
+
+    A row with a commit of its own was measured again after the others; it is marked by "*".
+    """
     found: dict[str, dict[str, Row]] = {}
     for row in results["neighbour"]:
         found.setdefault(_attack(row), {})[row["tree"]] = row
     header = ("attack", "/health, before", "an answer, before", "/health, now", "an answer, now")
     cells = [
         (
-            name,
+            f"{name} *" if "commit" in trees["now"] else name,
             *(
                 f"{number(trees[tree][what][0])} / {number(trees[tree][what][1])}"
                 for tree in ("before", "now")

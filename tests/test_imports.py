@@ -34,7 +34,7 @@ LEVELS = (
     {"recipe"},
     {"runs"},
     {"engine", "sizing"},
-    {"documents", "cluster"},
+    {"documents", "recordings", "cluster"},
     {"tasks"},
     {"insight"},
     {"studies"},

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.masked.filler import Filled, Filler
     from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
+    from dragoman.tasks.translation.transcriber import Transcriber, Transcription
     from dragoman.tasks.translation.translator import Translator
     from dragoman.training.trainer import Outcome
 
@@ -38,6 +39,8 @@ __all__ = [
     "SamplingSettings",
     "SearchSettings",
     "Tagger",
+    "Transcriber",
+    "Transcription",
     "Translation",
     "Translator",
     "TranslatorSettings",
@@ -55,6 +58,8 @@ _HOME = {
     "SamplingSettings": "dragoman.search.settings",
     "SearchSettings": "dragoman.search.settings",
     "Tagger": "dragoman.tasks.tagging.tagger",
+    "Transcriber": "dragoman.tasks.translation.transcriber",
+    "Transcription": "dragoman.tasks.translation.transcriber",
     "Translation": "dragoman.tasks.translation.result",
     "Translator": "dragoman.tasks.translation.translator",
     "TranslatorSettings": "dragoman.engine.settings",

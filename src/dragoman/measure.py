@@ -65,6 +65,8 @@ BLEU = Measure("BLEU", "higher")
 CHRF = Measure("chrF", "higher")
 LOSS = Measure("loss", "lower", digits=3)
 PERPLEXITY = Measure("perplexity", "lower")
+WER = Measure("WER", "lower", percent=True)
+CER = Measure("CER", "lower", percent=True)
 BITS_PER_BYTE = Measure("bits per byte", "lower", digits=3)
 
 

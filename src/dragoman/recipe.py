@@ -21,7 +21,7 @@ from dragoman.atomic import write_text
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
-from dragoman.forms.rows.settings import AnySource, RowsSource, TextSource
+from dragoman.forms.rows.settings import AnySource, FramesSource, RowsSource, TextSource
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
@@ -96,6 +96,9 @@ class Recipe(Settings):
         task, training = TASKS.get(str(values.get("task", "translation"))), values.get("training")
         if task is None or not isinstance(training, Mapping | None) or "metric" in (training or {}):
             return values
+        source = values.get("source")
+        if isinstance(source, Mapping) and source.get("kind") == "frames":
+            task = task.of(FramesSource())
         return {**values, "training": {**(training or {}), "metric": next(iter(task.metrics))}}
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,9 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Dragoman
-from row_files import tone, write_bars, write_idx, write_tones, write_wav
+from row_files import write_bars, write_idx, write_tones, write_wav
 from tiny_cells import tiny_cell
 
+from dragoman.recipe import Recipe
+from dragoman.runs.files import read_metrics
+from dragoman.runs.run import METRICS
 from dragoman.tasks.training import train
 
 SMALL = (
@@ -150,7 +154,7 @@ def test_pictures_that_are_none(
         (lambda path: path.write_bytes(b""), "is empty"),
         (lambda path: path.write_bytes(path.read_bytes()[:900]), "cut off"),
         (lambda path: path.write_bytes(b"text " * 99), "no recording that can be read"),
-        (lambda path: write_wav(path, tone(1800, 0.2), rate=16_000), "16,000 samples a second"),
+        (lambda path: path.write_bytes(b"\0\0\0 ftypM4A " * 99), "Convert it: ffmpeg -i"),
     ],
 )
 def test_a_bad_file_is_named_and_nothing_is_written(
@@ -222,6 +226,32 @@ def test_a_translator_of_recordings_writes_what_they_say(
     assert refused.code == 1 and "and " + str(tmp_path / "run") in refused.err, refused.err
     (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
-    assert measured.code == 0 and "1 sentence" in measured.out, measured.out + measured.err
+    assert measured.code == 0 and "1 recording" in measured.out, measured.out + measured.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err
+
+
+@pytest.fixture(scope="module")
+def hearing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that writes what tone a recording has: "a rising tone"."""
+    folder = tmp_path_factory.mktemp("hearing")
+    recipe = tiny_cell("translation", "transformer", "frames", folder)
+    train(recipe, folder / "run", say=lambda _: None, display=False, measure=False)
+    return folder / "run"
+
+
+def test_what_is_heard_is_measured_in_wrong_words(dragoman: Dragoman, hearing: Path) -> None:
+    metrics = read_metrics(hearing / METRICS)
+    (*_, last) = (line["scores"] for line in metrics if line["kind"] == "validation")
+    assert {"wer", "cer", "loss", "bleu"} <= last.keys()
+    assert Recipe.load("fsdd-digits").training.metric == "wer"
+    measured = dragoman("evaluate", hearing, "--json")
+    assert measured.code == 0, measured.err
+    found = json.loads(measured.out)
+    errors, scores = found["errors"], found["scores"]
+    assert errors["words"]["reference"] == 3 * found["sentences"]
+    wrong = sum(errors["words"][name] for name in ("substitutions", "deletions", "insertions"))
+    assert scores["WER"]["value"] == pytest.approx(100 * wrong / errors["words"]["reference"])
+    told = dragoman("evaluate", hearing)
+    assert re.search(r"^WER +[\d.]+ %  \d+ substitution", told.out, re.M), told.out
+    assert "recordings/s" in told.out

@@ -49,6 +49,15 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
         list(read_pairs(folders(tmp_path)))
 
 
+def test_sound_that_is_not_read_is_told_unless_it_is_converted(tmp_path: Path) -> None:
+    root = write_tones(tmp_path, 2)
+    (root / "falling" / "more.m4a").write_bytes(b"\0\0\0 ftypM4A ")
+    with pytest.raises(DataError, match=r"more.m4a is M4A, .* ffmpeg -i .*more.m4a .*more.wav"):
+        list(read_pairs(folders(root)))
+    write_wav(root / "falling" / "more.wav", tone(1800, 0.2))
+    assert len(list(read_pairs(folders(root)))) == 5
+
+
 def test_copies_stand_on_one_side_whatever_their_names(tmp_path: Path) -> None:
     root, settings = write_tones(tmp_path / "a", 20), SplitSettings(dev=0.3, test=0.3)
     before = {Path(p.source).name: side_of_pair(p, settings) for p in read_pairs(folders(root))}

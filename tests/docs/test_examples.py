@@ -23,6 +23,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from row_files import tone, write_wav
+from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.cli.app import PANELS
@@ -151,6 +153,10 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(run, folder / "runs" / other)
     files = folder / "files"
     files.mkdir()
+    of_sound = tiny_cell("translation", "transformer", "frames", folder / "text-talks")
+    train(of_sound, folder / "runs" / "talks", say=lambda _: None, display=False, measure=False)
+    for name in ("talk.wav", "monday.wav", "tuesday.wav"):
+        write_wav(files / name, tone(400, 0.5))
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train
     english, german = [pair.source for pair in pairs], [pair.target for pair in pairs]
 

@@ -39,7 +39,7 @@ def test_a_decoder_is_told_of_the_first_word_that_is_left(
 ) -> None:
     first = torch.tensor([BOS, OPEN, NOUN, NOUN, CLOSE, VERB, VERB])  # one word too many
     second = torch.tensor([BOS, NOUN, OPEN, VERB])
-    told = next_word.told(Sequences.of([first, second]), memory)
+    told = next_word.next_word_rows(Sequences.of([first, second]), memory)
     expected = [0, 0, 1, 3, 3, 4, 4, 5, 6, 6, 7]  # rows of the memory
     assert torch.allclose(told, memory.rows[expected] @ next_word.row.weight.t())
 
@@ -55,10 +55,10 @@ def test_a_search_is_told_the_same_whatever_becomes_of_its_rows(
     rows = memory.rows @ next_word.row.weight.t()
     following = Following(next_word, memory.select([1]))
     # A product of three rows and one of eight may add in another order: equal to fp64's rounding.
-    assert torch.allclose(following.told(torch.tensor([[BOS, NOUN]])), rows[[5, 6]])
+    assert torch.allclose(following.next_word_rows(torch.tensor([[BOS, NOUN]])), rows[[5, 6]])
     following.admit(memory.select([0]))
     following.select(torch.tensor([0, 1, 1]))
-    told = following.told(torch.tensor([[OPEN, VERB], [BOS, OPEN], [BOS, NOUN]]))
+    told = following.next_word_rows(torch.tensor([[OPEN, VERB], [BOS, OPEN], [BOS, NOUN]]))
     assert torch.allclose(told, rows[[6, 7, 0, 0, 0, 1]])
     following.select(torch.tensor([2, 1]))  # the shorter source is gone
-    assert torch.allclose(following.told(torch.tensor([[NOUN], [NOUN]])), rows[[3, 1]])
+    assert torch.allclose(following.next_word_rows(torch.tensor([[NOUN], [NOUN]])), rows[[3, 1]])

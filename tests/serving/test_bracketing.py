@@ -175,7 +175,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 
         monkeypatch.setattr(owner, name, watched)
 
-    for name in ("pair", "told", "_tree", "_by_words"):
+    for name in ("pair", "to_schema", "_tree", "_by_words"):
         watch(ServedParser, name)
     watch(Engine, "request")
 

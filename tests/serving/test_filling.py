@@ -140,13 +140,13 @@ def test_the_model_is_asked_in_turns(
 ) -> None:
     """Once for all open blanks of one piece, and for each piece of each of longer ones."""
     asked: list[int] = []
-    original = Engine.said
+    original = Engine.output_log_probabilities
 
     def counted(self: Engine, values: Any, places: Any) -> Any:
         asked.append(len(values))
         return original(self, values, places)
 
-    monkeypatch.setattr(Engine, "said", counted)
+    monkeypatch.setattr(Engine, "output_log_probabilities", counted)
     found = ServedFillMask.open(blanks, ServeSettings(), "blanks")
     parts = found.parts(FillRequest(text=TEXT, pieces=pieces))
     assert next(parts) is None and len(asked) == 1
@@ -159,14 +159,14 @@ def test_the_model_is_asked_in_turns(
 def test_turns_are_fair_and_bounded_and_nobody_is_filled_for_who_is_gone(
     blanks: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, asked, original = threading.Event(), list[int](), Engine.said
+    gate, asked, original = threading.Event(), list[int](), Engine.output_log_probabilities
 
     def waiting(self: Engine, values: Any, places: Any) -> Any:
         asked.append(threading.get_ident())
         gate.wait(30)
         return original(self, values, places)
 
-    monkeypatch.setattr(Engine, "said", waiting)
+    monkeypatch.setattr(Engine, "output_log_probabilities", waiting)
     monkeypatch.setattr(served_run, "OF_CLIENT", 2)
     settings = ServeSettings()
     run = ServedFillMask.open(blanks, settings, "blanks")

@@ -19,7 +19,7 @@ from dragoman.forms.moses import MosesText
 from dragoman.forms.shown_words import words_of
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.http.stream import _all_told, event_of
+from dragoman.serving.http.stream import _event_stream, event_of
 from dragoman.serving.queue.fair import FairQueue
 
 SLOW = Refusal("too_slow", "too slow", seconds=1)
@@ -44,7 +44,7 @@ def test_every_end_of_a_stream_is_told(error: Exception, body: dict[str, Any]) -
         raise error
 
     async def check() -> None:
-        told = [part async for part in _all_told(parts(), SLOW)]
+        told = [part async for part in _event_stream(parts(), SLOW)]
         assert told == [b"first", event_of("error", body)]
 
     asyncio.run(check())

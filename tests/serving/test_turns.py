@@ -77,7 +77,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
         (hypothesis, "words_of"), (served_run, "look_answer"), (placing, "project"),
         (AligningHead, "weights"), (inspector, "weights_message"), (endpoint, "_start"),
-        (endpoint, "_told"), (libretranslate, "_answer"), (connection, "_parsed"),
+        (endpoint, "_event"), (libretranslate, "_answer"), (connection, "_parsed"),
         (run_view, "view_of"),
     ]  # fmt: skip
     of_folder = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "read")

@@ -35,6 +35,7 @@ from dragoman.cli import (
     sweep,
     tag,
     train,
+    transcribe,
     translate,
     write,
 )
@@ -49,8 +50,8 @@ PANELS: dict[str, dict[str, Any]] = {
         shortlist.shortlist,
     ),
     "Use": commands(
-        translate.translate, write.write, classify.classify, tag.tag, fill.fill, parse.parse,
-        serve.serve, align.align,
+        translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
+        fill.fill, parse.parse, serve.serve, align.align,
     ),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
     "Look inside": commands(look.look, figure.figure),

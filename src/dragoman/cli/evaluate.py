@@ -55,10 +55,12 @@ def evaluate(args: EvaluateArguments) -> None:
     """Evaluate a run on a test set.
 
     The metrics depend on the task. Translators: BLEU, chrF, chrF++ and TER with sacreBLEU's
-    signatures. Language models: perplexity and bits per byte. Masked models: loss and accuracy on
-    masked tokens, and pseudo-perplexity. Classifiers: accuracy, F1, the confusion matrix and the
-    mistakes with the highest probability. Taggers: accuracy on known and unknown words, and F1 of
-    spans. Parsers: labelled precision, recall and F1, counted as EVALB counts them.
+    signatures; for recordings also WER and CER with substitutions, deletions, insertions, and the
+    recordings with the most errors. Language models: perplexity and bits per byte. Masked models:
+    loss and accuracy on masked tokens, and pseudo-perplexity. Classifiers: accuracy, F1, the
+    confusion matrix and the mistakes with the highest probability. Taggers: accuracy on known and
+    unknown words, and F1 of spans. Parsers: labelled precision, recall and F1, counted as
+    EVALB counts them.
 
     Without files, the run is evaluated on the test set of its recipe, and the result is saved in
     the run's scores.json, which reports and folders of seeds use. With --beam, --set, --mbr,

@@ -20,7 +20,7 @@ from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.idx import read_idx
-from dragoman.forms.rows.recordings import ENDINGS
+from dragoman.forms.rows.recording_file import ENDINGS, FOREIGN_ENDINGS, foreign
 from dragoman.forms.rows.unusable import unusable
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -28,7 +28,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 def recordings_in(root: Path) -> Iterator[Path]:
     """All recordings of a folder and of the folders in it, by their names; hidden ones are passed
-    over. Errors: ``DataError`` for a folder that cannot be read."""
+    over. Errors: ``DataError`` for a folder that cannot be read, and for sound of a kind that is
+    not read, unless the same name stands beside it with an ending that is."""
 
     def refuse(error: OSError) -> None:
         raise unusable(error.filename, error) from error
@@ -37,7 +38,10 @@ def recordings_in(root: Path) -> Iterator[Path]:
     for folder, inside, names in os.walk(root, onerror=refuse):
         inside[:] = [name for name in inside if not name.startswith(".")]
         found += (Path(folder, name) for name in names if not name.startswith("."))
+    converted = {file.with_suffix("") for file in found if file.suffix.lower() in ENDINGS}
     for file in sorted(found):
+        if file.suffix.lower() in FOREIGN_ENDINGS and file.with_suffix("") not in converted:
+            raise foreign(file, file.suffix.removeprefix(".").upper())
         if file.suffix.lower() in ENDINGS and _is_file(file):
             yield file
 

@@ -222,10 +222,14 @@ class Network(nn.Module, Encodes, Projects):
     settings: ModelSettings
     front_end: FrontEnd | None
     """What makes rows of the model's width of a source that is rows; None: it reads tokens."""
+    ctc: Linear | None
+    """What says of each row that was read which token is spoken there, or none (the last output):
+    for training alone (``training/ctc.py``)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.front_end = None
+        self.ctc = None
 
     def memory_length(self, length: int) -> int:
         """How many rows the layers make of a source of so many tokens or rows."""

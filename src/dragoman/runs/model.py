@@ -14,6 +14,7 @@ from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
+from dragoman.nn.linear import Linear
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.training.weights import open_weights, weights_in
@@ -55,13 +56,20 @@ def build_model(recipe: Recipe, source: Form, target: Form) -> Network:
             f"{parameters * _BYTES_TO_TRAIN / 2**30:,.0f} GiB, and this machine has "
             f"{memory / 2**30:,.0f}: choose smaller sizes in [model]"
         )
-    return recipe.spec.new_network(recipe.model, Forms(source, target))
+    return _network(recipe, source, target)
 
 
 def hollow_model(recipe: Recipe, source: Form, target: Form) -> Network:
     """The model of a recipe as a shape, whose weights ``fill_model`` brings."""
     with _Hollow():
-        return recipe.spec.new_network(recipe.model, Forms(source, target))
+        return _network(recipe, source, target)
+
+
+def _network(recipe: Recipe, source: Form, target: Form) -> Network:
+    model = recipe.spec.new_network(recipe.model, Forms(source, target))
+    if recipe.training.ctc_weight:
+        model.ctc = Linear(recipe.model.model_dim, target.size + 1)
+    return model
 
 
 def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False) -> None:

@@ -53,6 +53,9 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
             "plan": recipe.plan if own_context else with_context(recipe, learned.plan.context),
             "languages": languages,
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
+            "training": recipe.training.model_copy(
+                update={"ctc_weight": learned.training.ctc_weight}  # a part of the model goes by it
+            ),
         }
     )
 

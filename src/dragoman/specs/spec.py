@@ -16,7 +16,7 @@ from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import RowsSource, SourceSettings
+from dragoman.forms.rows.settings import FramesSource, RowsSource, SourceSettings
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import TransformerSettings
@@ -98,6 +98,24 @@ class Spec(Task):
             raise ValueError(
                 "links count words of the text as it stands, and data.moses cuts it into others: "
                 "leave them out, and they are learned"
+            )
+        if recipe.training.ctc_weight and not (
+            isinstance(recipe.source, FramesSource) and self.writes
+        ):
+            raise ValueError(
+                "training.ctc_weight is for the transcription of recordings (task translation, "
+                'source.kind = "frames"): leave it out'
+            )
+        if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
+            raise ValueError(
+                "training.spec_augment hides parts of recordings, and "
+                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        if recipe.training.ctc_weight and recipe.model.kind == "convolutional":
+            raise ValueError(
+                "training.ctc_weight says of each row of the encoder what is spoken there, and a "
+                'convolutional encoder makes keys and values: choose model.kind = "transformer" or '
+                '"recurrent"'
             )
         self.check_rest(recipe)
         self.check_vocabularies(recipe)

@@ -1,11 +1,13 @@
-"""Translation: a text is read, and another one written."""
+"""Translation: a text is read, and another one written. What is said in a recording is written
+likewise, by a transcription."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
-from dragoman.measure import BLEU, CHRF, LOSS, PERPLEXITY, Measure
+from dragoman.forms.rows.settings import FramesSource, SourceSettings
+from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
 from dragoman.specs.spec import Spec
 
 
@@ -15,6 +17,22 @@ class TranslationSpec(Spec):
 
     sections: ClassVar[frozenset[str]] = frozenset({"search"})
     reads_rows: ClassVar[bool] = True
+
+    def of(self, source: SourceSettings) -> Self:
+        found = super().of(source)
+        if not isinstance(source, FramesSource):
+            return found
+        return replace(
+            found,
+            called="transcription",
+            metrics={"wer": WER, "cer": CER, **self.metrics},
+            finished={"WER": WER, "CER": CER, **self.finished},
+            verbs=(("transcribe", "talk.wav"), ("look", "talk.wav")),
+            limits=(
+                "It knows the voices, accents and microphones of its training data best.",
+                "It may leave out or invent words, especially in silence and noise.",
+            ),
+        )
 
 
 TRANSLATION = TranslationSpec(

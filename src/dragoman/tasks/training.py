@@ -40,6 +40,7 @@ from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
+from dragoman.training.ctc import JointCtc, without_room
 from dragoman.training.distributed import Ranks
 from dragoman.training.guided import GuidedAlignment
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
@@ -218,6 +219,8 @@ def _train(
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
+    if settings.ctc_weight and ranks.first and (told := without_room(prepared.train, model)):
+        say(told)
     trainer = Trainer(
         model,
         objective,
@@ -249,6 +252,8 @@ def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     """What training minimises."""
     settings = recipe.training
     objective = runtime_of(recipe.spec).training_parts().objective(model, settings.label_smoothing)
+    if settings.ctc_weight:
+        return JointCtc(objective, settings.ctc_weight)
     layers = model.attentions_of("cross")
     head = AligningHead.taught(settings.guided, layers)
     if head is None or prepared.links is None:
@@ -290,6 +295,7 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
         recipe.task, recipe.model.model_dump_json(), [form.size for form in prepared.forms],
         plan.model_dump_json(), recipe.masking.model_dump_json(), training.label_smoothing,
         training.guided.model_dump_json(), training.precision, training.kernels,
+        training.ctc_weight,
     )  # fmt: skip
     return json.dumps(parts)
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from dragoman.data.spec_augment import SpecAugmentSettings
 from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
@@ -108,6 +109,12 @@ class TrainingSettings(Settings):
     the same numbers."""
     guided: GuidedSettings = GuidedSettings()
     """Guided alignment."""
+    ctc_weight: float = Field(default=0.0, ge=0, lt=1)
+    """For transcription: the weight of CTC on the encoder, a second loss that teaches the order of
+    what is said (λ; usually 0.3). The decoder's loss has the rest. On little data, a model without
+    it hardly learns. 0: off."""
+    spec_augment: SpecAugmentSettings = SpecAugmentSettings()
+    """SpecAugment, for recordings."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)
@@ -124,7 +131,7 @@ class TrainingSettings(Settings):
     validations."""
     metric: str = Field(default="loss", min_length=1, max_length=100)
     """The validation score that determines the best weights. Default: the main metric of the task
-    (BLEU for translation)."""
+    (BLEU for translation, WER for recordings)."""
     patience: int = Field(default=0, ge=0, le=1_000_000)
     """Stop after this many validations without an improvement. 0: never."""
     checkpoint_every: int = Field(default=0, ge=0, le=1_000_000_000)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -117,6 +119,18 @@ DAMAGE: dict[str, tuple[str, Callable[[Lines], Lines]]] = {
 }  # fmt: skip
 
 
+@cache
+def in_korean() -> list[re.Pattern[str]]:
+    """The sentences that the page knows in Korean."""
+    words = Path(__file__).parents[3] / "web" / "src" / "lib" / "words_doubts.ts"
+    found = re.findall(r"^ +\[?/(\^.+\$)/,", words.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.compile(pattern) for pattern in found]
+
+
+def is_in_korean(doubt: Doubt) -> bool:
+    return any(pattern.fullmatch(doubt.words) for pattern in in_korean())
+
+
 @pytest.mark.parametrize("name", DAMAGE)
 def test_each_damage_is_named_with_lines_that_show_it(name: str) -> None:
     kind, damage = DAMAGE[name]
@@ -128,9 +142,29 @@ def test_each_damage_is_named_with_lines_that_show_it(name: str) -> None:
         assert 1 <= len(doubt.lines) <= 3
         assert all(line.startswith("line ") for line in doubt.lines)
         assert str(doubt).encode()
+        assert is_in_korean(doubt), doubt.words
     first = next(doubt for doubt in found if doubt.kind == kind).lines[0]
     number = int(first.split()[1].rstrip(":"))
     assert any(repr(side)[1:20] in first for side in lines[number - 1]) or kind == "encoding"
+
+
+OTHER_SENTENCES: dict[str, Callable[[Lines], Lines]] = {
+    "Latin-1 among UTF-8": lambda lines: [
+        (s, latin_1(t) if n % 5 == 0 else t) for n, (s, t) in enumerate(lines)
+    ],
+    "one language": DAMAGE["one language"][1],
+    "copied": lambda lines: [(s, s) for s, _ in lines],
+    "labels": lambda lines: [(s, "good" if n % 3 else "bad") for n, (s, _) in enumerate(lines)],
+    "shifted to the middle": lambda lines: shifted(lines[:600]) + lines[600:],
+    "shifted in the middle": lambda lines: lines[:300] + shifted(lines[300:900]) + lines[900:],
+}
+
+
+@pytest.mark.parametrize("name", OTHER_SENTENCES)
+def test_the_page_says_it_in_korean(name: str) -> None:
+    languages = "und-en" if name == "one language" else "en-de"
+    found = doubts(OTHER_SENTENCES[name](list(sound())), languages)
+    assert found and all(map(is_in_korean, found)), found
 
 
 @pytest.mark.parametrize("pairs", [1, 150, 1200])

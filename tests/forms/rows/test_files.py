@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import struct
 import tracemalloc
@@ -19,7 +20,8 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.idx import is_idx, read_idx
 from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
-from dragoman.forms.rows.recordings import rate_of
+from dragoman.forms.rows.recording_file import standard_input
+from dragoman.forms.rows.recordings import blocks_of, rate_of, samples_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource
 from dragoman.models.front_ends import front_end
 
@@ -90,15 +92,133 @@ def test_a_packed_recording_that_is_cut_off(tmp_path: Path, ending: str) -> None
         assert "cut off" in refused(path)
 
 
-def test_another_rate_names_the_command_that_converts(
+@pytest.mark.parametrize(
+    ("start", "kind", "ending"),
+    [
+        (b"\0\0\0\x20ftypM4A \0\0\0\0", "M4A or another MP4 file", ".m4a"),
+        (b"\x1aE\xdf\xa3\x9fB\x86\x81\x01", "WebM or Matroska", ".webm"),
+        (b"\xff\xf1P\x80\x02\x1f\xfc", "AAC", ".aac"),
+        (b"FORM\0\0\x10\0AIFF", "AIFF", ".aiff"),
+    ],
+)
+def test_a_foreign_kind_names_the_command_that_converts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: bytes, kind: str, ending: str
+) -> None:
+    """Also where its name says something else: what is in it counts."""
+    path = tmp_path / f"a b{ending}"
+    path.write_bytes(start + bytes(500))
+    told = refused(path)
+    assert f"is {kind}, which is not read" in told
+    assert f"ffmpeg -i '{path}' '{path.with_suffix('.wav')}'" in told
+    monkeypatch.chdir(tmp_path)
+    path.rename("-y.mp3")
+    assert "ffmpeg -i ./-y.mp3 ./-y.wav" in refused("-y.mp3")
+
+
+def test_a_file_that_libsndfile_could_read_is_not_opened(tmp_path: Path) -> None:
+    for kind in ("VOC", "W64", "NIST", "PAF"):
+        soundfile.write(tmp_path / "a.wav", tone(400, 0.5), RATE, format=kind, subtype="PCM_16")
+        assert "no recording that can be read" in refused(tmp_path / "a.wav"), kind
+
+
+def test_headers_that_lie(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "a.wav", tone(400, 0.5))
+    content = path.read_bytes()
+    for at, size, value, told in (
+        (24, 4, 0, ""),  # samples a second
+        (24, 4, 999, "999 samples a second"),
+        (24, 4, 2_000_000_000, ""),
+        (22, 2, 0, ""),  # channels
+        (22, 2, 9_999, ""),
+        (34, 2, 77, ""),  # bits a sample
+        (20, 2, 4_242, ""),  # how they are packed
+        (4, 4, 1_000_000, "its header promises 1,000,008 bytes"),
+    ):
+        lied = bytearray(content)
+        lied[at : at + size] = value.to_bytes(size, "little")
+        path.write_bytes(lied)
+        assert told in refused(path)
+
+
+def test_a_recording_whose_length_nobody_knew_is_read_to_its_end(tmp_path: Path) -> None:
+    """As a program writes it into a pipe."""
+    path = write_wav(tmp_path / "a.wav", tone(400, 0.5))
+    whole, content = FRAMES.rows(str(path)), bytearray(path.read_bytes())
+    for size in (0, 0x7FFFFFFF, 0xFFFFFFFF):
+        content[4:8] = size.to_bytes(4, "little")
+        content[40:44] = (size or 0xFFFFFFFF).to_bytes(4, "little")
+        path.write_bytes(content)
+        assert np.array_equal(FRAMES.rows(str(path)), whole), size
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(44_100, 1), (192_000, 2), (6_000, 1), (48_000, 8)])
+def test_any_rate_and_any_channels_become_the_rate_that_is_read(
+    tmp_path: Path, rate: int, channels: int
+) -> None:
+    at, wanted = np.arange(rate) / rate, np.arange(RATE) / RATE
+    sound = 0.4 * np.sin(2 * np.pi * 400 * at)
+    soundfile.write(tmp_path / "a.wav", np.stack([sound] * channels, 1), rate, subtype="FLOAT")
+    found = np.concatenate(list(blocks_of(tmp_path / "a.wav", RATE)))
+    assert len(found) == samples_of(tmp_path / "a.wav", RATE) == RATE
+    middle = slice(200, -200)  # neither end knows what is beyond it
+    assert np.abs(found - 0.4 * np.sin(2 * np.pi * 400 * wanted))[middle].max() < 1e-3
+
+
+def test_what_the_lower_rate_cannot_hold_is_filtered_away(tmp_path: Path) -> None:
+    """A tone of 6 kHz would be heard as one of 2 kHz, if every other sample were dropped."""
+    high = 0.4 * np.sin(2 * np.pi * 6_000 * np.arange(16_000) / 16_000)
+    path = write_wav(tmp_path / "a.wav", high, rate=16_000)
+    found = np.concatenate(list(blocks_of(path, RATE)))
+    assert np.abs(found[200:-200]).max() < 1e-3
+
+
+def test_an_hour_of_another_rate_is_read_in_flat_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_wav(tmp_path / "a b.wav", tone(400, 0.5), rate=44_100)
-    command = f"ffmpeg -i '{path}' -ar {RATE} '{path.with_name('a b-converted.wav')}'"
-    assert "44,100" in refused(path) and command in refused(path)
-    monkeypatch.chdir(tmp_path)
-    path.rename("-y.wav")
-    assert f"ffmpeg -i ./-y.wav -ar {RATE} ./-y-converted.wav" in refused("-y.wav")
+    """Blocks are as long as a tenth of a second here: a minute stands for the hour."""
+    monkeypatch.setattr("dragoman.forms.rows.recordings._BLOCK", 4_800)
+    path = write_wav(tmp_path / "a.wav", np.zeros(60 * 24_000), rate=24_000)
+    longest, amount = 0, 0
+    for block in blocks_of(path, RATE):
+        longest, amount = max(longest, len(block)), amount + len(block)
+    assert amount == 60 * RATE and longest < 3 * 4_800
+
+
+def test_a_recording_that_is_silent_has_rows_and_one_without_samples_is_told(
+    tmp_path: Path,
+) -> None:
+    silent = FRAMES.rows(str(write_wav(tmp_path / "a.wav", np.zeros(4_000))))
+    assert len(silent) == 48 and np.abs(silent).max() < 1e-3
+    for rate in (RATE, 44_100):
+        assert "has no samples" in refused(write_wav(tmp_path / "b.wav", [], rate=rate))
+
+
+def test_more_than_the_header_tells_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.forms.rows.frames_form.samples_of", lambda raw, rate: 0)
+    monkeypatch.setattr("dragoman.forms.rows.rows_form.MOST_ROWS", 40)
+    assert "48 frames" in refused(write_wav(tmp_path / "a.wav", tone(400, 0.5)))
+
+
+def test_standard_input_is_a_recording_that_is_read_as_often_as_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_wav(tmp_path / "a.wav", tone(400, 0.5))
+    whole = FRAMES.rows(str(path))
+    standard_input.cache_clear()
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        assert rate_of("-") == RATE
+        assert all(np.array_equal(FRAMES.rows("-"), whole) for _ in range(2))
+    standard_input().close()
+    for content, told in ((b"", "standard input is empty"), (b"\0\0\0 ftypM4A ", "dragoman ...")):
+        standard_input.cache_clear()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        with pytest.raises(DataError, match=told):
+            FRAMES.rows("-")
+        standard_input().close()
+    standard_input.cache_clear()
 
 
 def test_what_is_no_number_is_named_by_its_place(tmp_path: Path) -> None:
@@ -157,6 +277,26 @@ def test_names_that_lead_to_no_file(tmp_path: Path, read: Callable[[Path], objec
 def test_a_source_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.forms.rows.rows_form.MOST_ROWS", 40)
     assert "48 frames" in refused(write_wav(tmp_path / "a.wav", tone(400, 0.5)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3", "opus"])
+def test_two_thousand_damaged_recordings_are_read_or_told(tmp_path: Path, ending: str) -> None:
+    path, draw = tmp_path / f"a.{ending}", np.random.default_rng(7)
+    kind = {"opus": {"format": "OGG", "subtype": "OPUS"}}.get(ending, {})
+    soundfile.write(path, tone(400, 0.6), RATE, **kind)
+    whole, told, read = np.frombuffer(path.read_bytes(), np.uint8), 0, 0
+    for number in range(2_000):
+        damaged = whole[: draw.integers(1, len(whole)) if number % 3 == 0 else None].copy()
+        reach = 64 if number % 2 else len(damaged)  # its header, or anywhere
+        places = draw.integers(0, min(reach, len(damaged)), draw.integers(1, 9))
+        damaged[places] = draw.integers(0, 256, len(places))
+        path.write_bytes(damaged.tobytes())
+        try:
+            read += np.isfinite(FRAMES.rows(str(path)).astype(float)).all()
+        except DataError as error:
+            told += str(path) in str(error) and str(error).isprintable()
+    assert read + told == 2_000 and told > 100, (read, told)
 
 
 # --- pictures -------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // The words of the tab Run.
 
+import { doubtKorean } from "./words_doubts";
 import { verdictKorean } from "./words_verdict";
 
 export const runEnglish = {
@@ -33,6 +34,8 @@ export const runEnglish = {
     chrF: "The same for runs of letters: kinder to other forms of the right word.",
     "chrF++": "chrF with runs of one and two words as well.",
     TER: "How much a person would have to edit, in percent of the words: less is better.",
+    WER: "Words that were heard wrong, left out or added, in percent of the words that were said: less is better.",
+    CER: "The same of characters: kinder to small mistakes.",
     loss: "The mean of −log P of what is right (natural logarithm): less is better.",
     accuracy: "How many of a hundred the model got right.",
     macro_f1: "F1 of each label, the harmonic mean of its precision and its recall, and of those the plain mean: a label with few texts counts as much as one with many.",
@@ -91,6 +94,8 @@ export const runWordsKorean: typeof runEnglish = {
     chrF: "글자의 묶음을 같은 방식으로 셉니다. 단어의 형태만 다른 번역에는 BLEU보다 덜 엄격합니다.",
     "chrF++": "chrF에 단어 1–2개의 묶음을 더해 센 점수입니다.",
     TER: "사람이 고쳐야 하는 양을 단어 수에 대한 백분율로 나타냅니다. 낮을수록 좋습니다.",
+    WER: "잘못 들었거나 빠뜨렸거나 덧붙인 단어를 실제로 말한 단어 수에 대한 백분율로 나타냅니다. 낮을수록 좋습니다.",
+    CER: "같은 방식으로 글자를 셉니다. 작은 실수에는 덜 엄격합니다.",
     loss: "정답의 −log P(밑이 e인 로그)의 평균입니다. 낮을수록 좋습니다.",
     accuracy: "모델이 맞힌 것의 백분율입니다.",
     macro_f1: "레이블마다 정밀도와 재현율의 조화평균인 F1을 구해 그대로 평균한 값입니다. 글이 적은 레이블도 많은 레이블과 똑같이 반영합니다.",
@@ -203,6 +208,10 @@ const NAMED: Record<string, string> = {
     "아는 단어가 300개 남짓이고, 문장의 종류도 몇 가지뿐입니다.",
   "It translates sentence by sentence and knows nothing of those around.":
     "문장을 하나씩 따로 번역하며, 앞뒤 문장은 알지 못합니다.",
+  "It knows the voices, accents and microphones of its training data best.":
+    "학습 데이터에 있던 목소리, 억양, 마이크에서 가장 정확합니다.",
+  "It may leave out or invent words, especially in silence and noise.":
+    "단어를 빠뜨리거나 지어낼 수 있습니다. 조용한 부분이나 잡음에서 특히 그렇습니다.",
   "It may leave out, add or invent; figures and names deserve a second look.":
     "내용을 빠뜨리거나 덧붙이거나 지어낼 수 있습니다. 숫자와 이름은 다시 확인하세요.",
   "The text is generated: nothing is cleaned.": "프로그램이 만든 글이므로 정제하지 않습니다.",
@@ -276,6 +285,8 @@ export function runKorean(text: string): string {
     const found = pattern.exec(text);
     if (found) return told(...found.slice(1));
   }
+  const doubt = doubtKorean(text);
+  if (doubt !== null) return doubt;
   const notice = Object.keys(NAMED).find((one) => text.startsWith(`${one} `) && one.endsWith("."));
   return verdictKorean(notice ? `${NAMED[notice]}${text.slice(notice.length)}` : text);
 }

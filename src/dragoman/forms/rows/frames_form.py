@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.forms.rows.log_mel import LogMel
-from dragoman.forms.rows.recordings import blocks_of, samples_of
+from dragoman.forms.rows.recording_file import called
+from dragoman.forms.rows.recordings import Floats, blocks_of, samples_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 
@@ -23,9 +23,22 @@ class FramesForm(RowsForm):
         self._bands = LogMel(settings)
 
     def rows(self, raw: str) -> Rows:
-        path, rate = Path(raw), self.settings.rate
-        check_count(raw, self._bands.frames(samples_of(path, rate)), "frames")
-        return low(self._bands(blocks_of(path, rate)))
+        rate, name = self.settings.rate, called(raw)
+        check_count(name, self._bands.frames(samples_of(raw, rate)), "frames")
+        return self.rows_of(blocks_of(raw, rate), name)
+
+    def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
+        """(T, F) of samples of the rate that is read, block by block. ``name``: of what they are,
+        for messages. Errors: ``DataError`` for too many."""
+        return low(self._bands(self._bounded(blocks, name)))
+
+    def _bounded(self, blocks: Iterable[Floats], name: str) -> Iterator[Floats]:
+        """The blocks, for as long as they are no more than is read: a header may lie."""
+        samples = 0
+        for block in blocks:
+            samples += len(block)
+            check_count(name, self._bands.frames(samples), "frames")
+            yield block
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """The second at which each of ``count`` rows of the model begins, as a word each."""

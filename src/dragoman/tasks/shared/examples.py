@@ -7,7 +7,7 @@ examples; here those numbers become batches, as pure functions of the seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
 from dragoman.data.plan import Plan, Share
+from dragoman.data.spec_augment import masked
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
@@ -71,6 +72,7 @@ class Pairs:
             side: lengths - spare[side] if spare[side] else lengths
             for side, lengths in store.lengths.items()
         }
+        self._read = _reads(store, recipe)
         self._store = store
         self._forms = forms
         self._seed = recipe.seed
@@ -86,6 +88,8 @@ class Pairs:
     ) -> list[Values]:
         """One side of each example; ``stream``: which random numbers this side takes."""
         store, vocabulary = self._store, form.vocabulary
+        if side == "source" and form.width is not None:
+            return [self._read(update, example) for example in examples]
         if vocabulary is None or not vocabulary.settings.sampling:
             return [store.values(side, example) for example in examples]
         # Keyed by update and example: the same cut in any process, another one next epoch.
@@ -93,6 +97,19 @@ class Pairs:
             vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
             for example in examples
         ]
+
+
+def _reads(store: Store, recipe: Recipe) -> Callable[[int, int], Values]:
+    """What is read of an example in an update; of recordings, parts may be hidden."""
+    settings, seed = recipe.training.spec_augment, recipe.seed
+
+    def read(update: int, example: int) -> Values:
+        values = store.values("source", example)
+        if not settings.is_on:
+            return values
+        return masked(values, settings, key(seed, 7, update, int(example)))
+
+    return read
 
 
 class TextWindows:
@@ -139,6 +156,7 @@ class LabelledTexts:
 
     def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
+        self._read = _reads(store, recipe)
         self._store = store
         self._reading = reading_of(recipe, forms)
         # None is too long: what lies behind is not read. So a plan counts tokens that are read.
@@ -147,7 +165,7 @@ class LabelledTexts:
         self.lengths = {"target": read.astype(np.int32)}
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
-        texts = [self._store.values("source", one) for one in examples]
+        texts = [self._read(update, one) for one in examples]
         labels = [int(self._store.tokens("target", one)[0]) for one in examples]
         return labelled_batch(texts, labels, self._reading, examples)
 

@@ -12,6 +12,7 @@ from typing import Any
 from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.moses import MosesText
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
@@ -20,11 +21,12 @@ from dragoman.metrics.translation import (
     evaluate_translation,
     tokenised_bleu,
 )
+from dragoman.metrics.word_errors import SIGNATURE, WordErrors
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, samples
+from dragoman.runs.scores import keep_scores, samples, signed
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 
 logger = logging.getLogger("dragoman")
@@ -42,19 +44,25 @@ class TranslationReport(EvaluationReport):
     """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
     markup: Markup | None
     """How many lines keep their markup, where the recipe says that the text has any."""
+    heard: WordErrors | None
+    """WER and CER, where recordings are read; beside several references, those of the first."""
     pairs: Sequence[Pair]
     hypotheses: Sequence[str]
 
     def table(self) -> str:
         """Plain text."""
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
-        sentences = plural(len(self.hypotheses), "sentence")
+        noun = "sentence" if self.heard is None else "recording"
+        sentences = plural(len(self.hypotheses), noun)
         lines = [
             f"{self.head}, {sentences}",
-            f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} sentences/s",
+            f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} {noun}s/s",
             "",
             self.scores.table(),
         ]
+        if self.heard is not None:
+            names = [pair.source for pair in self.pairs]
+            lines[3:3] = [self.heard.table(names), ""]
         if self.prepared is not None:
             lines += [
                 "",
@@ -77,6 +85,10 @@ class TranslationReport(EvaluationReport):
             "path": self.path,
             **self.scores.to_dict(),
         }
+        if self.heard is not None:
+            rates = {"WER": self.heard.words.rate, "CER": self.heard.characters.rate}
+            values["scores"] = signed(rates, SIGNATURE) | values["scores"]
+            values["errors"] = self.heard.to_dict([pair.source for pair in self.pairs])
         if self.prepared is not None:
             values["prepared_bleu"] = {
                 "value": self.prepared.value,
@@ -124,13 +136,19 @@ def evaluate_run(
     search = for_test_set(recipe, changes)
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
-    logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
+    logger.info(
+        "translating %s %s: %s", f"{len(pairs):,}",
+        "sentences" if recipe.source.is_text else opened.task.noun, translator.description,
+    )  # fmt: skip
     began = time.perf_counter()
     translations = list(translator.stream(pair.source for pair in pairs))
     seconds = time.perf_counter() - began
     hypotheses = [translation.text for translation in translations]
     language = recipe.languages.target
     scores = evaluate_translation(hypotheses, measured.references, language)
+    heard = None
+    if isinstance(recipe.source, FramesSource):
+        heard = WordErrors.of(measured.references[0], hypotheses)
     prepared = None
     if recipe.data.moses:
         # The model speaks prepared text: its own tokens are what that protocol counts.
@@ -161,7 +179,7 @@ def evaluate_run(
         " + ".join(one.folder.name for one in runs),
         "; ".join(dict.fromkeys(one.weights_summary for one in runs)),
         measured.name, seconds, described, translator.description, scores, prepared,
-        markup, pairs, hypotheses,
+        markup, heard, pairs, hypotheses,
     )  # fmt: skip
     if keep and not files:
         own = search == for_test_set(recipe) and settings == TranslatorSettings()

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dragoman.data.pair import Pair
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.sides import Forms
-from dragoman.measure import BLEU
+from dragoman.measure import BLEU, WER
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
@@ -18,6 +19,8 @@ from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, Trai
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
 begins to climb (docs/experiments.md, "Minutes that do not teach")."""
+BEGUN_WER = 90.0
+"""Above it nearly no word is right: writing the most frequent word alone scores about as much."""
 
 
 class TranslationRuntime(Runtime):
@@ -50,6 +53,16 @@ class TranslationRuntime(Runtime):
         )
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
+        if isinstance(run.recipe.source, FramesSource):
+            wer, where = training.scores.get("wer"), "dev"
+            if wer is None:
+                wer, where = on_test(run, "WER"), "the test set"
+            if wer is None or wer <= BEGUN_WER:
+                return None
+            return (
+                f"WER {WER.written(wer)} on {where}, above the {WER.written(BEGUN_WER)} of a model "
+                "that has begun to hear"
+            )
         return below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), on_test(run, "BLEU"))
 
     def test_files(self, recipe: Recipe) -> list[str]:

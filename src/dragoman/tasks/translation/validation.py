@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from dragoman.data.batches import Batch
 from dragoman.data.pair import Pair
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.metrics.translation import evaluate_translation
+from dragoman.metrics.word_errors import WordErrors
 from dragoman.tasks.shared.validation import (
     Validation,
     batches_of_pairs,
@@ -19,7 +21,8 @@ from dragoman.training.records import Evaluation
 
 
 class TranslationValidation(Validation[Batch]):
-    """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``."""
+    """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``; of recordings ``wer`` and
+    ``cer`` too."""
 
     without = (
         "empty or longer than plan.max_source, plan.max_target or what the model has positions for"
@@ -45,6 +48,8 @@ class TranslationValidation(Validation[Batch]):
             tokenizer="none" if self.recipe.data.moses else None,
             metrics=("BLEU", "chrF"),
         )
-        return Evaluation(
-            losses | {"bleu": scores["BLEU"], "chrf": scores["chrF"]}, samples_of(some, hypotheses)
-        )
+        measured = losses | {"bleu": scores["BLEU"], "chrf": scores["chrF"]}
+        if isinstance(self.recipe.source, FramesSource):
+            errors = WordErrors.of([pair.target for pair in some], hypotheses)
+            measured |= {"wer": errors.words.rate, "cer": errors.characters.rate}
+        return Evaluation(measured, samples_of(some, hypotheses))

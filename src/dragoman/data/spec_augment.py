@@ -1,0 +1,61 @@
+"""SpecAugment (Park et al., 2019): stretches of time and runs of bands of a recording are hidden in
+training, so that a model learns to hear from what is left.
+
+What is hidden becomes 0, the mean of a normalised recording. Each mask has a width drawn evenly
+from 0 to the greatest that is allowed, and a place drawn evenly; masks may lie over each other. All
+follows from one number, so that a recording of an update is masked alike in any batch and process,
+and after a resume. Their warp of time is left out: it gained them the least, and cost the most.
+
+Shapes: T frames, F bands.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from dragoman.forms.form import Values
+from dragoman.settings import Settings
+
+
+class SpecAugmentSettings(Settings):
+    """SpecAugment: parts of recordings are hidden in training (Park et al., 2019)."""
+
+    time_masks: int = Field(default=0, ge=0, le=100)
+    """The number of stretches of time that are hidden in each recording (usually 2). 0: none."""
+    time_width: int = Field(default=40, ge=1, le=10_000)
+    """The maximum width of such a stretch, in frames."""
+    time_share: float = Field(default=0.2, gt=0, le=1)
+    """The maximum share of a recording that one stretch hides. Protects short recordings."""
+    band_masks: int = Field(default=0, ge=0, le=100)
+    """The number of runs of neighbouring bands that are hidden in each recording (usually 2). 0:
+    none."""
+    band_width: int = Field(default=15, ge=1, le=512)
+    """The maximum width of such a run, in bands."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is hidden."""
+        return bool(self.time_masks or self.band_masks)
+
+
+def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
+    """A copy of a recording (T, F) with parts hidden, by ``seed``, from 0."""
+    draw = np.random.default_rng(seed)
+    found = np.array(rows)
+    frames, bands = found.shape
+    longest = min(settings.time_width, int(frames * settings.time_share))
+    for _ in range(settings.time_masks):
+        begin, end = _span(draw, frames, longest)
+        found[begin:end] = 0
+    for _ in range(settings.band_masks):
+        begin, end = _span(draw, bands, min(settings.band_width, bands))
+        found[:, begin:end] = 0
+    return found
+
+
+def _span(draw: np.random.Generator, length: int, widest: int) -> tuple[int, int]:
+    """Where a mask begins, and what is behind it."""
+    width = int(draw.integers(0, widest + 1))
+    begin = int(draw.integers(0, length - width + 1))
+    return begin, begin + width

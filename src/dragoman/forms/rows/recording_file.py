@@ -1,0 +1,189 @@
+"""A file of sound, opened by libsndfile: WAV, FLAC, OGG, Opus or MP3, and nothing else.
+
+``-`` is standard input, whatever it is, which is kept so that it can be read more than once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from dragoman.errors import DataError
+from dragoman.forms.rows.unusable import unusable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ENDINGS = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
+"""Of files that are taken for recordings."""
+FOREIGN_ENDINGS = frozenset(
+    {".m4a", ".mp4", ".webm", ".mkv", ".mov", ".aac", ".wma", ".amr", ".3gp", ".caf", ".aif",
+     ".aiff", ".au", ".sph", ".ac3"}
+)  # fmt: skip
+"""Of files that hold sound, and are not read."""
+STANDARD_INPUT = "-"
+"""The raw example that is standard input; a file of that name is ``./-``."""
+_NEEDS = "reading recordings needs soundfile: pip install 'dragoman[sound]'"
+_LOOKED_AT = 64
+"""Bytes that tell what a file is."""
+_FOREIGN = {
+    b"\x1aE\xdf\xa3": "WebM or Matroska",
+    b"0&\xb2u": "WMA or another ASF file",
+    b"#!AMR": "AMR",
+    b"caff": "CAF",
+    b"FORM": "AIFF",
+    b".snd": "AU",
+}
+"""What a file is that begins so. libsndfile reads some of these, and many others; none is opened:
+less code meets what a stranger sends."""
+_IN_MEMORY = 32 << 20
+"""Bytes of standard input; more go to a file without a name."""
+_MOST = 4 << 30
+"""Bytes of standard input at most."""
+_BEGINNINGS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3")
+"""Of what is read; an MP3 file may also begin with a frame of sound."""
+_RATES = range(1_000, 768_001)
+"""Samples a second that a header may tell."""
+_LONGEST_PAGE = 27 + 255 + 255 * 255
+"""Bytes of a page of an OGG file."""
+_UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
+"""What programs write that do not know yet how long a recording will be."""
+
+
+def library() -> ModuleType:
+    """soundfile. Errors: ``DataError`` where it is not installed."""
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:
+        raise DataError(_NEEDS) from error
+    found: ModuleType = soundfile
+    return found
+
+
+def called(raw: str | Path) -> str:
+    """What a recording is called in messages."""
+    return "standard input" if raw == STANDARD_INPUT else str(raw)
+
+
+def opened(raw: str | Path) -> Any:
+    """A ``soundfile.SoundFile``. Errors: ``DataError`` for a file that is missing, empty, cut off,
+    or no recording."""
+    sound, name = library(), called(raw)
+    try:
+        file: Any
+        if raw == STANDARD_INPUT:
+            file = standard_input()
+            size = file.seek(0, io.SEEK_END)
+            _check(file, name, size)
+        else:
+            path = Path(raw)
+            size = path.stat().st_size
+            if path.is_dir():
+                raise DataError(f"{name} is a folder: a recording is a file")
+            with path.open("rb") as found:
+                _check(found, name, size)
+            file = os.fsencode(path)  # of any bytes
+        recording = sound.SoundFile(file)
+    except (OSError, ValueError) as error:
+        raise unusable(name, error) from error
+    except sound.LibsndfileError as error:
+        raise _not_one(name, error.error_string) from error
+    if recording.samplerate not in _RATES:
+        recording.close()
+        raise DataError(
+            f"{name} is damaged: its header tells {recording.samplerate:,} samples a second"
+        )
+    return recording
+
+
+def foreign(raw: str | Path, kind: str) -> DataError:
+    """The error of sound of a kind that is not read, with the command that converts it."""
+    if raw == STANDARD_INPUT:
+        command = "ffmpeg -i FILE -f wav - | dragoman ..."
+    else:
+        given, made = str(raw), str(Path(raw).with_suffix(".wav"))
+        if given.startswith("-"):  # not an option
+            given, made = f"./{given}", f"./{made}"
+        command = f"ffmpeg -i {shlex.quote(given)} {shlex.quote(made)}"
+    return DataError(
+        f"{called(raw)} is {kind}, which is not read ({_kinds()} are). Convert it: {command}"
+    )
+
+
+@lru_cache(maxsize=1)
+def standard_input() -> IO[bytes]:
+    """All of it, kept for as long as the program runs. Errors: ``DataError`` for too much."""
+    kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+    while block := sys.stdin.buffer.read(1 << 20):
+        if kept.tell() + len(block) > _MOST:
+            raise DataError(
+                f"standard input holds more than {_MOST >> 30} GiB: write it to a file first"
+            )
+        kept.write(block)
+    return kept
+
+
+def _not_one(name: str, why: str) -> DataError:
+    return DataError(f"{name} is damaged or no recording that can be read ({_kinds()} can): {why}")
+
+
+def _kinds() -> str:
+    return ", ".join(sorted(one.removeprefix(".").upper() for one in ENDINGS))
+
+
+def _check(file: IO[bytes], name: str, size: int) -> None:
+    """Errors: ``DataError`` for a file that is empty, of a foreign kind, or not whole; it is at its
+    beginning afterwards."""
+    if not size:
+        raise DataError(f"{name} is empty")
+    file.seek(0)
+    start = file.read(_LOOKED_AT)
+    kind = next((kind for begin, kind in _FOREIGN.items() if start.startswith(begin)), None)
+    if start[4:8] == b"ftyp":
+        kind = "M4A or another MP4 file"
+    elif kind is None and start[:1] == b"\xff" and len(start) > 1 and start[1] & 0xF6 == 0xF0:
+        kind = "AAC"
+    if kind is not None:
+        raise foreign(STANDARD_INPUT if name == called(STANDARD_INPUT) else name, kind)
+    is_frame = start[:1] == b"\xff" and len(start) > 1 and start[1] & 0xE0 == 0xE0
+    if not (start.startswith(_BEGINNINGS) or is_frame):
+        raise _not_one(name, "its first bytes are of no such file")
+    _check_whole(file, name, start, size)
+    file.seek(0)
+
+
+def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
+    """Errors: ``DataError`` for a WAV file that ends before its header says, or an OGG file that
+    ends within a page: libsndfile would take the rest for the whole."""
+    if start[:4] == b"OggS":
+        before = max(0, size - _LONGEST_PAGE)
+        file.seek(before)
+        promised = _end_of_last_page(file.read(_LONGEST_PAGE), before)
+        if promised > size:
+            raise DataError(
+                f"{name} is cut off: its last page ends at byte {promised:,}, and there are "
+                f"{size:,}"
+            )
+    if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
+        return
+    promised = int.from_bytes(start[4:8], "little")
+    if promised not in _UNKNOWN_SIZES and promised + 8 > size + 1:  # an odd chunk may lack its pad
+        raise DataError(
+            f"{name} is cut off: its header promises {promised + 8:,} bytes, and there are {size:,}"
+        )
+
+
+def _end_of_last_page(end: bytes, before: int) -> int:
+    """The byte at which the last page of an OGG file ends, by what it says of itself (RFC 3533,
+    section 6). ``end``: of the file; ``before``: bytes before that."""
+    at = end.rfind(b"OggS\0")
+    if at < 0:
+        return before + len(end)
+    count = end[at + 26] if at + 26 < len(end) else 0
+    return before + at + 27 + count + sum(end[at + 27 : at + 27 + count])

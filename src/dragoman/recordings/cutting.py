@@ -1,0 +1,178 @@
+"""Where a recording is cut: at its silences, by how loud it is.
+
+A frame of 10 ms is loud if its level is above a threshold between the noise of the recording and
+its speech. Loud frames that are no more than ``silence`` apart belong to one span. A span that is
+longer than ``longest`` is cut at its quietest place. An hour is read in flat memory: what is kept
+of it is one number a frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from dragoman.settings import Settings
+
+Floats = npt.NDArray[np.float32]
+
+_FRAME = 0.01
+"""Seconds, or as near as whole samples come to it."""
+_FAINTEST = -80.0
+"""dB of full scale; a frame below it is silent in any recording, also one of digital silence."""
+_ABOVE_NOISE = 15.0
+"""dB by which speech is above the noise, or ``_SHARE`` of the way to the speech where that is
+less."""
+_SHARE = 0.4
+_NOISE, _SPEECH = 10, 95
+"""Percentiles of the levels that are those of noise and of speech."""
+_CLICK = 5
+"""Frames; fewer loud ones between two silences are no speech."""
+_AROUND = 10
+"""Frames over which the quietest place is looked for: no sound within a word is as long."""
+_END = 1 / 3
+"""Of the longest span: no nearer to its ends is it cut."""
+
+
+class CuttingSettings(Settings):
+    """Where recordings are cut."""
+
+    longest: float = Field(20.0, ge=1, le=3_600)
+    """Seconds of a span at most."""
+    silence: float = Field(0.5, ge=0.05, le=60)
+    """Seconds between two spans at least."""
+    margin: float = Field(0.2, ge=0, le=5)
+    """Seconds of silence that are kept before and behind what is loud."""
+
+
+class Span(NamedTuple):
+    """A part of a recording."""
+
+    begin: float
+    """Seconds."""
+    end: float
+    """Seconds."""
+
+
+def levels_of(blocks: Iterable[Floats], rate: int) -> Floats:
+    """(T,) the level of each frame in dB of full scale. ``blocks``: samples from -1 to 1 in their
+    order, ``rate`` a second. A frame that is not whole at the end counts as one."""
+    size = _frame(rate)
+    kept, found = np.empty(0, np.float32), list[Floats]()
+    for block in blocks:
+        kept = np.concatenate([kept, block])
+        whole = len(kept) // size * size
+        found.append(_levels(kept[:whole].reshape(-1, size)))
+        kept = kept[whole:]
+    if len(kept):
+        found.append(_levels(kept[None]))
+    return np.concatenate(found) if found else np.empty(0, np.float32)
+
+
+def _levels(frames: Floats) -> Floats:
+    power = np.mean(frames.astype(np.float64) ** 2, axis=1)
+    found: Floats = (10 * np.log10(np.maximum(power, 1e-12))).astype(np.float32)
+    return found
+
+
+def _frame(rate: int) -> int:
+    """Samples of a frame."""
+    return max(1, round(rate * _FRAME))
+
+
+def spans_of(levels: Floats, rate: int, settings: CuttingSettings | None = None) -> list[Span]:
+    """The spans of a recording with these levels (``levels_of`` at the same ``rate``), in their
+    order, none over another; none at all for one that is silent."""
+    settings, frame = settings or CuttingSettings(), _frame(rate) / rate
+    longest, silence = max(1, int(settings.longest / frame)), round(settings.silence / frame)
+    spans = _padded(_loud(levels, silence), round(settings.margin / frame), len(levels))
+    return [
+        Span(begin * frame, end * frame)
+        for first, last in spans
+        for begin, end in pairwise([first, *_cuts(levels, first, last, longest), last])
+    ]
+
+
+def threshold_of(levels: Floats) -> float:
+    """dB; what is above is loud."""
+    heard = levels[levels > _FAINTEST]
+    if not len(heard):
+        return math.inf
+    noise, speech = np.percentile(heard, [_NOISE, _SPEECH])
+    if len(heard) < len(levels) * (1 - _NOISE / 100):  # the noise is silence
+        noise = _FAINTEST
+    above = min(_ABOVE_NOISE, _SHARE * (speech - noise))
+    return max(_FAINTEST, float(noise + above))
+
+
+def _loud(levels: Floats, silence: int) -> list[tuple[int, int]]:
+    """First frame and frame behind the last of what is loud, with less than ``silence`` within."""
+    (loud,) = np.nonzero(levels >= threshold_of(levels))
+    if not len(loud):
+        return []
+    (apart,) = np.nonzero(np.diff(loud) > silence)
+    first = [0, *(apart + 1).tolist()]
+    last = [*apart.tolist(), len(loud) - 1]
+    return [
+        (int(loud[one]), int(loud[other]) + 1)
+        for one, other in zip(first, last, strict=True)
+        if other - one + 1 >= _CLICK
+    ]
+
+
+def _padded(
+    spans: Sequence[tuple[int, int]], margin: int, length: int
+) -> Iterator[tuple[int, int]]:
+    """With ``margin`` before and behind, or half of the silence where that is less."""
+    ends = [0, *(end for _, end in spans)]
+    begins = [*(begin for begin, _ in spans), length]
+    for number, (begin, end) in enumerate(spans):
+        before = begin - ends[number] if number == 0 else (begin - ends[number]) // 2
+        behind = begins[number + 1] - end
+        behind = behind if number + 1 == len(spans) else behind // 2
+        yield begin - min(margin, before), end + min(margin, behind)
+
+
+def _cuts(levels: Floats, begin: int, end: int, longest: int) -> Iterator[int]:
+    """The frames at which a span is cut so that no part is longer than ``longest``."""
+    while end - begin > longest:
+        least = max(1, int(longest * _END))
+        low = begin + least
+        high = min(begin + longest, end - least)
+        begin = _quietest(levels, low, max(low, high))
+        yield begin
+
+
+def _quietest(levels: Floats, low: int, high: int) -> int:
+    """The frame from ``low`` to ``high`` around which it is quietest; the last of several."""
+    reach = _AROUND // 2
+    near = levels[max(0, low - reach) : high + reach + 1].astype(np.float64)
+    near = np.pad(near, (max(0, reach - low), max(0, high + reach + 1 - len(levels))), mode="edge")
+    around = np.convolve(near, np.ones(2 * reach + 1), mode="valid")
+    return high - int(np.argmin(around[::-1]))
+
+
+def cut(blocks: Iterable[Floats], spans: Iterable[Span], rate: int) -> Iterator[Floats]:
+    """The samples of each span. ``blocks``: of the whole recording, in their order, ``rate`` a
+    second; ``spans``: in their order, none over another. No more than a span and a block is
+    held."""
+    source, kept, at = iter(blocks), np.empty(0, np.float32), 0
+    for span in spans:
+        begin, end = round(span.begin * rate), round(span.end * rate)
+        parts = list[Floats]()
+        while at < end:
+            if not len(kept):
+                block = next(source, None)
+                if block is None:
+                    break
+                kept = block
+            used = min(len(kept), (begin if at < begin else end) - at)
+            if at >= begin:
+                parts.append(kept[:used])
+            kept, at = kept[used:], at + used
+        yield np.concatenate(parts) if parts else np.empty(0, np.float32)

@@ -1,0 +1,159 @@
+"""The predictor of recordings: a recording in, what is said in it out, with times.
+
+    transcriber = dragoman.Transcriber("runs/talks")
+    print(transcriber("talk.wav"))
+    transcriber("talk.wav").captions("srt")
+
+A recording that is no longer than what the model has learned from is read as a whole. A longer one
+is cut at its silences (``recordings/cutting.py``), and each part is read by itself: an hour takes
+the memory of some parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.engine.engine import Engine
+from dragoman.engine.search_settings import with_beams
+from dragoman.engine.settings import TranslatorSettings
+from dragoman.engine.streaming import parts
+from dragoman.errors import RunError
+from dragoman.forms.rows.frames_form import FramesForm
+from dragoman.forms.rows.recording_file import called
+from dragoman.forms.rows.recordings import blocks_of
+from dragoman.forms.rows.rows_form import Rows
+from dragoman.forms.rows.settings import FramesSource
+from dragoman.recordings.captions import CaptionFormat, Segment, captions
+from dragoman.recordings.cutting import CuttingSettings, Span, cut, levels_of, spans_of
+from dragoman.runs.run import Run
+from dragoman.search.settings import SearchSettings
+
+Progress = Callable[[float, float], None]
+"""Is told how many seconds of how many are done."""
+
+_AT_ONCE = 32
+"""Parts of a recording that are searched for together."""
+
+
+@dataclass(frozen=True)
+class Transcription:
+    """What is said in one recording. ``str(transcription)`` is its text."""
+
+    recording: str
+    """Its file; "-" is standard input."""
+    segments: tuple[Segment, ...]
+    """Its parts in their order, each with its text and when it begins and ends, in seconds."""
+    seconds: float
+    """How long it is."""
+    language: str | None = None
+    """The language of the text, as the recipe names it; None where it names none."""
+
+    @property
+    def text(self) -> str:
+        """All that is said, on one line."""
+        return " ".join(one.text.strip() for one in self.segments if one.text.strip())
+
+    def captions(self, layout: CaptionFormat = "srt") -> str:
+        """The content of a file: text (a line for each segment), srt, vtt, tsv or json."""
+        return captions(self.segments, layout, self.language)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Transcriber:
+    """A trained model, ready to hear. Not for several threads at once."""
+
+    def __init__(
+        self,
+        run: Run | str | Path,
+        settings: TranslatorSettings | None = None,
+        search_settings: SearchSettings | None = None,
+        cutting: CuttingSettings | None = None,
+    ) -> None:
+        """``run``: of the task translation that reads recordings (``source.kind = "frames"``).
+        ``cutting``: where recordings are cut; left out, parts are as long as recordings that the
+        model has learned from may be, and 20 seconds at most.
+
+        Errors: ``RunError`` for a run that writes nothing of recordings.
+        """
+        self.run = run if isinstance(run, Run) else Run.open(run)
+        source = self.run.recipe.source
+        if self.run.task.name != "translation" or not isinstance(source, FramesSource):
+            raise RunError(
+                f"{self.run.folder} is a {self.run.task.called}, which does not transcribe "
+                f"recordings: {self.run.use}"
+            )
+        self.settings = settings or TranslatorSettings()
+        self.engine = Engine.open(self.run, self.settings, search_settings, None, ())
+        assert isinstance(self.engine.source, FramesForm)
+        self._form = self.engine.source
+        seconds = self.run.recipe.bounded_plan.max_source * source.hop_ms / 1000
+        self.cutting = cutting or CuttingSettings(longest=min(20.0, max(1.0, seconds)))
+
+    @property
+    def description(self) -> str:
+        """One line: what runs the model on this machine, and why."""
+        return self.engine.description
+
+    def __call__(
+        self,
+        recording: str | Path,
+        *,
+        beam: int | None = None,
+        progress: Progress = lambda *_: None,
+    ) -> Transcription:
+        """Transcribe a file of any rate and any number of channels: WAV, FLAC, OGG, Opus or MP3.
+        "-" is standard input. ``beam`` changes the run's own.
+
+        Errors: ``DataError`` for a file that cannot be used.
+        """
+        raw = str(recording)
+        spans, seconds = self.spans(raw)
+        segments = list[Segment]()
+        progress(0.0, seconds)
+        for segment in self._heard(raw, spans, beam):
+            segments.append(segment)
+            progress(segment.end, seconds)
+        progress(seconds, seconds)
+        language = self.run.recipe.languages.target
+        return Transcription(raw, tuple(segments), seconds, None if language == "und" else language)
+
+    def spans(self, recording: str) -> tuple[list[Span], float]:
+        """The parts of a recording that are read, and how many seconds it has. Nothing is read
+        where all is silent."""
+        rate = self._form.settings.rate
+        samples = 0
+
+        def measured() -> Iterator[np.ndarray[tuple[int], np.dtype[np.float32]]]:
+            nonlocal samples
+            for block in blocks_of(recording, rate):
+                samples += len(block)
+                yield block
+
+        levels = levels_of(measured(), rate)
+        spans, seconds = spans_of(levels, rate, self.cutting), samples / rate
+        if spans and seconds <= self.cutting.longest:
+            spans = [Span(0.0, seconds)]
+        return spans, seconds
+
+    def _heard(self, raw: str, spans: Sequence[Span], beam: int | None) -> Iterator[Segment]:
+        """The segment of each span, in their order."""
+        engine, rate, name = self.engine, self._form.settings.rate, called(raw)
+        settings = with_beams(engine.search_settings, beam, None)
+
+        def rows() -> Iterator[tuple[Span, Rows]]:
+            pieces = cut(blocks_of(raw, rate), spans, rate)
+            for span, samples in zip(spans, pieces, strict=True):
+                yield span, self._form.rows_of([samples], name)
+
+        for window in parts(rows(), _AT_ONCE):
+            requests = [engine.request(values, settings) for _, values in window]
+            found = engine.search(requests)
+            texts = engine.target.raw([best.tokens for best, *_ in found])
+            for (span, _), text in zip(window, texts, strict=True):
+                yield Segment(text, span.begin, span.end)

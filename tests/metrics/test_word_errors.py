@@ -1,0 +1,76 @@
+"""WER and CER against jiwer, and alignments that are what they say."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from dragoman.metrics.word_errors import ErrorCounts, WordErrors, aligned, counted
+
+jiwer = pytest.importorskip("jiwer", reason="pip install jiwer")
+
+
+def some_texts(count: int, seed: int) -> list[str]:
+    draw = random.Random(seed)
+    words = ["a", "ab", "b", "über", "Ab", "c,", "d"]
+    return [" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(count)]
+
+
+def test_rates_are_those_of_jiwer() -> None:
+    said, written = some_texts(200, 1), some_texts(200, 2)
+    written[:5] = ["", *said[1:5]]
+    found = WordErrors.of(said, written)
+    assert found.words.rate == pytest.approx(100 * jiwer.wer(said, written), abs=1e-9)
+    assert found.characters.rate == pytest.approx(100 * jiwer.cer(said, written), abs=1e-9)
+    for one, (left, right) in zip(found.by_text, zip(said, written, strict=True), strict=True):
+        oracle = jiwer.process_words(left, right)
+        assert one.errors == oracle.substitutions + oracle.deletions + oracle.insertions
+        assert one.deletions - one.insertions == oracle.deletions - oracle.insertions
+    assert found.without_error == sum(a == b for a, b in zip(said, written, strict=True)) >= 4
+
+
+def test_an_alignment_holds_both_texts_in_their_order() -> None:
+    for said, written in zip(some_texts(100, 3), some_texts(100, 4), strict=True):
+        steps = aligned(said.split(), written.split())
+        assert [one for _, one, _ in steps if one] == said.split()
+        assert [one for _, _, one in steps if one] == written.split()
+        for change, one, other in steps:
+            assert change == (
+                "deleted" if not other else "inserted" if not one
+                else "right" if one == other else "substituted"
+            )  # fmt: skip
+
+
+def test_nothing_said_and_nothing_written() -> None:
+    assert counted([], []) == ErrorCounts()
+    assert counted([], []).rate == 0
+    assert counted(["a"], []) == ErrorCounts(deletions=1, reference=1)
+    assert counted([], ["a", "b"]).rate == 200
+
+
+def test_long_texts_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(some_texts(20, 5)).split()
+    monkeypatch.setattr("dragoman.metrics.word_errors._MOST_CELLS", 100)
+    assert counted(text, text) == ErrorCounts(reference=len(text))
+    assert counted(text, ["x"]).errors == len(text)
+
+
+def test_the_worst_are_shown_aligned() -> None:
+    found = WordErrors.of(["the dog sleeps", "one", "two"], ["the frog", "one", "two too two"])
+    assert found.worst() == [0, 2]
+    assert found.table(["a.wav", "b.wav", "c.wav"]) == (
+        "WER   80.00 %  1 substitution, 1 deletion, 2 insertions in 5 words\n"
+        "CER   85.00 %  1 substitution, 7 deletions, 9 insertions in 20 characters\n"
+        "1 of 3 recordings without an error\n"
+        "\n"
+        "a.wav: 1 substitution, 1 deletion, 0 insertions in 3 words\n"
+        "  said    the dog sleeps\n"
+        "  heard   the *** frog\n"
+        "              D   S\n"
+        "\n"
+        "c.wav: 0 substitutions, 0 deletions, 2 insertions in 1 word\n"
+        "  said    *** *** two\n"
+        "  heard   two too two\n"
+        "          I   I"
+    )
