@@ -64,9 +64,7 @@ def test_a_folder_of_recordings_becomes_a_run(
     assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
     hidden = dragoman("look", run, one, "--hide", "0.02s", "--head-off", "encoder.1.1")
     assert hidden.code == 0, hidden.err
-    for verb, *more in (
-        ("classify", one, "--explain"), ("serve", "--port", "0"), ("figure", "heads"),
-    ):  # fmt: skip
+    for verb, *more in (("classify", one, "--explain"), ("figure", "heads")):
         where = ("--run", run) if verb == "figure" else (run,)
         refused = dragoman(verb, *(more[:1] if verb == "figure" else ()), *where,
                            *(() if verb == "figure" else more))  # fmt: skip
@@ -166,6 +164,35 @@ def test_a_bad_file_is_named_and_nothing_is_written(
     said = dragoman("train", root, "--task", "classification", "--to", tmp_path / "run", *SMALL)
     assert said.code == 1 and told in said.err, said.err
     assert str(bad) in said.err
+    assert len(said.err.strip().splitlines()) == 1, said.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("side", "damage", "told"),
+    [
+        ("test", "labels", "test, line 1: 'neither' is a label that training does not have"),
+        ("dev", "labels", "dev, line 1: 'neither' is a label that training does not have"),
+        ("test", "file", "rising_ben_1.wav is cut off"),
+        ("dev", "file", "rising_ben_1.wav is cut off"),
+    ],
+)
+def test_what_is_wrong_with_dev_and_test_is_told_before_the_training(
+    dragoman: Dragoman, tmp_path: Path, side: str, damage: str, told: str
+) -> None:
+    write_tones(tmp_path / "train", 6)
+    held = write_tones(tmp_path / side, 2) / "rising"
+    if damage == "labels":
+        shutil.rmtree(held.parent / "falling")
+        held.rename(held.parent / "neither")
+    else:
+        bad = held / "rising_ben_1.wav"
+        bad.write_bytes(bad.read_bytes()[:900])
+    said = dragoman(
+        "train", tmp_path / "train", "--task", "classification", f"--{side}", tmp_path / side,
+        "--to", tmp_path / "run", *SMALL,
+    )  # fmt: skip
+    assert said.code == 1 and told in said.err, said.out + said.err
     assert len(said.err.strip().splitlines()) == 1, said.err
     assert not (tmp_path / "run").exists()
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.paths import shown_path
-from dragoman.serving.http.refusals import FAILED, Refusal
+from dragoman.serving.http.refusals import FAILED, body_too_large
 
 logger = logging.getLogger("dragoman")
 
@@ -29,7 +29,8 @@ POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",
+        "img-src 'self' data: blob:",
+        "media-src 'self' blob:",
         "connect-src 'self'",
         "manifest-src 'self'",
         "base-uri 'none'",
@@ -40,13 +41,14 @@ POLICY = "; ".join(
     )
 )
 """Nothing from outside, nothing inline, nothing framed, and no string becomes HTML but the page's
-own templates."""
+own templates. A ``blob:`` is a file that a person gave to the page."""
 
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(self), microphone=(self), geolocation=()"),
 )
 
 
@@ -71,24 +73,15 @@ class BodyLimit:
         async def counted() -> Message:
             nonlocal size
             if is_too_large:
-                raise _too_large(most)
+                raise body_too_large(most)
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > most:
-                    raise _too_large(most)
+                    raise body_too_large(most)
             return message
 
         await self.app(scope, counted, send)
-
-
-def _too_large(most: int) -> Refusal:
-    return Refusal(
-        "body_too_large",
-        f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
-        "parts.",
-        most=most,
-    )
 
 
 class Lingering:
