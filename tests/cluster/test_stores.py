@@ -75,7 +75,10 @@ def parts_of(address: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize("fault", ["none", "refuse", "lose", "short"])
+@pytest.mark.parametrize(
+    "fault",
+    ["none", *(pytest.param(one, marks=pytest.mark.slow) for one in ("refuse", "lose", "short"))],
+)
 def test_a_bucket_that_fails_gives_what_a_folder_gives(
     fault: str, bucket: FaultySwitch, tmp_path: Path
 ) -> None:
