@@ -224,7 +224,14 @@ LONG: dict[str, tuple[str, bytes]] = {
 }  # fmt: skip
 
 
-SOME = ("codes of a paragraph of Word", "placeholders", "messages", "blocks of Markdown")
+LONG["comments in front"] = ("a.xlf", b"<!--a-->" * 500 + b"<tmp/>")
+SOME = (
+    "comments in front",
+    "codes of a paragraph of Word",
+    "placeholders",
+    "messages",
+    "blocks of Markdown",
+)
 
 
 @pytest.mark.parametrize(
@@ -325,3 +332,21 @@ def test_more_paragraphs_of_a_block_than_are_read(monkeypatch: pytest.MonkeyPatc
     translated(data, "a.yaml")
     monkeypatch.setattr(units.document, "MOST_PIECES", 8)
     assert "more than 8" in refusal(data, "a.yaml")
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "<!-- > -->\n<!-- <b> -->",
+        "<?a?><?b ?>\n",
+        '<!DOCTYPE x SYSTEM "x.dtd">',
+        "<!DOCTYPE x [<!ELEMENT a (b)> <!-- c -->]>",
+    ],
+)
+def test_what_stands_in_front_of_the_first_element(front: str) -> None:
+    for name, element in (("a.xlf", "<xliff version='1.2'/>"), ("a.tmx", "<tmx version='1.4'/>")):
+        kind = type(read_document(element.encode(), name))
+        assert type(read_document(f"{front}{element}".encode(), "file")) is kind
+    if "DOCTYPE" not in front:
+        page = read_document(b"<html><p>one", "file")
+        assert type(read_document(f"{front}<html><p>one".encode(), "file")) is type(page)

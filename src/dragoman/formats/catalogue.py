@@ -92,11 +92,14 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _LOOKED_AT = 4096
 _AS_LINES = {"csv", "markdown"}
-_PAGE = re.compile(
-    r"\s*(?:(?:<\?.*?\?>|<!--.*?-->)\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
-)
-_XLIFF = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<(?:[\w.\-]{1,20}:)?xliff[\s>]", re.DOTALL)
-_TMX = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<tmx[\s>]", re.DOTALL)
+_COMMENTS = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->)\s*+)*+"
+"""What may stand in front of the first element, never read in two ways: that would take a time
+that doubles with each comment."""
+_PROLOG = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->|<!\w[^\[>]*+(?:\[[^\]]*+\][^>]*+)?>)\s*+)*+"
+"""The same with a DOCTYPE."""
+_PAGE = re.compile(rf"{_COMMENTS}(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL)
+_XLIFF = re.compile(rf"{_PROLOG}<(?:[\w.\-]{{1,20}}:)?xliff[\s>]", re.DOTALL)
+_TMX = re.compile(rf"{_PROLOG}<tmx[\s>]", re.DOTALL)
 _MESSAGES = re.compile(r'^msgid[ \t]+"', re.MULTILINE)
 _SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->")
 
