@@ -141,7 +141,7 @@ def translate(args: TranslateArguments) -> None:
     opened = Run.open(args.run)
     of_files, given, documents = not opened.recipe.source.is_text, args.given, []
     if of_files:
-        given = named_files(given)
+        given = named_files(given, opened.recipe.source.kind)
         if args.paragraphs:
             raise DragomanError(
                 f"--paragraphs is for running text, and {opened.folder} reads {opened.task.noun}"

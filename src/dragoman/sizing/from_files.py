@@ -127,7 +127,7 @@ def recipe_of(
     builder = _FILES if _FILES.takes(named) else BUILDERS[named.task.name]
     if groups is not None and builder is not _FILES:
         raise RecipeError(
-            "--groups goes with a folder of recordings, or IDX files of pictures, and --task "
+            "--groups goes with a folder of recordings or pictures, or IDX files, and --task "
             "classification; for other corpora a recipe has group_column or group_key"
         )
     if not builder.takes(named):  # then it is a recipe, or there is no such file
