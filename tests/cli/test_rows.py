@@ -157,6 +157,32 @@ def test_a_folder_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path) 
         assert len(refused.err.strip().splitlines()) == 1, refused.err
 
 
+@pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl"])
+def test_a_list_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path, ending: str) -> None:
+    photos, run, listing = tmp_path / "photos", tmp_path / "run", tmp_path / f"list.{ending}"
+    files = sorted(write_pictures(photos, 20).rglob("*.*"))
+    names = [(str(file.relative_to(tmp_path)), file.parent.name) for file in files]
+    made = {
+        "tsv": lambda name, label: f"{label}\t{name}",
+        "csv": lambda name, label: f'"{name}",{label}',
+        "jsonl": lambda name, label: json.dumps({"file": name, "label": label}),
+    }[ending]
+    listing.write_text("".join(f"{made(*one)}\n" for one in names))
+    few = ("--set=training.updates=2", "--set=training.validate_every=2")
+    said = dragoman(
+        "train", listing, "--task", "classification", "--to", run, *SMALL, *few
+    )  # fmt: skip
+    assert said.code == 0, said.out + said.err
+    recipe = Recipe.load(str(run / "recipe.toml"))
+    assert recipe.source.kind == "picture" and recipe.data.train[0].holds == "files"
+    found = dragoman("classify", run, photos)
+    assert found.code == 0 and len(found.out.splitlines()) == 40, found.err
+    listing.write_text(listing.read_text() + f"{made('photos/none.png', 'lying')}\n")
+    said = dragoman("train", listing, "--task", "classification", "--to", tmp_path / "b", *SMALL)
+    assert said.code == 1 and f"list.{ending}, line 41: " in said.err, said.err
+    assert "none.png does not exist" in said.err and not (tmp_path / "b").exists()
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
+from dragoman.data.columns import listed_corpus
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.file_examples import files_in
@@ -73,13 +74,16 @@ class FilesBuilder(HeadBuilder):
         return inputs.task.name == self.task.name and (
             (is_folder and next(files_in(Path(inputs.first)), None) is not None)
             or (bool(inputs.names) and all(map(is_idx, inputs.names)))
+            or _list_of(inputs) is not None
         )
 
     def check(self, inputs: Inputs) -> None:
-        unfit = {
-            "--keys": inputs.keys, "--columns": inputs.columns, "--texts": inputs.texts,
-            "--languages": inputs.languages, "--label-ends": inputs.label_ends,
+        unfit: dict[str, object] = {
+            "--texts": inputs.texts, "--languages": inputs.languages,
+            "--label-ends": inputs.label_ends,
         }  # fmt: skip
+        if _list_of(inputs) is None:
+            unfit |= {"--keys": inputs.keys, "--columns": inputs.columns}
         for option, value in unfit.items():
             if value is not None:
                 raise RecipeError(f"{option} is for text: recordings and pictures have none")
@@ -90,6 +94,8 @@ class FilesBuilder(HeadBuilder):
             )
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if (corpus := _list_of(inputs)) is not None:
+            return _grouped(corpus.model_dump(exclude_unset=True), inputs.groups)
         if len(inputs.names) == 1 and not is_idx(inputs.first):
             return self.file_at(inputs.first, inputs)
         if len(inputs.names) != 2:
@@ -165,7 +171,14 @@ class FilesBuilder(HeadBuilder):
         }
 
 
-def _grouped(about: dict[str, str], pattern: str | None) -> CorpusSettings:
+def _list_of(inputs: Inputs) -> CorpusSettings | None:
+    """The list of files that is named; None where it is something else."""
+    if len(inputs.names) != 1:
+        return None
+    return listed_corpus(inputs.first, inputs.columns, inputs.keys)
+
+
+def _grouped(about: dict[str, Any], pattern: str | None) -> CorpusSettings:
     """Errors: ``RecipeError`` for a pattern that tells no groups."""
     try:
         return CorpusSettings.model_validate({**about, "group_pattern": pattern})
