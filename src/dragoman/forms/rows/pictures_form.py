@@ -5,14 +5,15 @@ and from top to bottom."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes, is_idx, read_idx
-from dragoman.forms.rows.picture_file import library, pixels_of
+from dragoman.forms.rows.in_memory import File
+from dragoman.forms.rows.picture_file import library, picture_size, pixels_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.plural import plural
@@ -51,6 +52,25 @@ class PicturesForm(RowsForm):
                 "source.width, source.channels)"
             )
         return patches_of(pixels, settings.patch)
+
+    def check_library(self) -> None:
+        library()
+
+    def size_of(self, file: File) -> float:
+        """Its pixels."""
+        height, width = picture_size(file)
+        return height * width
+
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        settings = self.settings
+        check_count(str(file), settings.patches, "patches", most)
+        pixels = pixels_of(file, settings.height, settings.width, settings.channels)
+        yield patches_of(pixels, settings.patch)
+
+    def picture(self, rows: Rows) -> Bytes:
+        """The picture at the size that is read."""
+        settings = self.settings
+        return pixels_from(rows, settings.height, settings.width, settings.patch)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """Row and column of each patch, from 1, as a word each."""
