@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.formats.csv_cells import Table
+from dragoman.formats.epub import Book
 from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.json_messages import JsonMessages
 from dragoman.formats.markdown import Markdown
@@ -59,6 +60,7 @@ FORMATS = {
         "OpenDocument", (".odt", ".ods", ".odp", ".ott"),
         "application/vnd.oasis.opendocument.text", OpenDocument.read,
     ),
+    "epub": Format("a book (EPUB)", (".epub",), "application/epub+zip", Book.read),
     "tmx": Format("a translation memory (TMX)", (".tmx",), "application/x-tmx+xml",
                   TranslationMemory.read),
     "json": Format("messages in JSON", (".json", ".arb"), "application/json", JsonMessages.read),
@@ -173,10 +175,7 @@ def _archived(data: bytes, name: str) -> str:
     if "content.xml" in members and "mimetype" in members:
         return "odt"
     if "META-INF/container.xml" in members:
-        raise BadDocument(
-            f"{name} is a book (EPUB), which is not read. Unpack it, translate its pages (.xhtml) "
-            "as a folder, and pack it again, mimetype first and stored"
-        )
+        return "epub"
     raise BadDocument(
         f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
     )
