@@ -72,6 +72,8 @@ def classify(args: ClassifyArguments) -> None:
       dragoman classify runs/topics "Shares fell again." --explain
 
       dragoman classify runs/digits one.wav two.wav recordings/
+
+      dragoman classify runs/flowers garden.jpg photos/
     """
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.errors import DragomanError
@@ -91,7 +93,7 @@ def classify(args: ClassifyArguments) -> None:
     texts = args.given
     of_files = not opened.recipe.source.is_text
     if of_files:
-        texts = named_files(texts)
+        texts = named_files(texts, opened.recipe.source.kind)
         if args.explain:
             raise DragomanError(
                 f"--explain tells what words have to do with a label, and {opened.folder} reads "

@@ -59,8 +59,9 @@ class TrainArguments(FilesArguments):
     For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
     .jsonl, .tmx, .xlf, .po). A language model or a masked model takes one file or a folder of text;
     a parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or
-    .jsonl file of texts and labels, a folder of recordings with a subfolder for each label, or two
-    IDX files with pictures and labels; a tagger takes one file of tagged words."""
+    .jsonl file of texts and labels, a folder of recordings or pictures with a subfolder for each
+    label, a list (.csv, .tsv, .jsonl) of such files and their labels, or two IDX files with
+    pictures and labels; a tagger takes one file of tagged words."""
     to: Path | None = None
     """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
     If the folder already contains a run, training does not start."""

@@ -181,7 +181,7 @@ def translate(args: TranslateArguments) -> None:
     to = None if args.to is None else Path(args.to)
     of_files, given, documents = not opened.recipe.source.is_text, args.given, []
     if of_files:
-        given = named_files(given)
+        given = named_files(given, opened.recipe.source.kind)
         if args.paragraphs:
             raise DragomanError(
                 f"--paragraphs is for running text, and {opened.folder} reads {opened.task.noun}"

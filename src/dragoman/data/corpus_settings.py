@@ -53,8 +53,8 @@ class CorpusSettings(Settings):
     folder of files, and the format is text (each line is a text), documents (blank lines separate
     texts) or file (each file is one text). trees: bracketed trees, in a file or a folder of files
     (task parsing). tags: words and their tags, as columns, as ``word_TAG`` or as trees (task
-    tagging). folders: ``source`` is a folder that has a subfolder of recordings for each label.
-    idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
+    tagging). folders: ``source`` is a folder that has a subfolder of recordings or pictures for
+    each label. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
     """For tasks whose examples have a source but no target: the maximum number of characters in a
     text. A longer text is split into several, at the end of a line or a word."""
@@ -79,8 +79,8 @@ class CorpusSettings(Settings):
     """For tab-separated files: the column of the target sentence or the label."""
     holds: Literal["text", "files"] = "text"
     """For tab-separated files and JSON Lines: what the source column or key contains. text: the
-    text itself; files: the name of a file, such as a recording, relative to the folder of the
-    corpus."""
+    text itself; files: the name of a file, such as a recording or a picture, relative to the folder
+    of the corpus."""
     group_column: int | None = Field(None, ge=1, le=1_000)
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""
