@@ -97,10 +97,10 @@ class FilesBuilder(HeadBuilder):
                 "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz"
             )
         about = {"source": inputs.first, "target": absolute(inputs.names[1])}
-        return _grouped(about, inputs.groups)
+        return grouped_corpus(about, inputs.groups)
 
     def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
-        return _grouped({"source": path, "format": "folders"}, inputs.groups)
+        return grouped_corpus({"source": path, "format": "folders"}, inputs.groups)
 
     def labels_of(self, pair: Pair) -> Iterable[str]:
         return (plain(pair.target),)
@@ -164,7 +164,7 @@ class FilesBuilder(HeadBuilder):
         }
 
 
-def _grouped(about: dict[str, str], pattern: str | None) -> CorpusSettings:
+def grouped_corpus(about: dict[str, Any], pattern: str | None) -> CorpusSettings:
     """Errors: ``RecipeError`` for a pattern that tells no groups."""
     try:
         return CorpusSettings.model_validate({**about, "group_pattern": pattern})

@@ -21,6 +21,7 @@ from dragoman.sizing.inputs import Inputs, is_text, is_treebank
 from dragoman.sizing.labels import ClassificationBuilder
 from dragoman.sizing.languages import given_languages
 from dragoman.sizing.pairs import TranslationBuilder
+from dragoman.sizing.spoken import SpokenBuilder
 from dragoman.sizing.start_from import (
     around_part,
     check_apart,
@@ -47,8 +48,8 @@ BUILDERS: dict[str, RecipeBuilder] = {
         TaggingBuilder(),
     )
 }
-_FILES: RecipeBuilder = FilesBuilder()
-"""Of what is no text, whichever files."""
+_FILES: tuple[RecipeBuilder, ...] = (FilesBuilder(), SpokenBuilder())
+"""Of what is no text: with labels, with texts."""
 
 _LINES_READ = 400
 
@@ -124,10 +125,11 @@ def recipe_of(
         # A time limits the size where nothing else says it.
         model=model, minutes=minutes if known is None else None, say=say,
     )  # fmt: skip
-    builder = _FILES if _FILES.takes(named) else BUILDERS[named.task.name]
-    if groups is not None and builder is not _FILES:
+    taken = (one for one in _FILES if one.takes(named))
+    builder = next(taken, BUILDERS[named.task.name])
+    if groups is not None and builder not in _FILES:
         raise RecipeError(
-            "--groups goes with a folder of recordings, or IDX files of pictures, and --task "
+            "--groups goes with recordings, and with IDX files of pictures and --task "
             "classification; for other corpora a recipe has group_column or group_key"
         )
     if not builder.takes(named):  # then it is a recipe, or there is no such file
