@@ -48,6 +48,7 @@ LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
 # A distribution is not always imported by its own name.
 DISTRIBUTION_OF = {
     "charset_normalizer": "charset-normalizer",
+    "PIL": "pillow",
     "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
     "tomli_w": "tomli-w",

@@ -170,6 +170,35 @@ def test_a_bad_file_is_named_and_nothing_is_written(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("side", "damage", "told"),
+    [
+        ("test", "labels", "test, line 1: 'neither' is a label that training does not have"),
+        ("dev", "labels", "dev, line 1: 'neither' is a label that training does not have"),
+        ("test", "file", "rising_ben_1.wav is cut off"),
+        ("dev", "file", "rising_ben_1.wav is cut off"),
+    ],
+)
+def test_what_is_wrong_with_dev_and_test_is_told_before_the_training(
+    dragoman: Dragoman, tmp_path: Path, side: str, damage: str, told: str
+) -> None:
+    write_tones(tmp_path / "train", 6)
+    held = write_tones(tmp_path / side, 2) / "rising"
+    if damage == "labels":
+        shutil.rmtree(held.parent / "falling")
+        held.rename(held.parent / "neither")
+    else:
+        bad = held / "rising_ben_1.wav"
+        bad.write_bytes(bad.read_bytes()[:900])
+    said = dragoman(
+        "train", tmp_path / "train", "--task", "classification", f"--{side}", tmp_path / side,
+        "--to", tmp_path / "run", *SMALL,
+    )  # fmt: skip
+    assert said.code == 1 and told in said.err, said.out + said.err
+    assert len(said.err.strip().splitlines()) == 1, said.err
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_group_in_both_parts_is_named_with_both_places(
     dragoman: Dragoman, tones: Path, tmp_path: Path
 ) -> None:

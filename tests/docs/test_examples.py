@@ -21,7 +21,9 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from row_files import tone, write_wav
+import soundfile
+from PIL import Image
+from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 
@@ -104,7 +106,7 @@ RUNS = {
 }
 """The runs that pages use, by what they were trained for."""
 
-RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged")
+RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits")
 
 CHANGES = {
     "translation": ["model.encoder_layers=2"],  # look.md opens the second
@@ -147,12 +149,18 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train(recipe, run, say=lambda _: None, display=False, measure=False)
         for other in others:
             shutil.copytree(run, folder / "runs" / other)
+    for name, source in (("tones", "frames"), ("digits", "picture")):
+        recipe = tiny_cell("classification", "encoder", source, folder / f"files-{source}")
+        train(recipe, folder / "runs" / name, say=lambda _: None, display=False, measure=False)
     files = folder / "files"
     files.mkdir()
     of_sound = tiny_cell("translation", "transformer", "frames", folder / "text-talks")
     train(of_sound, folder / "runs" / "talks", say=lambda _: None, display=False, measure=False)
     for name in ("talk.wav", "monday.wav", "tuesday.wav"):
         write_wav(files / name, tone(400, 0.5))
+    write_wav(files / "one.wav", tone(300, 0.3))
+    soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
+    Image.new("L", (28, 28)).save(files / "digit.png")
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train
     english, german = [pair.source for pair in pairs], [pair.target for pair in pairs]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TaskName = Annotated[
     str | None,
-    "The task to learn from files: "
+    "With training files, the task to learn: "
     + "; ".join(f"{name}, {learned}" for name, learned in LEARNED.items())
     + ".",
 ]
@@ -74,18 +74,18 @@ class TrainArguments(FilesArguments):
     epochs: float | None = option(ge=0.01)
     """Train for this many epochs."""
     recipe: str | None = None
-    """With training files: use the settings of this recipe for everything except the data: sizes,
-    schedule, cleaning, Moses tokenisation, and also the languages if the file names do not contain
-    them."""
+    """With training files: take everything except the data from this recipe, such as sizes,
+    schedule, cleaning and Moses tokenisation, and also the languages if the file names do not
+    contain them."""
     dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
     """Validation data: two files or one file, in the same layout as the training files. If you give
-    one file, put the option after the training files. If you give --dev or --test only, the other
-    set is held out of the training data."""
+    one file, put the option after the training files. If you give only one of --dev and --test, the
+    other set is held out of the training data."""
     test: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
     """Test data for the final evaluation: two files or one file, as for --dev."""
     model: str | None = option(metavar="transformer|lstm|conv")
-    """The architecture: transformer (the default), lstm, or conv (translation only). Its size is
-    chosen by the amount of text and by --minutes."""
+    """The architecture: transformer (the default), lstm, or conv (translation only). The size of
+    the model depends on the amount of text and on --minutes."""
     from_: Path | None = None
     """Fine-tune this run: start with its best weights and its vocabulary."""
     init_part: str | None = option(metavar="encoder|decoder", was="--take")

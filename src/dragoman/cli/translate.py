@@ -44,8 +44,9 @@ class TranslateArguments:
     text: AsText = False
     plain: Plain = False
     document: bool = False
-    """Treat a plain text file as a document: lines may be wrapped, and paragraphs are kept. Word,
-    HTML, Markdown, PO, subtitle and similar files are treated as documents automatically."""
+    """Treat a plain text file as a document: sentences may run over several lines, and paragraphs
+    are kept. Word, HTML, Markdown, PO, subtitle and similar files are treated as documents
+    automatically."""
     final: bool = False
     """For documents: mark the translations as finished, if the format supports it (PO, XLIFF)."""
     paragraphs: bool = False
@@ -75,9 +76,9 @@ class TranslateArguments:
     long_lines: str = setting(translator_settings)
     whole: bool = setting(translator_settings)
     warn: bool = False
-    """Report doubtful translations on standard error: words that were left out, never read, or
-    repeated. For files, the number of doubtful lines is printed first. Translation takes several
-    times as long."""
+    """Report doubtful translations on standard error: words that were left out, never seen in
+    training, or repeated. For files, the number of doubtful lines is printed first. Translation
+    takes several times as long."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=1.0. May be repeated."""
     quiet: Quiet = option(False, "-q")
@@ -92,8 +93,8 @@ def translate(args: TranslateArguments) -> None:
     sentence. Input must be plain UTF-8 text.
 
     A document (Word, PowerPoint, Excel, HTML, Markdown, PO, XLIFF, subtitles and more) is
-    translated into the file or folder that --to names; layout, formatting and codes are kept. In a
-    folder, every document is translated.
+    translated into the file or folder that --to names; layout, formatting and inline codes are
+    kept. In a folder, every document is translated.
 
     Examples:
 

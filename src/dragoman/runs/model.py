@@ -80,15 +80,16 @@ def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False)
     """
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     with open_weights(path) as file:
-        if expected != file.shapes:
-            odd = sorted(
-                name
-                for name in {*expected, *file.shapes}
-                if expected.get(name) != file.shapes.get(name)
-            )
-            raise RunError(
-                f"{path} does not hold the model that {recipe} describes: "
-                f"{plural(len(odd), 'tensor differs', 'tensors differ')}, {odd[0]} first. "
-                "Was the recipe edited?"
-            )
-        model.load_state_dict(weights_in(file), assign=assign)
+        odd = sorted(
+            name
+            for name in {*expected, *file.shapes}
+            if expected.get(name) != file.shapes.get(name)
+        )
+        if not odd:
+            model.load_state_dict(weights_in(file), assign=assign)
+    if odd:  # said here: a damaged file is another matter
+        raise RunError(
+            f"{path} does not hold the model that {recipe} describes: "
+            f"{plural(len(odd), 'tensor differs', 'tensors differ')}, {odd[0]} first. "
+            "Was the recipe edited?"
+        )

@@ -32,6 +32,7 @@ from dragoman.serving.http.middleware import (
 from dragoman.serving.http.openapi import describe
 from dragoman.serving.http.proxy_headers import ProxyHeaders
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
+from dragoman.serving.http.uploads import most_bytes
 from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
@@ -100,6 +101,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.add_middleware(Failures)
     most = settings.limits.file_bytes + documents.FIELDS_BYTES
     files = {documents.PATH: max(most, settings.limits.body_bytes)}
+    files |= {run.path: most_bytes(settings.limits) for run in runs if run.takes_files}
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes, of_paths=files)
     if settings.origins:
         app.add_middleware(

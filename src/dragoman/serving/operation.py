@@ -12,6 +12,8 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
+from dragoman.forms.rows.rows_form import RowsForm
+from dragoman.forms.rows.settings import FramesSource, PictureSource
 from dragoman.serving.endpoints import run_view
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.openapi import error_of, json_response
@@ -34,6 +36,18 @@ class Readiness(Message):
     runs: list[str]
 
 
+class Takes(Message):
+    """How a run reads files."""
+
+    rate: int | None = None
+    """Of recordings: samples a second."""
+    height: int | None = None
+    """Of pictures: what they are made to have, in pixels."""
+    width: int | None = None
+    channels: int | None = None
+    """Of pictures: 1 for grey, 3 for colour."""
+
+
 class RunInfo(Message):
     """A run that the server has."""
 
@@ -46,6 +60,12 @@ class RunInfo(Message):
     """Whether it can be looked into (/v1/look)."""
     figures: bool
     """Whether figures that look into a run can be made of it (/v1/figures)."""
+    reads: str = Field(
+        description="What it reads.",
+        json_schema_extra={"enum": ["text", "pictures", "recordings"]},
+    )
+    takes: Takes | None
+    """How it reads files, where it does."""
     source: str
     target: str
     source_name: str
@@ -64,7 +84,23 @@ class ServerInfo(Message):
     characters: int
     """Most characters of one request."""
     items: int
-    """Most texts of one request."""
+    """Most texts, pictures or recordings of one request."""
+    upload_bytes: int
+    """Most bytes of the pictures or recordings of one request."""
+    pixels: int
+    """Most pixels of the pictures of one request."""
+    sound_seconds: float
+    """Most seconds of sound of one request."""
+
+
+def _takes(run: ServedRun) -> Takes | None:
+    form = run.engine.source
+    if not isinstance(form, RowsForm):
+        return None
+    if isinstance(one := form.settings, FramesSource):
+        return Takes(rate=one.rate)
+    assert isinstance(one, PictureSource)
+    return Takes(height=one.height, width=one.width, channels=one.channels)
 
 
 def endpoints(service: Service) -> APIRouter:
@@ -84,6 +120,8 @@ def endpoints(service: Service) -> APIRouter:
                     task=run.task,
                     look=run.can_be_looked_into,
                     figures=run.has_figures,
+                    reads=run.reads,
+                    takes=_takes(run),
                     source=run.source,
                     target=run.target,
                     source_name=name_of(run.source),
@@ -96,6 +134,9 @@ def endpoints(service: Service) -> APIRouter:
             key_required=service.keys.required,
             characters=limits.characters,
             items=limits.items,
+            upload_bytes=limits.upload_bytes,
+            pixels=limits.pixels,
+            sound_seconds=limits.sound_seconds,
         )
 
     @routes.get(

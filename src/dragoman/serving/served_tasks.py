@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from dragoman.errors import RunError
 from dragoman.runs.run import Run
-from dragoman.serving.classify import served_classifier
+from dragoman.serving.classify import endpoint as classifying
+from dragoman.serving.classify import served_classifier, served_files
 from dragoman.serving.fill import served_fill_mask
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.parse import served_parser
@@ -23,7 +24,7 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_translator.ServedTranslator, translating.endpoints),
     (served_language_model.ServedLanguageModel, writing.endpoints),
     (served_fill_mask.ServedFillMask, served_fill_mask.endpoints),
-    (served_classifier.ServedClassifier, served_classifier.endpoints),
+    (served_classifier.ServedClassifier, classifying.endpoints),
     (served_parser.ServedParser, served_parser.endpoints),
     (served_tagger.ServedTagger, served_tagger.endpoints),
 )
@@ -31,8 +32,12 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``, also for a run that reads files."""
-    if not run.recipe.source.is_text:
+    """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
+    served yet."""
+    is_text = run.recipe.source.is_text
+    if run.task.name == served_classifier.ServedClassifier.task and not is_text:
+        return served_files.ServedFileClassifier.open(run, settings, name)
+    if not is_text:
         raise RunError(
             f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
             f"line: {run.use}"

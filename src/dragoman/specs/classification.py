@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
@@ -14,6 +15,9 @@ from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
+from dragoman.plural import plural
+from dragoman.reading import readable
+from dragoman.shortened import shortened
 from dragoman.specs.demo import labels_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
@@ -68,6 +72,37 @@ class ClassificationSpec(WithHead):
                     "of your own: --init-part encoder or --init-part decoder, whichever its "
                     "model is"
                 )
+
+    def check_held(
+        self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
+    ) -> list[str]:
+        said = []
+        for side, pairs in held.items():
+            unknown = [pair for pair in pairs if learned.labels.value(pair.target) is None]
+            if not unknown:
+                continue
+            named: CorpusSettings | None = getattr(recipe.data, side)
+            label = repr(shortened(readable(plain(unknown[0].target)), 60))
+            if len(unknown) < len(pairs):
+                if side == "test":  # of dev it is said where the validation begins
+                    said.append(
+                        f"warning: of {len(pairs):,} test {self.noun}, "
+                        f"{plural(len(unknown), 'has', 'have')} a label that training does not "
+                        f"have, {label} first: the score will be that of the others"
+                    )
+            elif named is not None:
+                raise DataError(
+                    f"{named.name}, line {unknown[0].line}: {label} is a label that training does "
+                    f"not have, and so are the others of {side}: there is nothing to measure. "
+                    f"Labels are {learned.labels.summary()}"
+                )
+            elif side == "test":
+                raise DataError(
+                    f"what is held out for the test has no label that training has, {label} "
+                    "first: there is nothing to measure. Give more examples of each label, or a "
+                    "test set (--test)"
+                )
+        return said
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         return labels_of_demo(part)

@@ -7,7 +7,7 @@ example are made of, and what of the demo's corpora is an example. What needs a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -110,6 +110,12 @@ class Spec(Task):
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
+        if is_mfcc and recipe.training.spec_augment.band_masks:
+            raise ValueError(
+                "training.spec_augment.band_masks hides bands, and cepstral coefficients are none: "
+                "set it to 0, and mask time alone"
             )
         if recipe.training.ctc_weight and recipe.model.kind == "convolutional":
             raise ValueError(
@@ -234,6 +240,13 @@ class Spec(Task):
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
         """Whether a run with the forms ``learned`` can go on with other examples, by a recipe.
         Errors: ``DataError`` naming the first line that it cannot."""
+
+    def check_held(
+        self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
+    ) -> list[str]:
+        """What to tell people about the examples of "dev" and "test", before the training.
+        Errors: ``DataError`` for a set on which nothing could be measured."""
+        return []
 
     def for_overlap(self, pair: Pair) -> Pair:
         """What of an example counts when dev and test are looked for in training."""

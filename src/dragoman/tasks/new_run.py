@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 
 from dragoman.atomic import write_text
 from dragoman.engine.machine import processor
+from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
@@ -50,6 +52,10 @@ def fill_new_run(
         take_vocabulary(start_from, take, folder / side)
         learn_vocabularies(recipe, folder, say, known=[side])
     prepared = prepare(recipe, folder, say)
+    held = {"dev": prepared.dev, "test": prepared.test}
+    for line in recipe.spec.check_held(recipe, held, prepared.forms):
+        say(line)
+    _check_files(prepared)
     notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
     notes["machine"] = processor()
@@ -64,6 +70,15 @@ def fill_new_run(
     keep_test_set(recipe, folder)
     write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
     return prepared
+
+
+def _check_files(prepared: Prepared) -> None:
+    """Read the files of dev and test once, as those of the training were read. Errors:
+    ``DataError`` for one that cannot be used, which would be told after the training."""
+    source = prepared.forms.source
+    if isinstance(source, RowsForm):
+        for pair in chain(prepared.dev, prepared.test):
+            source.rows(pair.source)
 
 
 def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:

@@ -41,6 +41,9 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   target_needed: ({ targets }) => `어느 언어로 번역할지 정하세요: ${targets}.`,
 
   too_many_texts: ({ texts, most }) => `글이 ${texts}개입니다. 한 번에 ${most}개까지 받으니 여러 요청으로 나누어 보내세요.`,
+  too_many_files: ({ files, most }) => `파일이 ${files}개 이상입니다. 한 번에 ${most}개까지 받으니 여러 요청으로 나누어 보내세요.`,
+  too_many_pixels: ({ pixels, most }) => `그림의 화소가 모두 ${pixels}개 이상입니다. 한 번에 ${most}개까지 받으니 크기를 줄이거나 나누어 보내세요.`,
+  too_much_sound: ({ duration, most }) => `녹음이 모두 ${duration}초 이상입니다. 한 번에 ${most}초까지 받으니 자르거나 나누어 보내세요.`,
   text_too_long: ({ characters, most }) => `글이 ${characters}자입니다. 한 번에 ${most}자까지 받으니 나누어 보내세요.`,
   too_many_marks: ({ marks, most }) => `결합 문자가 ${marks}개 이어져 있습니다. ${most}개까지만 받으니 빼고 보내세요.`,
   too_many_sentences: ({ sentences, most }) => `문장이 ${sentences}개입니다. 한 번에 ${most}개까지 받으니 나누어 보내세요.`,
@@ -61,6 +64,9 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   bad_search: () => "이 설정으로는 탐색할 수 없습니다:",
   bad_text: () => "이 글은 처리할 수 없습니다:",
   bad_document: () => "이 문서는 번역할 수 없습니다:",
+  bad_file: () => "이 파일은 읽을 수 없습니다:",
+  other_source: ({ run, reads }) => `${run} 모델의 입력은 ${READS[reads ?? ""] ?? reads}입니다. 글은 text 항목에, 파일은 file 항목에 넣어 보내세요.`,
+  no_words_in_files: () => "why 항목은 글의 단어에 관한 것입니다. 파일을 보낼 때는 빼세요.",
   no_such_document: () => "그런 문서가 없습니다. 이미 내려받았거나 10분이 지났으니 다시 번역하세요.",
   one_text_streamed: ({ texts }) => `글이 ${texts}개입니다. 결과를 실시간으로 받을 때는 글을 하나만 보내세요.`,
   two_prefixes: () => "prefix 항목과 prefix_tokens 항목 중 하나만 쓰세요.",
@@ -112,7 +118,13 @@ const KINDS: Told = {
   classify: "분류",
   tag: "태깅",
   surprise: "놀라움 계산",
+  uploads: "파일 업로드",
+  files: "파일 열기",
+  "large files": "큰 파일 처리",
 };
+
+/** What a run reads. */
+const READS: Told = { text: "글", pictures: "그림", recordings: "녹음" };
 
 const PARTS: Told = { encoder: "인코더", decoder: "디코더", cross: "교차 어텐션" };
 
@@ -124,6 +136,7 @@ const LESS: Told = {
   blanks: "빈칸의 수나 빈칸 하나의 서브워드 수, 후보의 수를 줄이세요.",
   reasons: "글의 수나 길이를 줄이거나 판단의 근거를 요청하지 마세요.",
   tags: "글의 수나 길이를 줄이세요.",
+  files: "파일의 수를 줄이세요.",
   writing: "토큰 수를 줄이고, 결과에서 이어 쓰세요.",
 };
 

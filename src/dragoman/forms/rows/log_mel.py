@@ -16,7 +16,7 @@ Shapes: N samples, T frames, F bands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -62,17 +62,21 @@ class LogMel:
     def energies(self, blocks: Iterable[Floats]) -> Floats:
         """(T, F) logarithms of energies, as they are. A recording that is shorter than a frame has
         zeros behind."""
-        kept, found = np.empty(0, np.float32), list[Floats]()
+        return np.concatenate(list(self.parts(blocks)))
+
+    def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
+        """The same as it is computed: what each block completes."""
+        kept, is_empty = np.empty(0, np.float32), True
         for block in blocks:
             kept = np.concatenate([kept, block * np.float32(_FULL_SCALE)])
             whole = 1 + (len(kept) - self.window) // self.hop if len(kept) >= self.window else 0
             for first in range(0, whole, _TOGETHER):
-                found.append(self._some(kept, first, min(whole, first + _TOGETHER)))
+                yield self._some(kept, first, min(whole, first + _TOGETHER))
+                is_empty = False
             kept = kept[whole * self.hop :]
-        if not found:
+        if is_empty:
             kept = np.pad(kept, (0, max(0, self.window - len(kept))))
-            found = [self._some(kept, 0, 1)]
-        return np.concatenate(found)
+            yield self._some(kept, 0, 1)
 
     def _some(self, samples: Floats, first: int, last: int) -> Floats:
         """Frames ``first`` to ``last`` of some samples."""

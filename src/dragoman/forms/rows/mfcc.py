@@ -16,7 +16,7 @@ Shapes: N samples, T frames, 13 coefficients.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +64,11 @@ class Mfcc:
     def __call__(self, blocks: Iterable[Floats]) -> Floats:
         """A recording in blocks of samples from -1 to 1, in their order -> (T, 13). One that is
         shorter than a frame has zeros behind."""
-        kept, before, found = np.empty(0), 0.0, list[Floats]()
+        return np.concatenate(list(self.parts(blocks)))
+
+    def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
+        """The same as it is computed: what each block completes."""
+        kept, before, is_empty = np.empty(0), 0.0, True
         for block in blocks:
             if not len(block):
                 continue
@@ -73,12 +77,12 @@ class Mfcc:
             before = loud[-1]
             whole = 1 + (len(kept) - _WINDOW) // _HOP if len(kept) >= _WINDOW else 0
             for first in range(0, whole, _TOGETHER):
-                found.append(self._some(kept, first, min(whole, first + _TOGETHER)))
+                yield self._some(kept, first, min(whole, first + _TOGETHER))
+                is_empty = False
             kept = kept[whole * _HOP :]
-        if not found:
+        if is_empty:
             kept = np.pad(kept, (0, max(0, _WINDOW - len(kept))))
-            found = [self._some(kept, 0, 1)]
-        return np.concatenate(found)
+            yield self._some(kept, 0, 1)
 
     def _some(self, emphasised: npt.NDArray[np.float64], first: int, last: int) -> Floats:
         """Frames ``first`` to ``last``."""

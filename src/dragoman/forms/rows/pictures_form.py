@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes, read_idx
+from dragoman.forms.rows.in_memory import File
+from dragoman.forms.rows.picture_file import library, picture_size, pixels_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.plural import plural
@@ -41,6 +43,25 @@ class PicturesForm(RowsForm):
         check_count(raw, settings.patches, "patches")
         return patches_of(pixels, settings.patch)
 
+    def check_library(self) -> None:
+        library()
+
+    def size_of(self, file: File) -> float:
+        """Its pixels."""
+        height, width = picture_size(file)
+        return height * width
+
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        settings = self.settings
+        check_count(str(file), settings.patches, "patches", most)
+        pixels = pixels_of(file, settings.height, settings.width, settings.channels)
+        yield patches_of(pixels, settings.patch)
+
+    def picture(self, rows: Rows) -> Bytes:
+        """The picture at the size that is read."""
+        settings = self.settings
+        return pixels_from(rows, settings.height, settings.width, settings.patch)
+
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """Row and column of each patch, from 1, as a word each."""
         across = self.settings.width // self.settings.patch
@@ -53,6 +74,16 @@ def patches_of(pixels: Bytes, patch: int) -> Bytes:
     grid = pixels.reshape(height // patch, patch, width // patch, patch, channels)
     found: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
     return found
+
+
+def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
+    """What ``patches_of`` was made of; patches that are missing at the end are black."""
+    across, down = width // patch, height // patch
+    channels = patches.shape[1] // (patch * patch)
+    whole = np.zeros((across * down, patches.shape[1]), np.uint8)
+    whole[: len(patches)] = patches
+    grid = whole.reshape(down, across, patch, patch, channels)
+    return grid.swapaxes(1, 2).reshape(height, width, channels)
 
 
 def picture_at(raw: str) -> Bytes:

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.unusable import unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+Recording = str | Path | InMemory
+"""A file, standard input, or what a client has sent."""
 ENDINGS = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
 """Of files that are taken for recordings."""
 FOREIGN_ENDINGS = frozenset(
@@ -66,12 +69,12 @@ def library() -> ModuleType:
     return found
 
 
-def called(raw: str | Path) -> str:
+def called(raw: Recording) -> str:
     """What a recording is called in messages."""
     return "standard input" if raw == STANDARD_INPUT else str(raw)
 
 
-def opened(raw: str | Path) -> Any:
+def opened(raw: Recording) -> Any:
     """A ``soundfile.SoundFile``. Errors: ``DataError`` for a file that is missing, empty, cut off,
     or no recording."""
     sound, name = library(), called(raw)
@@ -81,6 +84,9 @@ def opened(raw: str | Path) -> Any:
             file = standard_input()
             size = file.seek(0, io.SEEK_END)
             _check(file, name, size)
+        elif isinstance(raw, InMemory):
+            file = raw.open()
+            _check(file, name, len(raw.data))
         else:
             path = Path(raw)
             size = path.stat().st_size
@@ -102,18 +108,26 @@ def opened(raw: str | Path) -> Any:
     return recording
 
 
-def foreign(raw: str | Path, kind: str) -> DataError:
+def foreign(raw: Recording, kind: str) -> DataError:
     """The error of sound of a kind that is not read, with the command that converts it."""
-    if raw == STANDARD_INPUT:
-        command = "ffmpeg -i FILE -f wav - | dragoman ..."
-    else:
-        given, made = str(raw), str(Path(raw).with_suffix(".wav"))
-        if given.startswith("-"):  # not an option
-            given, made = f"./{given}", f"./{made}"
-        command = f"ffmpeg -i {shlex.quote(given)} {shlex.quote(made)}"
+    command = "ffmpeg -i FILE -f wav - | dragoman ..." if raw == STANDARD_INPUT else converting(raw)
     return DataError(
         f"{called(raw)} is {kind}, which is not read ({_kinds()} are). Convert it: {command}"
     )
+
+
+def converting(raw: Recording) -> str:
+    """The command that writes a recording anew, as WAV, beside it."""
+    given = Path(str(raw))
+    made = given.with_suffix(".wav")
+    if made == given:
+        made = given.with_name(f"{given.stem}-converted.wav")
+    # A name that begins with a dash is not an option.
+    read, written = (
+        shlex.quote(f"./{name}" if name.startswith("-") else name)
+        for name in (str(given), str(made))
+    )
+    return f"ffmpeg -i {read} {written}"
 
 
 @lru_cache(maxsize=1)

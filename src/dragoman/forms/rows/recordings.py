@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.recording_file import called, library, opened
+from dragoman.forms.rows.recording_file import Recording, called, converting, library, opened
 from dragoman.forms.rows.resampling import resampled
 
 _LOUDEST = 1e6
@@ -25,13 +24,13 @@ _UNKNOWN = 1 << 62
 Floats = npt.NDArray[np.float32]
 
 
-def rate_of(raw: str | Path) -> int:
+def rate_of(raw: Recording) -> int:
     """Samples a second of a recording. Errors: ``DataError``."""
     with opened(raw) as file:
         return int(file.samplerate)
 
 
-def samples_of(raw: str | Path, rate: int) -> int:
+def samples_of(raw: Recording, rate: int) -> int:
     """How many samples a recording will have at ``rate``, as its header tells; 0 where it does not.
     Errors: ``DataError``."""
     with opened(raw) as file:
@@ -39,7 +38,17 @@ def samples_of(raw: str | Path, rate: int) -> int:
         return 0 if count >= _UNKNOWN else -(-count * rate // int(file.samplerate))
 
 
-def blocks_of(raw: str | Path, rate: int) -> Iterator[Floats]:
+def seconds_of(raw: Recording) -> float:
+    """How long a recording is, by its header. Errors: ``DataError``, also where it does not say."""
+    with opened(raw) as file:
+        if file.frames >= _UNKNOWN:
+            raise DataError(
+                f"{called(raw)} does not say how long it is. Write it again: {converting(raw)}"
+            )
+        return float(file.frames / file.samplerate)
+
+
+def blocks_of(raw: Recording, rate: int) -> Iterator[Floats]:
     """The samples of a recording from -1 to 1 at ``rate``, block by block; of several channels
     their mean.
 

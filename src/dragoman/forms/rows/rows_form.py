@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.settings import RowsSource
 
 Rows = npt.NDArray[Any]
@@ -40,6 +41,24 @@ class RowsForm(Form):
     @abstractmethod
     def rows(self, raw: str) -> Rows:
         """(T, F) what one file holds. Errors: ``DataError`` for one that cannot be used."""
+
+    @abstractmethod
+    def check_library(self) -> None:
+        """Errors: ``DataError`` where what decodes files is not installed."""
+
+    @abstractmethod
+    def size_of(self, file: File) -> float:
+        """How much a file holds, told before it is decoded: its seconds, or its pixels. Errors:
+        ``DataError`` for one that cannot be used."""
+
+    @abstractmethod
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        """What a file holds, step by step: None after each, and its rows in the end. Errors:
+        ``DataError`` as ``rows``, also for more rows than ``most``."""
+
+    @abstractmethod
+    def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
+        """(H, W, C) what the model reads, to be looked at."""
 
     def encode(self, raws: Sequence[str]) -> list[Rows]:
         return [self.rows(raw) for raw in raws]
@@ -105,12 +124,11 @@ def input_of(source: Form) -> int | RowsSource:
     return source.settings if isinstance(source, RowsForm) else source.size
 
 
-def check_count(raw: str, rows: int, noun: str) -> None:
-    """Errors: ``DataError`` for a source of too many rows."""
-    if rows > MOST_ROWS:
-        raise DataError(
-            f"{raw} has {rows:,} {noun}; at most {MOST_ROWS:,} are read of one file: cut it"
-        )
+def check_count(raw: str, rows: int, noun: str, most: int | None = None) -> None:
+    """Errors: ``DataError`` for a source of more rows than ``MOST_ROWS``, or than ``most``."""
+    most = MOST_ROWS if most is None else most
+    if rows > most:
+        raise DataError(f"{raw} has {rows:,} {noun}; at most {most:,} are read of one file: cut it")
 
 
 def low(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]:

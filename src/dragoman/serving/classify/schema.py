@@ -5,19 +5,22 @@ from __future__ import annotations
 from pydantic import Field
 
 from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.uploads import WithFiles
 
 
-class ClassifyRequest(Message):
-    """``POST /v1/classify``."""
+class ClassifyRequest(WithFiles):
+    """``POST /v1/classify``: texts or files."""
 
-    text: Texts
-    """Text to label, or several."""
+    text: Texts | None = None
+    """Text to label, or several, for a run that reads text."""
     run: str | None = None
     """Name of the run to use, where several label."""
     top: int | None = Field(default=None, ge=1)
-    """How many labels to give for each text, the most probable first. Default: all."""
+    """How many labels to give for each, the most probable first. Default: all."""
     why: bool = False
     """Say what each word has to do with the most probable label, by two measures that differ."""
+    seen: bool = False
+    """Give what the model sees of each file, as a picture."""
     api_key: str | None = None
 
 
@@ -56,10 +59,41 @@ class LabelledText(Message):
     """Only where it was asked why."""
 
 
+class Seen(Message):
+    """What a model sees of a file: a picture at its size, or sound as the bands of its spectrum,
+    time from left to right and low sounds at the bottom."""
+
+    width: int
+    height: int
+    png: str
+    """The picture in base64."""
+
+
+class LabelledFile(Message):
+    """What a run says of one file."""
+
+    name: str
+    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    label: str
+    """The most probable one."""
+    probability: float
+    labels: list[Label]
+    """The most probable first."""
+    cut: bool
+    """Whether the file is longer than what was read of it."""
+    size: float
+    """Its seconds of sound, or its pixels."""
+    seen: Seen | None = None
+    """Only where it was asked for."""
+
+
 class ClassifyAnswer(Message):
-    """One for each text, in their order."""
+    """One for each text or file, in their order."""
 
     run: str
     longest: int
-    """Tokens that are read of a text, one symbol counted."""
-    texts: list[LabelledText]
+    """Tokens that are read of a text, one symbol counted; of a file, frames or patches."""
+    texts: list[LabelledText] | None = None
+    """Of a run that reads text."""
+    files: list[LabelledFile] | None = None
+    """Of a run that reads pictures or recordings."""

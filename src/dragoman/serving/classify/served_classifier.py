@@ -1,4 +1,4 @@
-"""A run that labels texts and is served, and its endpoint."""
+"""A run that labels texts and is served."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.classify.schema import (
-    ClassifyAnswer,
     ClassifyRequest,
     Label,
     LabelledText,
@@ -17,10 +16,8 @@ from dragoman.serving.classify.schema import (
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import EXPLAINING
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.knowledge import sentences_of
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
 
@@ -53,18 +50,8 @@ class ServedClassifier(ServedRun):
 
     def check(self, texts: Sequence[str], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for more labels than one answer holds, and for what costs too much."""
-        count, every = len(texts), len(self.labeller.labels.names)
-        each = every if request.top is None else min(request.top, every)
-        if count * each > MAX_LABELS:
-            raise Refusal(
-                "too_many_labels",
-                f"{each:,} labels of each of {count:,} texts are {count * each:,}; this server "
-                f"gives {MAX_LABELS:,} at once. Ask for fewer of each (top), or send fewer texts.",
-                each=each,
-                texts=count,
-                total=count * each,
-                most=MAX_LABELS,
-            )
+        count = len(texts)
+        check_labels(count, "texts", len(self.labeller.labels.names), request.top)
         if request.why:
             tokens = sum(min(len(text), self.labeller.longest) for text in texts)
             self.check_cost(
@@ -105,39 +92,35 @@ class ServedClassifier(ServedRun):
         return words
 
 
+def check_labels(count: int, noun: str, every: int, top: int | None) -> None:
+    """Raises Refusal 400 where so many texts or files would have too many labels in one answer."""
+    each = every if top is None else min(top, every)
+    if count * each > MAX_LABELS:
+        raise Refusal(
+            "too_many_labels",
+            f"{each:,} labels of each of {count:,} {noun} are {count * each:,}; this server "
+            f"gives {MAX_LABELS:,} at once. Ask for fewer of each (top), or send fewer {noun}.",
+            each=each,
+            texts=count,
+            total=count * each,
+            most=MAX_LABELS,
+        )
+
+
+def labels_told(found: ClassifiedText, top: int | None) -> list[Label]:
+    """The labels of a text or file, as the API tells them."""
+    return [
+        Label(name=name, probability=round(probability, 6))
+        for name, probability in found.ranked[:top]
+    ]
+
+
 def _told(found: ClassifiedText, top: int | None, words: list[LabelledWord] | None) -> LabelledText:
     """A labelled text, as the API tells it."""
     return LabelledText(
         label=found.label,
         probability=round(found.probability, 6),
-        labels=[
-            Label(name=name, probability=round(probability, 6))
-            for name, probability in found.ranked[:top]
-        ],
+        labels=labels_told(found, top),
         cut=found.cut,
         words=words,
     )
-
-
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of a run that labels texts."""
-    routes = Endpoints(service)
-
-    @routes.answers("/classify", ClassifyRequest, ClassifyAnswer, "Give a text its label")
-    async def classify(request: ClassifyRequest, client: str) -> bytes:
-        """With the probability of each label; with `why` also what each word has to do with the
-        most probable one, by a gradient and by attention. The two often disagree, and neither is a
-        reason."""
-        texts = service.check_texts(request.text, client)
-        run = service.catalogue.of(ServedClassifier, request.run)
-        run.check(texts, request)
-        found = dict(await run.labelling.all(client, run.label(texts, request)))
-        service.meters.count_characters(run.name, client, sum(map(len, texts)))
-        answer = ClassifyAnswer(
-            run=run.name,
-            longest=run.labeller.longest,
-            texts=[found[number] for number in range(len(texts))],
-        )
-        return await service.written(client, lambda: answer)
-
-    return routes

@@ -46,7 +46,7 @@ async def read_fields(http: Request, max_values: int) -> dict[str, Any]:
     """The fields of a JSON or form body. Raises Refusal for any other, or for JSON of more than
     ``max_values`` values."""
     try:
-        kind = _media_type(http)
+        kind = media_type(http)
         if kind == PARTS:
             async with http.form(max_files=0, max_fields=NAMES) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
@@ -118,7 +118,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _media_type(http: Request) -> str:
+def media_type(http: Request) -> str:
+    """What the body is said to be."""
     return http.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

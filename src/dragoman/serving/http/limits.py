@@ -45,7 +45,7 @@ class LimitSettings(Settings):
     characters: int = Field(default=20_000, ge=1, le=1_000_000_000)
     """The total number of characters of text in one request."""
     items: int = Field(default=256, ge=1, le=1_000_000)
-    """The number of texts in one request."""
+    """The number of texts, pictures or recordings in one request."""
     body_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
     """The size of one request body, in bytes."""
     values: int = Field(default=20_000, ge=64, le=1_000_000_000)
@@ -82,6 +82,17 @@ class LimitSettings(Settings):
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
     """The total size, in bytes, of translated documents that are kept in memory until they are
     downloaded, for ten minutes at most."""
+    upload_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
+    """The total size, in bytes, of the pictures or recordings in one request."""
+    uploads_held: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
+    """The total size, in bytes, of requests larger than body_bytes that are in memory at the same
+    time; a quarter of it for one client."""
+    pixels: int = Field(default=25_000_000, ge=1, le=1_000_000_000)
+    """The total number of pixels of the pictures in one request, checked before they are
+    decoded."""
+    sound_seconds: float = Field(default=600.0, gt=0, le=86_400)
+    """The total length, in seconds, of the recordings in one request, checked before they are
+    decoded."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
     """The total number of connections; fewer if the system allows few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.paths import shown_path
-from dragoman.serving.http.refusals import FAILED, Refusal
+from dragoman.serving.http.refusals import FAILED, body_too_large
 
 logger = logging.getLogger("dragoman")
 
@@ -71,24 +71,15 @@ class BodyLimit:
         async def counted() -> Message:
             nonlocal size
             if is_too_large:
-                raise _too_large(most)
+                raise body_too_large(most)
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > most:
-                    raise _too_large(most)
+                    raise body_too_large(most)
             return message
 
         await self.app(scope, counted, send)
-
-
-def _too_large(most: int) -> Refusal:
-    return Refusal(
-        "body_too_large",
-        f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
-        "parts.",
-        most=most,
-    )
 
 
 class Lingering:

@@ -58,6 +58,9 @@ KINDS: dict[str, Kind] = {
     "target_needed": Kind(400, ("targets",)),
     # ---- how much
     "too_many_texts": Kind(400, ("texts", "most")),
+    "too_many_files": Kind(400, ("files", "most")),
+    "too_many_pixels": Kind(400, ("pixels", "most")),
+    "too_much_sound": Kind(400, ("duration", "most")),
     "text_too_long": Kind(400, ("characters", "most")),
     "too_many_marks": Kind(400, ("marks", "most")),
     "too_many_sentences": Kind(400, ("sentences", "most")),
@@ -78,6 +81,9 @@ KINDS: dict[str, Kind] = {
     "bad_search": Kind(400, ("problem",)),
     "bad_text": Kind(400, ("problem",)),
     "bad_document": Kind(400, ("problem",)),
+    "bad_file": Kind(400, ("file", "problem")),
+    "other_source": Kind(400, ("run", "reads")),
+    "no_words_in_files": Kind(400),
     "no_such_document": Kind(404),
     "one_text_streamed": Kind(400, ("texts",)),
     "two_prefixes": Kind(400),
@@ -142,6 +148,16 @@ class Refusal(Exception):
     def body(self) -> dict[str, Any]:
         """What is answered."""
         return error_body(self.code, self.message, self.values)
+
+
+def body_too_large(most: int) -> Refusal:
+    """For a request of too many bytes."""
+    return Refusal(
+        "body_too_large",
+        f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
+        "parts.",
+        most=most,
+    )
 
 
 def missing_field(field: str) -> Refusal:

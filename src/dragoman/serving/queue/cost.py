@@ -20,7 +20,7 @@ from typing import Literal
 
 from dragoman.search.request import Request
 
-Work = Literal["search", "warnings", "look", "blanks", "reasons", "tags", "writing"]
+Work = Literal["search", "warnings", "look", "blanks", "reasons", "tags", "writing", "files"]
 """What may cost too much, as a refusal's values name it."""
 
 ON_TORCH = 8
@@ -32,6 +32,10 @@ READING = 4
 """A token that plain torch reads, in a batch: 15 to 200 microseconds."""
 EXPLAINING = 12
 """A token that is read, and gone back through for its gradient."""
+
+PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE = 1_000_000, 60
+"""Of files that are decoded together, what counts as one place among those of a client: a tenth of
+a second, about. Whatever takes more than one waits among its like."""
 
 COSTLY = 4096
 """Token steps from which on one search is costly: it keeps its rows for hundreds of steps, and each

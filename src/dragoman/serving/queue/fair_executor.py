@@ -14,6 +14,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -70,11 +71,26 @@ class FairExecutor:
         """How many turns are waited for, that under way included."""
         return self._places.total()
 
+    @contextmanager
+    def held(self, client: str, places: int) -> Iterator[None]:
+        """So many places for work of many turns, by what it costs. Raises Refusal 429; a client
+        that has none here gets as many as it takes."""
+        self._check(client, places)
+        self._places[client] += places
+        try:
+            yield
+        finally:
+            self._places[client] -= places
+            if not self._places[client]:
+                del self._places[client]
+
     async def do(self, client: str, work: Callable[[], T]) -> T:
         """Do ``work`` in the thread when the client's turn has come. Raises Refusal 429."""
-        self._check(client)
+        with self.held(client, 1):
+            return await self._turn(client, work)
+
+    async def _turn(self, client: str, work: Callable[[], T]) -> T:
         job = _Job(client, work)
-        self._places[client] += 1
         self._jobs.setdefault(client, deque()).append(job)
         self._join(client)
         self._begin()
@@ -82,9 +98,6 @@ class FairExecutor:
             return await job.done
         finally:
             self._forget(job)
-            self._places[client] -= 1
-            if not self._places[client]:
-                del self._places[client]
 
     async def do_while_awaited(self, client: str, work: Callable[[GivenUp], T]) -> T:
         """The same for long work: it is told when nobody waits for it any more, to end itself."""
@@ -105,21 +118,32 @@ class FairExecutor:
         """Do ``work`` part by part, others between."""
         return [one async for found, _ in self.each(client, work) for one in found]
 
+    async def all_in(self, client: str, places: int, work: Iterator[T]) -> list[T]:
+        """The same, in places that it has from its first turn to its last."""
+        found: list[T] = []
+        is_last = False
+        with self.held(client, places):
+            while not is_last:
+                some, is_last = await self._turn(client, partial(_one_turn, work))
+                found += some
+        return found
+
     def close(self) -> None:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _check(self, client: str) -> None:
-        if self._of_client is not None and self._places[client] >= self._of_client:
+    def _check(self, client: str, places: int) -> None:
+        has = self._places[client]
+        if self._of_client is not None and has and has + places > self._of_client:
             raise Refusal(
                 "too_many_of_kind",
-                f"You have {self._places[client]} requests of this kind under way ({self._name}), "
+                f"You have {has} requests of this kind under way ({self._name}), "
                 "the most that one client may have. Wait for one to finish.",
                 retry_after=1,
-                requests=self._places[client],
+                requests=has,
                 kind=self._name,
             )
-        if self._of_all is not None and self.waiting >= self._of_all:
+        if self._of_all is not None and self.waiting and self.waiting + places > self._of_all:
             raise Refusal(
                 "others_wait",
                 f"Others wait for the same already ({self._name}). Try again in a moment.",

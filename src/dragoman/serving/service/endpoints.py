@@ -26,10 +26,13 @@ class Endpoints(APIRouter):
         self.service = service
         self.bodies: list[type[BaseModel]] = []
 
-    def reads(self, body: type[BaseModel], *, form: bool = False) -> dict[str, Any]:
-        """How the body of an endpoint is described; a ``form`` may be sent too."""
+    def reads(
+        self, body: type[BaseModel], *, form: bool = False, files: bool = False
+    ) -> dict[str, Any]:
+        """How the body of an endpoint is described; a ``form``, or one with ``files``, may be sent
+        too."""
         self.bodies.append(body)
-        return body_of(body, form=form)
+        return body_of(body, form=form, files=files)
 
     def answers(
         self,
@@ -39,10 +42,11 @@ class Endpoints(APIRouter):
         summary: str,
         *,
         form: bool = False,
+        files: bool = False,
         name: str | None = None,
     ) -> Callable[[Work[Body]], Work[Body]]:
         """Makes an endpoint of a function, within the limits of its client and the time that a
-        request has."""
+        request has. ``files``: whether the body may be a form with files (``WithFiles``)."""
 
         def add(work: Work[Body]) -> Work[Body]:
             async def endpoint(http: Request) -> Response:
@@ -55,7 +59,7 @@ class Endpoints(APIRouter):
                 name=name or work.__name__,
                 summary=summary,
                 responses={200: {"model": answer}, **REFUSALS},
-                openapi_extra=self.reads(body, form=form),
+                openapi_extra=self.reads(body, form=form, files=files),
             )(endpoint)
             return work
 

@@ -51,6 +51,8 @@ class ServedRun(ABC):
     """What makes such a run."""
     translates: ClassVar[bool] = False
     """Whether it is chosen by the languages of a text."""
+    takes_files: ClassVar[bool] = False
+    """Whether it reads files, and no text."""
     has_figures: ClassVar[bool] = True
     """Whether the figures of the book can be made of it: of what writes or fills in."""
 
@@ -61,8 +63,11 @@ class ServedRun(ABC):
         settings: ServeSettings,
         run: Run | None = None,
         predictor: Predictor | None = None,
+        *,
+        looked_into: bool = True,
     ) -> None:
-        """``run``: its folder, for what is told of it. ``predictor``: who reads its text as one."""
+        """``run``: its folder, for what is told of it. ``predictor``: who reads its text as one.
+        ``looked_into``: whether the server can look into such a run."""
         self.name = name
         self.engine = engine
         self.settings = settings
@@ -71,7 +76,7 @@ class ServedRun(ABC):
         self.source = engine.source.language
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
-        has_inside = predictor is None or predictor.has_inside
+        has_inside = looked_into and (predictor is None or predictor.has_inside)
         self._inspector = Inspector(engine, predictor) if has_inside else None
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
@@ -94,6 +99,11 @@ class ServedRun(ABC):
     @abstractmethod
     def examples(run: Run) -> list[str]:
         """Some short texts to try, such as it was measured on. Errors: ``RunError``."""
+
+    @property
+    def reads(self) -> str:
+        """What it reads: text, recordings or pictures."""
+        return "text"
 
     def start(self) -> None:
         self.queue.start()
@@ -129,8 +139,12 @@ class ServedRun(ABC):
         if self._inspector is None:
             raise Refusal(
                 "cannot_look",
-                f"{self.name} cannot be looked into: it goes over a text from left to right, and "
-                "has no encoder.",
+                f"{self.name} cannot be looked into here: "
+                + (
+                    f"it reads {self.reads}. From the command line: dragoman look"
+                    if self.takes_files
+                    else "it goes over a text from left to right, and has no encoder."
+                ),
                 run=self.name,
             )
         return self._inspector

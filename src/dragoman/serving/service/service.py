@@ -19,7 +19,14 @@ from dragoman.serving.http.connection import address_of, read_fields, while_conn
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
 from dragoman.serving.http.messages import Texts
 from dragoman.serving.http.openapi import written
-from dragoman.serving.http.refusals import Refusal, missing_field, unsearchable
+from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field, unsearchable
+from dragoman.serving.http.uploads import (
+    HeldBytes,
+    Upload,
+    WithFiles,
+    most_bytes,
+    read_with_files,
+)
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -47,6 +54,8 @@ class Service:
         """Who computes figures."""
         self.documents = FairExecutor("documents")
         """Where documents are read, put together and written."""
+        self.uploads = HeldBytes(settings.limits.uploads_held)
+        """What requests with files take of memory."""
         self.operators = Networks(settings.operators)
         self.under_way: set[object] = set()
         """Something for each request that was read and may have chosen a run."""
@@ -67,7 +76,10 @@ class Service:
                 client = held.enter_context(self.admit(http))
             else:
                 self.check_stranger(http)
-            fields = await self._fields(http)
+            size = self._check_size(http, model, is_known=client is not None)
+            if size is not None:
+                held.enter_context(self.uploads.hold((client or _stranger(http)).name, size))
+            fields, files = await self._fields(http, model)
             if client is None:
                 key = fields.get("api_key")
                 client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
@@ -75,6 +87,8 @@ class Service:
                 body = model.model_validate(fields)
             except ValidationError as error:
                 raise _invalid(error) from None
+            if isinstance(body, WithFiles):
+                body.attach(files)
             mark = object()
             self.under_way.add(mark)
             held.callback(self.under_way.discard, mark)
@@ -124,11 +138,30 @@ class Service:
                 "(its setting operators).",
             )
 
-    async def _fields(self, http: Request) -> dict[str, Any]:
+    def _check_size(self, http: Request, model: type[BaseModel], *, is_known: bool) -> int | None:
+        """Bytes that a request with files may have, where they are many. Raises Refusal 413 for
+        many of somebody whose key is not known before they are read."""
+        if not issubclass(model, WithFiles):
+            return None
+        limits, told = self.settings.limits, http.headers.get("content-length", "")
+        size = int(told) if told.isdecimal() else most_bytes(limits)
+        if size <= limits.body_bytes:
+            return None
+        if not is_known:
+            raise body_too_large(limits.body_bytes)
+        return size
+
+    async def _fields(
+        self, http: Request, model: type[BaseModel]
+    ) -> tuple[dict[str, Any], list[Upload]]:
+        """The fields of a body, and the files of a form."""
         limits = self.settings.limits
+        values = max(limits.values, 4 * limits.items)
         try:
             async with asyncio.timeout(limits.seconds):
-                return await read_fields(http, max(limits.values, 4 * limits.items))
+                if issubclass(model, WithFiles):
+                    return await read_with_files(http, limits, values)
+                return await read_fields(http, values), []
         except TimeoutError:
             raise Refusal(
                 "late_body",

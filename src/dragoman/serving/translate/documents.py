@@ -8,7 +8,6 @@ stays in memory and is never logged.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from functools import partial
@@ -31,6 +30,7 @@ from dragoman.formats.units.document import Document, Wanted
 from dragoman.formats.units.unit import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.connection import NAMES, PARTS, ClientGone
+from dragoman.serving.http.file_names import file_name
 from dragoman.serving.http.limits import key_in_header
 from dragoman.serving.http.middleware import HEAD
 from dragoman.serving.http.openapi import REFUSALS, error_of, json_response, written
@@ -52,8 +52,6 @@ SENTENCES = 128
 """Of a document, that wait in the queue at the same time."""
 _SAMPLE = 2000
 """Characters by which the language of a document is told."""
-_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
-_LONGEST_NAME = 100
 
 
 def endpoints(service: Service) -> Endpoints:
@@ -106,7 +104,7 @@ def endpoints(service: Service) -> Endpoints:
             mark = object()
             service.under_way.add(mark)
             held.callback(service.under_way.discard, mark)
-            name = _name(upload.filename)
+            name = file_name(upload.filename)
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
             data = await upload.read()
             if fields.stream:
@@ -278,12 +276,6 @@ async def _received(
         if error.errors()[0]["type"] == "missing":
             raise missing_field(str(error.errors()[0]["loc"][0])) from None
         raise bad_field(error, "Invalid request: ") from None
-
-
-def _name(given: str | None) -> str:
-    """What a client calls its document, as it stands in messages and in the address."""
-    name = _NOT_IN_NAMES.sub("_", (given or "file").replace("\\", "/").rsplit("/", 1)[-1])
-    return name[-_LONGEST_NAME:].lstrip(".") or "file"
 
 
 def _translated_name(name: str, language: str) -> str:

@@ -109,12 +109,16 @@ class Labeller(Predictor):
         return [found[number] for number in range(len(given))]
 
     def parts(
-        self, given: Sequence[str], together: int = _TOKENS_AT_ONCE
+        self,
+        given: Sequence[str],
+        together: int = _TOKENS_AT_ONCE,
+        values: Sequence[Values] | None = None,
     ) -> Iterator[tuple[int, ClassifiedText]]:
         """The same as it comes, the shortest texts first, each with its number; so many tokens are
-        read at once."""
-        looked_at = [self.looked_at(text) for text in given]
-        tokens = self.run.source.encode(looked_at)
+        read at once. ``values``: of each text, where they are known; ``given`` then names them."""
+        tokens = values
+        if tokens is None:
+            tokens = self.run.source.encode([self.looked_at(text) for text in given])
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         lengths = [len(tokens[number]) for number in order]
         for part in in_batches(lengths, self.reading, together):

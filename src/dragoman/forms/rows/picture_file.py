@@ -1,0 +1,132 @@
+"""Pictures in files, by Pillow: PNG, JPEG, GIF, BMP and WebP.
+
+Only these are opened, whatever a file is called, and of an animation the first picture is read. The
+header tells how many pixels there are before any is decoded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.forms.rows.idx import Bytes
+from dragoman.forms.rows.in_memory import File, InMemory
+from dragoman.forms.rows.unusable import unusable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from PIL.Image import Image
+
+MOST_PIXELS = 100_000_000
+"""Of one file: 300 MB of colours."""
+_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
+_NEEDS = "reading pictures needs Pillow: pip install 'dragoman[images]'"
+_ORIENTATION = 0x0112
+"""The tag of EXIF that says how a camera was held."""
+_DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
+"""Of grey pictures with more than a byte for each pixel, what one step of a byte is."""
+
+
+def library() -> ModuleType:
+    """Pillow's module of pictures. Errors: ``DataError`` where it is not installed."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise DataError(_NEEDS) from error
+    Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is told in our own words
+    return Image
+
+
+def picture_size(file: File) -> tuple[int, int]:
+    """Height and width by the header, before anything is decoded. Errors: ``DataError``."""
+    with _opened(file) as image:
+        return image.height, image.width
+
+
+def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
+    """(height, width, channels): the picture, turned as its camera was held, scaled until it covers
+    that size, and cut around its middle. What is transparent is white.
+
+    Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or no picture.
+    """
+    from PIL import ImageOps
+
+    with _opened(file) as image:
+        try:
+            whole = _turned(_in_bytes(image, "L" if channels == 1 else "RGB"), image)
+            fitted = ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever a decoder finds in damaged bytes
+            raise DataError(f"{file} is damaged or cut off: {_told(error)}") from error
+    return np.asarray(fitted, np.uint8).reshape(height, width, channels)
+
+
+def _opened(file: File) -> Image:
+    """The picture, of which the header is read. Errors: ``DataError``."""
+    source: Any = file
+    try:
+        if isinstance(file, InMemory):
+            size, source = len(file.data), file.open()
+        else:
+            size = file.stat().st_size
+            if file.is_dir():
+                raise DataError(f"{file} is a folder: a picture is a file")
+    except (OSError, ValueError) as error:
+        raise unusable(file, error) from error
+    if not size:
+        raise DataError(f"{file} is empty")
+    try:
+        image: Image = library().open(source, formats=_FORMATS)
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # whatever a decoder finds in damaged bytes
+        kinds = f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}"
+        raise DataError(
+            f"{file} is damaged or no picture that can be read ({kinds} can)"
+        ) from error
+    if image.width * image.height > MOST_PIXELS:
+        with image:
+            raise DataError(
+                f"{file} has {image.width:,} x {image.height:,} pixels; at most {MOST_PIXELS:,} "
+                "are read of one picture: make it smaller"
+            )
+    return image
+
+
+def _in_bytes(image: Image, mode: str) -> Image:
+    """A picture of any mode in grey (L) or colours (RGB), a byte for each."""
+    if image.mode in _DEEP:
+        deep = np.asarray(image).astype(np.int64) // _DEEP[image.mode]
+        image = library().fromarray(np.clip(deep, 0, 255).astype(np.uint8))
+    if image.has_transparency_data:
+        seen = image.convert("RGBA")
+        white = library().new("RGBA", seen.size, (255, 255, 255, 255))
+        image = library().alpha_composite(white, seen)
+    return image.convert(mode)
+
+
+def _turned(pixels: Image, image: Image) -> Image:
+    """``pixels`` as ``image`` says that its camera was held."""
+    turns = library().Transpose
+    try:
+        orientation = image.getexif().get(_ORIENTATION, 1)
+    except Exception:  # noqa: BLE001 - damaged: a picture all the same
+        return pixels
+    turn = {
+        2: turns.FLIP_LEFT_RIGHT,
+        3: turns.ROTATE_180,
+        4: turns.FLIP_TOP_BOTTOM,
+        5: turns.TRANSPOSE,
+        6: turns.ROTATE_270,
+        7: turns.TRANSVERSE,
+        8: turns.ROTATE_90,
+    }.get(orientation)
+    return pixels if turn is None else pixels.transpose(turn)
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,196 @@
+"""A run that labels pictures or recordings and is served.
+
+A file goes through three hands: it is opened, which tells how much it holds; decoded into rows; and
+read by the model. Each is done in turns beside the event loop. What holds much is decoded in a
+thread of its own, in as many places as it costs, so that small files never wait for it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dragoman.errors import DataError
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.forms.rows.settings import FramesSource
+from dragoman.pictures.pixels import png_of
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Seen
+from dragoman.serving.classify.served_classifier import (
+    TOKENS_AT_ONCE,
+    check_labels,
+    labels_told,
+)
+from dragoman.serving.http.refusals import Refusal, body_too_large
+from dragoman.serving.http.uploads import Upload, bad_file, too_many_files
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file whose header was read."""
+
+    file: InMemory
+    size: float
+    """Seconds of sound, or pixels."""
+
+
+class ServedFileClassifier(ServedRun):
+    """A run that labels files and is served."""
+
+    task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
+    does = "labels pictures or recordings"
+    has_figures = False
+    takes_files = True
+
+    def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
+        form = labeller.run.source
+        assert isinstance(form, RowsForm)
+        form.check_library()
+        super().__init__(name, labeller.engine, settings, labeller.run, looked_into=False)
+        self.form = form
+        self.labeller = labeller
+        self.is_sound = isinstance(form.settings, FramesSource)
+        self.opening = self.executor("files")
+        """Where files are opened, and decoded where they hold little."""
+        self.decoding = self.executor("large files")
+        """Where others are decoded."""
+        self.labelling = self.executor("classify")
+        """Where files are labelled."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFileClassifier:
+        """Errors: ``RunError``, and ``DataError`` where what decodes its files is missing."""
+        return cls(name, Labeller(run, settings), settings)
+
+    @property
+    def reads(self) -> str:
+        return self.form.settings.raws
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        """None: what it was measured on are files of the machine that it was trained on."""
+        return []
+
+    def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for what needs no file to be read."""
+        limits, count = self.settings.limits, len(uploads)
+        if count > limits.items:
+            raise too_many_files(count, limits.items)
+        if request.why:
+            raise Refusal(
+                "no_words_in_files",
+                "why goes by the words of a text, and a file has none: leave it out.",
+            )
+        check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
+
+    def opened(self, uploads: Sequence[Upload]) -> Iterator[Opened]:
+        """Each file with how much it holds. Raises Refusal 400 for one that cannot be read, and as
+        soon as they hold too much together."""
+        total, count = 0.0, 0
+        for upload in uploads:
+            file = upload.read()
+            count += len(file.data)
+            if count > self.settings.limits.upload_bytes:
+                raise body_too_large(self.settings.limits.upload_bytes)
+            with _readable(file):
+                size = self.form.size_of(file)
+            total += size
+            self._check_total(total)
+            yield Opened(file, size)
+
+    def _check_total(self, total: float) -> None:
+        limits = self.settings.limits
+        if self.is_sound and total > limits.sound_seconds:
+            raise Refusal(
+                "too_much_sound",
+                f"The recordings have {total:,.1f} seconds of sound or more; this server takes "
+                f"{limits.sound_seconds:,g} at once. Cut them, or send fewer at once.",
+                duration=round(total, 1),
+                most=limits.sound_seconds,
+            )
+        if not self.is_sound and total > limits.pixels:
+            raise Refusal(
+                "too_many_pixels",
+                f"The pictures have {int(total):,} pixels or more; this server takes "
+                f"{limits.pixels:,} at once. Make them smaller, or send fewer at once.",
+                pixels=int(total),
+                most=limits.pixels,
+            )
+
+    def places(self, total: float) -> int:
+        """How many places the decoding of so much takes."""
+        return 1 + int(total // (SECONDS_OF_A_PLACE if self.is_sound else PIXELS_OF_A_PLACE))
+
+    async def decoded(self, opened: Sequence[Opened], client: str) -> list[Rows]:
+        """The rows of some files."""
+        places = self.places(sum(one.size for one in opened))
+        executor = self.opening if places == 1 else self.decoding
+        found = await executor.all_in(client, places, self._decoded(opened))
+        return [rows for rows in found if rows is not None]
+
+    def _decoded(self, opened: Sequence[Opened]) -> Iterator[Rows | None]:
+        for one in opened:
+            with _readable(one.file):
+                yield from self.form.in_turns(one.file, self._most_rows)
+
+    @property
+    def _most_rows(self) -> int:
+        """Of one file: those of the seconds that are allowed, which a header may have belied."""
+        settings = self.form.settings
+        if not isinstance(settings, FramesSource):
+            return self.labeller.longest
+        return 1 + int(self.settings.limits.sound_seconds * 1000 / settings.hop_ms)
+
+    def check_rows(self, rows: Sequence[Rows]) -> None:
+        """Raises Refusal 400 for what costs too much to be read."""
+        count = sum(min(len(one), self.labeller.longest) for one in rows)
+        noun = self.form.settings.noun_of_row
+        self.check_cost(
+            count * READING,
+            "files",
+            f"{plural(len(rows), 'file')}, of which {count:,} rows ({noun}) are read",
+            "Send fewer files at once.",
+        )
+
+    def label(
+        self, opened: Sequence[Opened], rows: Sequence[Rows], request: ClassifyRequest
+    ) -> Iterator[tuple[int, LabelledFile]]:
+        """Each file with its number, as they come: a turn's worth is read at once."""
+        names = [one.file.called for one in opened]
+        for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, rows):
+            seen = self._seen(rows[number]) if request.seen else None
+            yield number, _told(found, opened[number].size, request.top, seen)
+
+    def _seen(self, rows: Rows) -> Seen:
+        pixels = self.form.picture(rows[: self.labeller.longest])
+        png = base64.b64encode(png_of(pixels)).decode("ascii")
+        return Seen(width=pixels.shape[1], height=pixels.shape[0], png=png)
+
+
+def _told(found: ClassifiedText, size: float, top: int | None, seen: Seen | None) -> LabelledFile:
+    return LabelledFile(
+        name=found.text,
+        label=found.label,
+        probability=round(found.probability, 6),
+        labels=labels_told(found, top),
+        cut=found.cut,
+        size=round(size, 3),
+        seen=seen,
+    )
+
+
+@contextmanager
+def _readable(file: InMemory) -> Iterator[None]:
+    """Raises Refusal 400 for a file that cannot be used."""
+    try:
+        yield
+    except DataError as error:
+        raise bad_file(file.called, str(error)) from None

@@ -1,0 +1,200 @@
+"""Files that come with a request: parts of a form (multipart), or base64 in JSON.
+
+They are held in memory alone, are gone with the request, and are never logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, PrivateAttr
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.serving.http.connection import (
+    NAMES,
+    PARTS,
+    ClientGone,
+    media_type,
+    read_fields,
+)
+from dragoman.serving.http.file_names import file_name
+from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.messages import Message
+from dragoman.serving.http.refusals import Refusal, body_too_large
+
+FIELDS_BYTES = 65_536
+"""What a request may hold beside its files."""
+_BASE64 = bytes(range(65, 91)) + bytes(range(97, 123)) + b"0123456789+/=-_"
+"""Without white space: JSON writes it as escapes, and no encoder in there."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One file that was sent."""
+
+    called: str
+    content: bytes | str = field(repr=False)
+    """The file itself, or it in base64."""
+
+    def read(self) -> InMemory:
+        """The file; takes a moment where it is large. Raises Refusal 400 for what is no base64."""
+        if isinstance(self.content, bytes):
+            return InMemory(self.called, self.content)
+        text = self.content
+        if text.startswith("data:"):  # as browsers and clients of chat write pictures
+            text = text.partition(",")[2]
+        try:
+            data = base64.b64decode(text.encode("ascii"), validate=True)
+        except (UnicodeEncodeError, binascii.Error) as error:
+            raise bad_file(self.called, f"{self.called} is not base64") from error
+        return InMemory(self.called, data)
+
+
+class WithFiles(Message):
+    """A request that files may come with."""
+
+    file: str | Annotated[list[str], Field(fail_fast=True)] | None = None
+    """A picture or a recording in base64, or several. In a form (multipart/form-data) the files
+    themselves: `file` once or more often."""
+    _parts: list[Upload] = PrivateAttr(default_factory=list)
+
+    def attach(self, parts: list[Upload]) -> None:
+        """The files of a form."""
+        self._parts = parts
+
+    @property
+    def uploads(self) -> list[Upload]:
+        """All files that came."""
+        if isinstance(self.file, str):
+            return [Upload("file", self.file)]
+        return self._parts or [Upload(f"file[{n}]", one) for n, one in enumerate(self.file or ())]
+
+
+def bad_file(called: str, problem: str) -> Refusal:
+    """For a file that cannot be read. ``problem``: what is wrong with it, with its name."""
+    return Refusal("bad_file", f"{problem}.", file=called, problem=problem)
+
+
+def most_bytes(limits: LimitSettings) -> int:
+    """Of a request with files: base64 makes four of three."""
+    return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
+
+
+async def read_with_files(
+    http: Request, limits: LimitSettings, max_values: int
+) -> tuple[dict[str, Any], list[Upload]]:
+    """The fields of a body, and the files of a form. Raises Refusal for any other, one that is too
+    large or has more than ``max_values`` values, or too many files."""
+    if media_type(http) == PARTS:
+        return await _parts(http, limits.items)
+    try:
+        body = await http.body()
+    except ClientDisconnect:
+        raise ClientGone from None
+    if len(body) > limits.body_bytes:
+        is_json = body[:64].lstrip()[:1] == b"{"
+        beside = await asyncio.to_thread(_beside_base64, body) if is_json else len(body)
+        if beside > FIELDS_BYTES:
+            raise body_too_large(limits.body_bytes)
+    return await read_fields(http, max_values), []
+
+
+def _beside_base64(body: bytes) -> int:
+    """Bytes of a body that are in no base64: many of them would take long to be read as JSON."""
+    return len(body.translate(None, _BASE64)) - body.count(b"\\/")  # as PHP writes a slash
+
+
+async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[Upload]]:
+    parser = _InMemoryParser(
+        http.headers,
+        http.stream(),
+        max_files=most_files,
+        max_fields=NAMES,
+        max_part_size=FIELDS_BYTES,
+    )
+    try:
+        form = await parser.parse()
+    except ClientDisconnect:
+        raise ClientGone from None
+    except MultiPartException as error:
+        if error.message.startswith("Too many files"):
+            raise too_many_files(most_files + 1, most_files) from None
+        raise Refusal("bad_form", error.message, problem=error.message) from None
+    fields: dict[str, Any] = {}
+    uploads: list[Upload] = []
+    try:
+        for name, value in form.multi_items():
+            if not isinstance(value, UploadFile):
+                fields[name] = value
+            elif name == "file":
+                uploads.append(Upload(file_name(value.filename), await value.read()))
+            else:
+                told = f"The field of a file is called file, not {name[:40]!r}"
+                raise Refusal("bad_form", f"{told}.", problem=told)
+    finally:
+        await form.close()
+    return fields, uploads
+
+
+def too_many_files(files: int, most: int) -> Refusal:
+    return Refusal(
+        "too_many_files",
+        f"The request has {files:,} files or more; this server takes {most:,} at once. Send them "
+        "in several requests.",
+        files=files,
+        most=most,
+    )
+
+
+class _InMemoryParser(MultiPartParser):
+    """Nothing is written to a disk."""
+
+    spool_max_size = 0
+
+
+class HeldBytes:
+    """Bytes of requests with files that are here at the same time, of one client and of all."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of: defaultdict[str, list[int]] = defaultdict(list)
+        """Of each client that has some, the bytes of each request."""
+
+    @contextmanager
+    def hold(self, client: str, size: int) -> Iterator[None]:
+        """Room for so many bytes. Raises Refusal 429; one request alone always has room."""
+        own = self._of.get(client, [])
+        if own and sum(own) + size > self._most // 4:
+            raise Refusal(
+                "too_many_of_kind",
+                "Your requests with files that are under way are as many bytes as one client may "
+                "have here at once (uploads). Wait for one to finish.",
+                retry_after=1,
+                requests=len(own),
+                kind="uploads",
+            )
+        if self._of and sum(map(sum, self._of.values())) + size > self._most:
+            raise Refusal(
+                "others_wait",
+                "Others are sending files already (uploads). Try again in a moment.",
+                retry_after=2,
+                kind="uploads",
+            )
+        self._of[client].append(size)
+        try:
+            yield
+        finally:
+            self._of[client].remove(size)
+            if not self._of[client]:
+                del self._of[client]

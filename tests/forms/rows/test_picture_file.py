@@ -1,0 +1,143 @@
+"""Pictures of every mode and format become pixels of one size; what is none is told in a line."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dragoman.errors import DataError
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.picture_file import picture_size, pixels_of
+from dragoman.forms.rows.pictures_form import patches_of, pixels_from
+
+HALVES = np.zeros((8, 6), np.uint8)
+HALVES[:4] = 200
+"""Light above, dark below."""
+
+
+def in_file(image: Image.Image, kind: str = "PNG", **more: Any) -> InMemory:
+    file = io.BytesIO()
+    image.save(file, kind, **more)
+    return InMemory("one.png", file.getvalue())
+
+
+def test_pixels_of_the_size_that_is_read_are_left_as_they_are(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (7, 5, 3), dtype=np.uint8)
+    file = in_file(Image.fromarray(pixels))
+    assert (pixels_of(file, 7, 5, 3) == pixels).all() and picture_size(file) == (7, 5)
+    path = tmp_path / "one.png"
+    path.write_bytes(file.data)
+    assert (pixels_of(path, 7, 5, 3) == pixels).all()
+    grey = in_file(Image.fromarray(pixels[..., 0]))
+    assert (pixels_of(grey, 7, 5, 1)[..., 0] == pixels[..., 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [("1", "PNG"), ("L", "PNG"), ("LA", "PNG"), ("P", "GIF"), ("P", "PNG"), ("RGB", "BMP"),
+     ("RGBA", "PNG"), ("RGB", "WEBP"), ("CMYK", "JPEG"), ("L", "JPEG"), ("I;16", "PNG")],
+)  # fmt: skip
+@pytest.mark.parametrize("channels", [1, 3])
+def test_any_mode_is_read(mode: str, kind: str, channels: int) -> None:
+    whole = Image.fromarray(np.kron(HALVES, np.ones((8, 8), np.uint8)))
+    if mode == "I;16":
+        image = Image.fromarray(np.asarray(whole).astype(np.uint16) * 257)
+    else:
+        image = whole.convert(mode)
+    found = pixels_of(in_file(image, kind), 8, 6, channels)
+    wanted = 255 if mode == "1" else 200  # a dithered grey is on the whole as light
+    assert found.shape == (8, 6, channels)
+    if mode == "1":
+        assert 150 < found[:3].mean() < 255 and found[5:].mean() == 0
+    else:
+        assert np.abs(found[:3].astype(int) - wanted).max() <= 6
+        assert found[5:].max() <= 6
+
+
+def test_what_is_transparent_is_white() -> None:
+    image = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
+    image.putpixel((1, 2), (0, 0, 0, 255))
+    found = pixels_of(in_file(image), 4, 4, 1)[..., 0]
+    assert found[2, 1] == 0 and found.sum() == 15 * 255
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_it_is_turned_as_the_camera_was_held(orientation: int) -> None:
+    from PIL import ImageOps
+
+    image = Image.fromarray(
+        np.kron(np.arange(6, dtype=np.uint8).reshape(2, 3) * 40, np.ones((8, 8), np.uint8))
+    )
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    file = in_file(image, "JPEG", exif=exif, quality=100)
+    wanted = ImageOps.exif_transpose(Image.open(file.open()))
+    assert wanted is not None
+    found = pixels_of(file, wanted.height, wanted.width, 1)[..., 0]
+    assert (found == np.asarray(wanted)).all()
+
+
+def test_another_shape_is_cut_around_its_middle() -> None:
+    wide = np.zeros((4, 12), np.uint8)
+    wide[:, 4:8] = 255
+    assert pixels_of(in_file(Image.fromarray(wide)), 4, 4, 1).min() == 255
+    assert pixels_of(in_file(Image.fromarray(wide[:1, 5:6])), 28, 28, 1).min() == 255  # 1 x 1
+
+
+def test_of_an_animation_the_first_picture_is_read() -> None:
+    frames = [Image.new("L", (4, 4), shade) for shade in (90, 200)]
+    file = in_file(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    assert pixels_of(file, 4, 4, 1).max() == 90
+
+
+def bomb(side: int) -> InMemory:
+    """A PNG of so many pixels along each side, a thousandth as large."""
+    head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    data = zlib.compress(bytes((side // 8 + 1) * 8))  # cut off, to be made fast
+    chunks = [(b"IHDR", head), (b"IDAT", data), (b"IEND", b"")]
+    made = b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
+    return InMemory("one.png", b"\x89PNG\r\n\x1a\n" + made)
+
+
+WHOLE = in_file(Image.fromarray(np.random.default_rng(1).integers(0, 256, (40, 40, 3), np.uint8)))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (InMemory("one.png", b""), "one.png is empty"),
+        (
+            InMemory("one.png", b"hello"),
+            "no picture that can be read (PNG, JPEG, GIF, BMP and WEBP",
+        ),
+        (InMemory("one.png", WHOLE.data[:-900]), "one.png is damaged or cut off"),
+        (bomb(20_000), "20,000 x 20,000 pixels; at most 100,000,000"),
+        (in_file(Image.new("L", (3, 3)), "TIFF"), "no picture that can be read"),
+        (in_file(Image.new("L", (3, 3)), "PPM"), "no picture that can be read"),
+        (InMemory("one.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>"), "no picture"),
+        (Path("/nowhere/one.png"), "does not exist"),
+        (Path("/"), "is a folder"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_line(file: Any, words: str) -> None:
+    with pytest.raises(DataError) as told:
+        pixels_of(file, 8, 8, 1)
+    assert words in str(told.value) and "\n" not in str(told.value)
+
+
+def test_patches_are_put_together_again() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), dtype=np.uint8)
+    patches = patches_of(pixels, 4)
+    assert (pixels_from(patches, 8, 12, 4) == pixels).all()
+    half = pixels_from(patches[:3], 8, 12, 4)
+    assert (half[:4] == pixels[:4]).all() and not half[4:].any()

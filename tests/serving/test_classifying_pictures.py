@@ -1,0 +1,174 @@
+"""The API of a run that labels pictures: what the model says, bounded before it is decoded, and in
+one clear line where it cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import io
+import random
+import struct
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+from sent_files import damaged, in_base64, sent, told_once
+from serving_echo import Served, client_of, post, serves
+from tiny_cells import tiny_cell
+from trained_run import trained_run
+
+from dragoman.errors import DataError
+from dragoman.runs.run import Run
+from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
+from dragoman.tasks.classification.labeller import Labeller
+
+FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
+
+
+def bar(standing: bool, kind: str = "PNG", side: int = 64, place: int = 3) -> bytes:
+    """A picture as the run was trained on, larger: a bright bar on black."""
+    image = Image.new("L", (side, side), 10)
+    begin, end = place * side // 8, (place + 1) * side // 8 - 1
+    box = (begin, 0, end, side) if standing else (0, begin, side, end)
+    ImageDraw.Draw(image).rectangle(box, fill=250)
+    file = io.BytesIO()
+    image.save(file, kind)
+    return file.getvalue()
+
+
+def empty_png(width: int, height: int) -> bytes:
+    """So large by its header, with nothing behind it."""
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
+
+
+@pytest.fixture(scope="module")
+def bars(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that tells lying bars from standing ones."""
+    folder = tmp_path_factory.mktemp("bars")
+    return trained_run(tiny_cell("classification", "encoder", "picture", folder), folder / "run")
+
+
+@pytest.fixture
+def served(bars: Run) -> Served:
+    return serves(bars, "bars")
+
+
+def test_it_answers_what_the_model_says(bars: Run, served: Served, tmp_path: Path) -> None:
+    """Pictures of the very size are those of an IDX file, and larger ones are seen alike."""
+    files = [bar(False, side=8), bar(True, side=8)]
+    pixels = np.stack([np.asarray(Image.open(io.BytesIO(one))) for one in files])
+    idx = tmp_path / "two-idx3-ubyte.gz"
+    idx.write_bytes(gzip.compress(struct.pack(">BBBBIII", 0, 0, 8, 3, 2, 8, 8) + pixels.tobytes()))
+    wanted = Labeller(bars)([f"{idx}#0", f"{idx}#1"])
+    assert [one.label for one in wanted] == ["0", "1"]
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await sent(client, *files, seen="true")
+            assert answer.status_code == 200, answer.text
+            for told, one, shown in zip(answer.json()["files"], wanted, pixels, strict=True):
+                assert told["label"] == one.label and told["size"] == 64 and told["cut"] is False
+                assert told["probability"] == pytest.approx(one.probability, abs=1e-5)
+                png = Image.open(io.BytesIO(base64.b64decode(told["seen"]["png"])))
+                assert (np.asarray(png) == shown).all()
+            larger = await post(
+                client, "/v1/classify", file=[in_base64(bar(False)), in_base64(bar(True))]
+            )
+            assert [one["label"] for one in larger["files"]] == ["0", "1"]
+            assert [one["size"] for one in larger["files"]] == [4096, 4096]
+            (run,) = (await client.get("/v1/info")).json()["runs"]
+            assert run["reads"] == "pictures"
+            assert run["takes"] == {"rate": None, "height": 8, "width": 8, "channels": 1}
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_is_known_by_what_it_holds(served: Served, kind: str) -> None:
+    async def check() -> None:
+        async with served() as client:
+            answer = await sent(client, bar(True, kind), names=["a.txt"])
+            assert answer.json()["files"][0]["label"] == "1"
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "one.png is empty"),
+        (b"hello", "one.png is damaged or no picture"),
+        (bar(True)[:90], "one.png is damaged or cut off"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n", "no picture that can be read"),
+        (empty_png(6_000, 6_000), "36,000,000 pixels or more; this server takes 25,000,000"),
+        (empty_png(20_000, 20_000), "20,000 x 20,000 pixels"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_of(served: Served, data: bytes, words: str) -> None:
+    async def check() -> None:
+        async with served() as client:
+            told_once(await sent(client, data, names=["one.png"]), 400, words)
+            both = await sent(client, bar(True), data, names=["good.png", "one.png"])
+            told_once(both, 400, words.replace("36,000,000", "36,004,096"))
+            assert (await sent(client, bar(True))).status_code == 200
+
+    asyncio.run(check())
+
+
+def test_pixels_are_counted_before_any_is_decoded(
+    bars: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("it was decoded")
+
+    settings = ServeSettings(limits=LimitSettings(pixels=10_000))
+
+    async def check() -> None:
+        async with client_of(open_run(bars, settings, "bars"), settings=settings) as client:
+            assert (await sent(client, bar(True), bar(True))).status_code == 200
+            monkeypatch.setattr("dragoman.forms.rows.pictures_form.pixels_of", never)
+            three = await sent(client, bar(True), bar(True), bar(True))
+            told_once(three, 400, "12,288 pixels or more; this server takes 10,000")
+            assert three.json()["code"] == "too_many_pixels"
+
+    asyncio.run(check())
+
+
+def test_without_pillow_the_server_does_not_start(
+    bars: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(DataError, match="needs Pillow: pip install 'dragoman\\[images\\]'"):
+        open_run(bars, ServeSettings(), "bars")
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_damaged_files_are_answered_and_the_server_lives_on(bars: Run, count: int) -> None:
+    limits = LimitSettings(requests_per_minute=1_000_000, burst=1_000_000)
+    settings = ServeSettings(limits=limits)
+    whole = [bar(True, kind) for kind in FORMATS]
+    draw = random.Random(7)
+
+    async def check() -> None:
+        refused = 0
+        async with client_of(open_run(bars, settings, "bars"), settings=settings) as client:
+            for number in range(count):
+                answer = await sent(client, damaged(whole[number % len(whole)], draw))
+                if answer.status_code != 200:
+                    refused += 1
+                    told_once(answer, 400, "")
+                    assert answer.json()["code"] in ("bad_file", "too_many_pixels"), answer.text
+            assert (await sent(client, whole[0])).json()["files"][0]["label"] == "1"
+        assert refused > count // 4
+
+    asyncio.run(check())
