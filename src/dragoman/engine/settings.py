@@ -43,6 +43,9 @@ class TranslatorSettings(EngineSettings):
     """Minimum Bayes risk decoding: generate this many candidates (the best of a beam, or samples)
     and return the one with the highest expected chrF against all of them. 0: return the most
     probable one."""
+    ctc_weight: float = Field(0.5, ge=0, le=1)
+    """For runs that were trained with CTC: the weight of CTC when the hypotheses of a beam are
+    ranked (λ). 0: the decoder alone."""
     shortlist: bool = False
     """Score only the target words that are likely for the source, as learned by the command
     ``dragoman shortlist``; with int8, this makes translation faster. Probabilities are then
