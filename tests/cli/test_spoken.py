@@ -76,7 +76,10 @@ def test_a_list_says_by_which_column_speakers_are_told(tones: Path, tmp_path: Pa
 def test_what_does_not_go_with_recordings_is_refused(
     dragoman: Dragoman, tones: Path, tmp_path: Path
 ) -> None:
+    empty = tmp_path / "empty.tsv"
+    empty.write_text("\n")
     for more, told in (
+        (("--test", empty), f"--test {empty}: there are no examples in it"),
         (("--model", "lstm"), "recordings alone choose a --model transformer"),
         (("--texts", "file"), "--texts does not go with recordings"),
         (("--test", tmp_path), f"{tmp_path} has no recordings with what is said in them"),

@@ -105,6 +105,17 @@ def test_a_table_without_names_of_columns(tmp_path: Path) -> None:
     assert not is_numbered(tmp_path, read_lines)
 
 
+def test_a_list_may_be_named_from_the_folder_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips(tmp_path / "inside")
+    rows = [f"{file}\t{said}" for file, said, _ in named()]
+    (tmp_path / "inside" / "list.tsv").write_text("\n".join(["file\ttext", *rows]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    found = spoken(Path("inside/list.tsv"), source_key="file", target_key="text")
+    assert [one[:2] for one in found] == [one[:2] for one in named()]
+
+
 def test_a_table_of_texts_names_no_recordings(tmp_path: Path) -> None:
     listing = tmp_path / "a.tsv"
     listing.write_text("text\tfile\none\ttwo\n")

@@ -240,7 +240,7 @@ def _of_table(corpus: CorpusSettings, listing: Path, lines: Lines) -> Iterator[P
 def _pair(line: int, listing: Path, values: Sequence[str]) -> Pair:
     """``values``: the name of a file, what is said in it and, where it is told, by whom."""
     name, text, speaker = (*values, "")[:3]
-    found = str(_resolved(name.strip(), listing)) if name.strip() else ""
+    found = str(_resolved(name.strip(), listing).absolute()) if name.strip() else ""
     return Pair(line, found, " ".join(text.split()), group=speaker.strip())
 
 
@@ -331,7 +331,7 @@ def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
         if group_key is not None and name not in by:
             raise DataError(f"{place}: {name} has no line in {root / group_key}")
         speaker = by[name][1] if group_key is not None else ""
-        yield Pair(line, str(_from_above(path, root)), texts[name][1], group=speaker)
+        yield Pair(line, str(_from_above(path, root).absolute()), texts[name][1], group=speaker)
 
 
 def _table_of(path: Path, lines: Lines) -> dict[str, tuple[int, str]]:
