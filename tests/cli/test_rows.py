@@ -217,6 +217,15 @@ def test_a_group_in_both_parts_is_named_with_both_places(
         shutil.copy(file, tmp_path / "upper" / file.parent.name / file.name.replace("ada", "ADA"))
     said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--test", tmp_path / "upper")
     assert said.code == 1 and "the group 'ADA' is in test and in training" in said.err, said.err
+    for side, speaker in (("dev", "Zoe"), ("both", "zoe")):  # in neither case in training
+        for file in sorted((tones / "test").rglob("*_ada_*.wav")):
+            (tmp_path / side / file.parent.name).mkdir(parents=True, exist_ok=True)
+            name = file.name.replace("ada", speaker)
+            shutil.copy(file, tmp_path / side / file.parent.name / name)
+    said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--dev", tmp_path / "dev",
+                    "--test", tmp_path / "both")  # fmt: skip
+    told = "both, line 1: the group 'zoe' is in test and in dev (dev, line 1). Move all of it"
+    assert said.code == 1 and told in said.err, said.err
     assert not (tmp_path / "run").exists()
     said = dragoman(*asked, "--set=training.updates=2", "--set=training.validate_every=2")
     assert said.code == 0, said.err
