@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from dragoman.cli.given import AsText, Plain, files_among, lines_given, named_files
+from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.plural import plural
 from dragoman.reading import readable
@@ -76,7 +76,10 @@ def classify(args: ClassifyArguments) -> None:
 
     labeller = Labeller(opened)
     cut = 0
-    lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain or of_files)
+    if of_files:
+        lines = files_given(texts)
+    else:
+        lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
     with output_to(args.to) as out:
         for window in windows(lines):
             found = labeller(window)
