@@ -20,7 +20,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-oldest test-matrix test-native wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-oldest test-matrix test-native test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ test-matrix: $(DEV) ## the tests under eight combinations of instruction sets an
 
 test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
 	@$(BIN)/python tests/native/sanitised.py $(ARGS)
+
+test-cluster: $(DEV) ## lines in parts while workers and drivers are killed and a store fails (four minutes)
+	@$(BIN)/python -m pytest tests/cluster
+	@$(BIN)/python -W ignore tests/cluster/recovery.py
 
 check: $(DEV) ## format, lint and types, as CI does
 	@$(BIN)/ruff format --check .

@@ -3,10 +3,11 @@ recipe ``fsdd-digits`` learns from.
 
     python benchmarks/digit_strings.py free-spoken-digit-dataset/recordings digits
 
-writes ``digits/train.tsv``, ``dev.tsv`` and ``test.tsv`` (recording, text, speaker) and the
-recordings beside them. The clips are divided before strings are made of them: a clip stands in one
-of the three alone. Test are clips 0 to 4 of each digit and speaker, as the data set has it; dev are
-clips 5 to 9. Each string is of one speaker, with silence of a random length around each clip.
+writes ``digits/train.tsv``, ``dev.tsv`` and ``test.tsv`` (recording, text, speaker, begin and end
+of each clip in seconds) and the recordings beside them. The clips are divided before strings are
+made of them: a clip stands in one of the three alone. Test are clips 0 to 4 of each digit and
+speaker, as the data set has it; dev are clips 5 to 9. Each string is of one speaker, with silence
+of a random length around each clip.
 
 With ``--unheard NAME`` that speaker's clips are all test, and dev is of the others.
 """
@@ -57,9 +58,10 @@ def main() -> None:
         lines = []
         for number, clips in enumerate(strings):
             name = f"{part}/{number:05}.wav"
-            write(given.to / name, joined([read(clip) for clip in clips], draw))
+            samples, times = joined([read(clip) for clip in clips], draw)
+            write(given.to / name, samples)
             said = " ".join(WORDS[int(clip.name[0])] for clip in clips)
-            lines.append(f"{name}\t{said}\t{speaker(clips[0])}\n")
+            lines.append(f"{name}\t{said}\t{speaker(clips[0])}\t{times}\n")
         (given.to / f"{part}.tsv").write_text("".join(lines), encoding="utf-8")
 
 
@@ -91,12 +93,15 @@ def drawn(files: list[Path], count: int, draw: random.Random) -> Iterator[list[P
         yield string
 
 
-def joined(clips: list[Samples], draw: random.Random) -> Samples:
-    """The clips with silence around each."""
-    parts = [silence(draw)]
+def joined(clips: list[Samples], draw: random.Random) -> tuple[Samples, str]:
+    """The clips with silence around each, and when each begins and ends: 0.100-0.543 ..."""
+    parts, times = [silence(draw)], list[str]()
+    at = len(parts[0])
     for clip in clips:
         parts += [clip, silence(draw)]
-    return np.concatenate(parts)
+        times.append(f"{at / RATE:.3f}-{(at + len(clip)) / RATE:.3f}")
+        at += len(clip) + len(parts[-1])
+    return np.concatenate(parts), " ".join(times)
 
 
 def silence(draw: random.Random) -> Samples:

@@ -89,6 +89,8 @@ def _range(field: FieldInfo) -> str:
     }
     if not limits:
         return ""
+    if "ge" in limits and limits["ge"] == limits.get("le"):
+        return f" Must be {limits['ge']:,}."
     low = f"From {limits['ge']:,}" if "ge" in limits else f"Above {limits['gt']:,}"
     if "le" in limits:
         return f" {low}{' to' if 'ge' in limits else ', at most'} {limits['le']:,}."

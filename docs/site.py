@@ -29,7 +29,7 @@ NAVIGATION: dict[str, list[str]] = {
         "training.md", "translate.md", "documents.md", "tasks.md", "language-models.md",
         "masked-models.md",
         "labels.md", "tags.md", "trees.md", "sources.md", "transcribe.md", "measure.md",
-        "serve.md", "page.md", "look.md", "python.md", "processes.md",
+        "serve.md", "page.md", "look.md", "python.md", "processes.md", "scale.md",
     ],
     "Look up": [
         "verbs.md", "settings.md", "recipes.md", "endpoints.md", "figures.md", "api.md", "files.md",

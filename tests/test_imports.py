@@ -34,7 +34,7 @@ LEVELS = (
     {"recipe"},
     {"runs"},
     {"engine", "sizing"},
-    {"documents", "recordings"},
+    {"documents", "recordings", "cluster"},
     {"tasks"},
     {"insight"},
     {"studies"},

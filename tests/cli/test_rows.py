@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import Dragoman
-from row_files import write_bars, write_idx, write_tones, write_wav
+from row_files import write_bars, write_idx, write_pictures, write_tones, write_wav
 from tiny_cells import tiny_cell
 
 from dragoman.recipe import Recipe
@@ -74,9 +75,7 @@ def test_a_folder_of_recordings_becomes_a_run(
     assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
     hidden = dragoman("look", run, one, "--hide", "0.02s", "--head-off", "encoder.1.1")
     assert hidden.code == 0, hidden.err
-    for verb, *more in (
-        ("classify", one, "--explain"), ("serve", "--port", "0"), ("figure", "heads"),
-    ):  # fmt: skip
+    for verb, *more in (("classify", one, "--explain"), ("figure", "heads")):
         where = ("--run", run) if verb == "figure" else (run,)
         refused = dragoman(verb, *(more[:1] if verb == "figure" else ()), *where,
                            *(() if verb == "figure" else more))  # fmt: skip
@@ -136,6 +135,86 @@ def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
     assert "run reads patches and" in compared.err and "other frames (source.kind)" in compared.err
     looked = dragoman("look", tmp_path / "run", f"{pictures}#3", "--to", tmp_path / "look.csv")
     assert looked.code == 0 and "1,2" in (tmp_path / "look.csv").read_text("utf-8"), looked.err
+
+
+def test_a_folder_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
+    photos, run = write_pictures(tmp_path / "photos", 60), tmp_path / "run"
+    test = write_pictures(tmp_path / "test", 6, first=200)
+    said = dragoman(
+        "train", photos, "--task", "classification", "--test", test, "--to", run, *SMALL
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    measured = dragoman("evaluate", run)
+    assert measured.code == 0 and "12 pictures" in measured.out, measured.out + measured.err
+    one = test / "standing" / "200.png"
+    found = dragoman("classify", run, one, test / "lying")
+    lines = [line.split("\t") for line in found.out.splitlines()]
+    assert len(lines) == 7 and lines[0][0] == str(one), found.err
+    assert [label for _, label, _ in lines] == ["standing"] + ["lying"] * 6
+    looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
+    assert looked.code == 0 and "1,2" in (tmp_path / "look.csv").read_text("utf-8"), looked.err
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "text.png").write_text("no picture")
+    for given, told in (
+        (tmp_path / "nothing", "is a folder without pictures (.bmp, "),
+        (tmp_path / "none.png", "none.png does not exist"),
+        (tmp_path / "text.png", "no picture that can be read (PNG, "),
+    ):
+        refused = dragoman("classify", run, given)
+        assert refused.code == 1 and told in refused.err, refused.err
+        assert len(refused.err.strip().splitlines()) == 1, refused.err
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl"])
+def test_a_list_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path, ending: str) -> None:
+    photos, run, listing = tmp_path / "photos", tmp_path / "run", tmp_path / f"list.{ending}"
+    files = sorted(write_pictures(photos, 20).rglob("*.*"))
+    names = [(str(file.relative_to(tmp_path)), file.parent.name) for file in files]
+    made = {
+        "tsv": lambda name, label: f"{label}\t{name}",
+        "csv": lambda name, label: f'"{name}",{label}',
+        "jsonl": lambda name, label: json.dumps({"file": name, "label": label}),
+    }[ending]
+    listing.write_text("".join(f"{made(*one)}\n" for one in names))
+    few = ("--set=training.updates=2", "--set=training.validate_every=2")
+    said = dragoman(
+        "train", listing, "--task", "classification", "--to", run, *SMALL, *few
+    )  # fmt: skip
+    assert said.code == 0, said.out + said.err
+    recipe = Recipe.load(str(run / "recipe.toml"))
+    assert recipe.source.kind == "picture" and recipe.data.train[0].holds == "files"
+    found = dragoman("classify", run, photos)
+    assert found.code == 0 and len(found.out.splitlines()) == 40, found.err
+    listing.write_text(listing.read_text() + f"{made('photos/none.png', 'lying')}\n")
+    said = dragoman("train", listing, "--task", "classification", "--to", tmp_path / "b", *SMALL)
+    assert said.code == 1 and f"list.{ending}, line 41: " in said.err, said.err
+    assert "none.png does not exist" in said.err and not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("cut", "3.jpg is damaged or cut off"),
+        ("empty", "3.jpg is empty"),
+        ("label", "one label, 'lying': there is nothing to tell apart"),
+        ("library", "pip install 'dragoman[images]'"),
+    ],
+)
+def test_a_folder_of_pictures_that_cannot_be_learned(
+    dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str, told: str
+) -> None:
+    photos, run = write_pictures(tmp_path / "photos", 12), tmp_path / "run"
+    file = photos / "lying" / "3.jpg"
+    if damage == "label":
+        shutil.rmtree(photos / "standing")
+    elif damage == "library":
+        monkeypatch.setitem(sys.modules, "PIL", None)
+    else:
+        file.write_bytes(file.read_bytes()[:-60] if damage == "cut" else b"")
+    said = dragoman("train", photos, "--task", "classification", "--to", run, *SMALL)
+    assert said.code == 1 and told in said.err, said.out + said.err
+    errors = [line for line in said.err.splitlines() if told in line]
+    assert len(errors) == 1 and "Traceback" not in said.err and not run.exists(), said.err
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from row_files import tone, write_bars, write_idx, write_tones, write_wav
+from row_files import tone, write_bars, write_idx, write_pictures, write_tones, write_wav
 
 from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
@@ -55,6 +55,28 @@ def test_sound_that_is_not_read_is_told_unless_it_is_converted(tmp_path: Path) -
     with pytest.raises(DataError, match=r"more.m4a is M4A, .* ffmpeg -i .*more.m4a .*more.wav"):
         list(read_pairs(folders(root)))
     write_wav(root / "falling" / "more.wav", tone(1800, 0.2))
+    assert len(list(read_pairs(folders(root)))) == 5
+
+
+def test_pictures_and_recordings_are_told_by_which_there_are_more(tmp_path: Path) -> None:
+    root = write_pictures(tmp_path, 2)
+    write_wav(root / "lying" / "song.wav", tone(400, 0.2))
+    (root / "lying" / "film.mp4").write_bytes(b"not looked at")
+    pairs = list(read_pairs(folders(root)))
+    assert [pair.target for pair in pairs] == ["lying"] * 2 + ["standing"] * 2
+    assert {Path(pair.source).suffix for pair in pairs} == {".png", ".jpg"}
+    assert len({pair.group for pair in pairs}) == 4
+    (root / "lying" / "film.mp4").unlink()
+    write_tones(root, 4)
+    assert {Path(pair.source).suffix for pair in read_pairs(folders(root))} == {".wav"}
+
+
+def test_pictures_that_are_not_read_are_told_unless_they_are_converted(tmp_path: Path) -> None:
+    root = write_pictures(tmp_path, 2)
+    (root / "lying" / "more.HEIC").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"more.HEIC is HEIC, .* magick .*more.HEIC .*more.png"):
+        list(read_pairs(folders(root)))
+    shutil.copy(root / "lying" / "0.png", root / "lying" / "more.png")
     assert len(list(read_pairs(folders(root)))) == 5
 
 

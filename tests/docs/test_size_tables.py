@@ -35,7 +35,7 @@ def shown(name: str) -> list[dict[str, str]]:
     lines = iter((DOCS / f"{PAGES[name]}.md").read_text(encoding="utf-8").splitlines())
     table = takewhile(
         lambda line: line.startswith("|"),
-        dropwhile(lambda line: not re.match(r"\| \w+ below \|", line), lines),
+        dropwhile(lambda line: not re.match(r"\| fewer \w+ than \|", line), lines),
     )
     header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
     return [dict(zip(header, row, strict=True)) for row in rows]

@@ -297,7 +297,9 @@ def yaml_messages(seed: int) -> bytes:
             f"  key_{number}: "
             + make.one_of(
                 text, f'"{text}: {text}"', f"'it''s {text}'", f"{text} %{{name}} {text}", "12",
-                f"[{make.words()}, {make.words()}]", "true", f"|\n    {text}\n    {text}",
+                f"[{make.words()}, {make.words()}]", "true",
+                make.one_of("|", "|-", ">", ">+")
+                + f"\n    {text}\n    {text}\n\n    - {text}",
                 f"{text}  # {text}", f"&a{number} plain words", f"\n    deeper: {text}",
             )
         )  # fmt: skip

@@ -68,3 +68,20 @@ def write_bars(folder: Path, count: int = 80, seed: int = 0) -> tuple[Path, Path
         write_idx(folder / "bars-images-idx3-ubyte.gz", pictures),
         write_idx(folder / "bars-labels-idx1-ubyte.gz", labels),
     )
+
+
+def write_pictures(folder: Path, each: int = 12, first: int = 0) -> Path:
+    """A folder of PNG and JPEG files for each of two labels, lying and standing: one bright bar."""
+    from PIL import Image
+
+    for label in ("lying", "standing"):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for number in range(first, first + each):
+            draw = np.random.default_rng(number)
+            pixels = draw.integers(0, 40, (16, 16), dtype=np.uint8)
+            place = 2 * (number % 7) + 1
+            bar = pixels[:, place : place + 2] if label == "standing" else pixels[place : place + 2]
+            bar[:] = 250
+            ending = ("png", "jpg")[number % 2]
+            Image.fromarray(pixels).save(folder / label / f"{number}.{ending}")
+    return folder

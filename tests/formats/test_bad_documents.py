@@ -18,8 +18,10 @@ import made_texts
 import pytest
 from made_office import members, packed
 
+from dragoman.formats import markdown, office, units, xml, yaml_messages
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, Wanted
+from dragoman.formats.xml.tokens import Xml
 
 pytest.importorskip("docx")
 pytest.importorskip("openpyxl")
@@ -100,7 +102,7 @@ def test_what_a_file_is_its_content_says() -> None:
     refusal(bytes(range(256)) * 9, "a.dat")
     assert "archive" in refusal(packed({"x.txt": b"hello"}), "a.zip")
     book = {"mimetype": b"application/epub+zip", "META-INF/container.xml": b"<container/>"}
-    assert "EPUB" in refusal(packed(book), "a.epub")
+    assert "no book" in refusal(packed(book), "a.epub")
 
 
 def test_bytes_of_another_encoding_are_named_with_their_line() -> None:
@@ -209,6 +211,7 @@ LONG: dict[str, tuple[str, bytes]] = {
         + b"</source></trans-unit></body></file></xliff>",
     ),
     "placeholders": ("a.po", b'msgid "' + b"one {0} " * 100_000 + b'"\nmsgstr ""\n'),
+    "strings of a message": ("a.po", b'msgid ""\n' + b'"a"\n' * 2_000_000 + b'msgstr ""\n'),
     "marks of Markdown": ("a.md", b"one **two** " * 5_000),
     "blocks of Markdown": ("a.md", b"one *two* three\n\n" * 4_000),
     "brackets of Markdown": ("a.md", b"[" * 20_000 + b" one"),
@@ -221,7 +224,14 @@ LONG: dict[str, tuple[str, bytes]] = {
 }  # fmt: skip
 
 
-SOME = ("codes of a paragraph of Word", "placeholders", "messages", "blocks of Markdown")
+LONG["comments in front"] = ("a.xlf", b"<!--a-->" * 500 + b"<tmp/>")
+SOME = (
+    "comments in front",
+    "codes of a paragraph of Word",
+    "placeholders",
+    "messages",
+    "blocks of Markdown",
+)
 
 
 @pytest.mark.parametrize(
@@ -270,3 +280,73 @@ def test_members_that_do_not_change_are_copied_as_they_lie() -> None:
             assert (one.filename, one.date_time, one.compress_type) == (
                 other.filename, other.date_time, other.compress_type,
             )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["a.txt", "a.md", "a.json", "a.yaml", "a.docx", "a.xlsx", "a.odt", "a.xlf"]
+)
+def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece takes far more memory than its bytes, so their number has a bound of its own."""
+    few = {"a.txt": b"one\n\n" * 9, "a.json": b'["a", "b", "c", "d", "e", "f"]'}
+    data = few[name] if name in few else MAKERS[name](1)
+    translated(data, name)
+    for module in (
+        units.document,
+        xml.tokens,
+        office.document,
+        office.opendocument,
+        markdown,
+        yaml_messages,
+    ):
+        for most in ("MOST_PIECES", "MOST_TOKENS", "MOST_MARKS", "MOST_EVENTS"):
+            if hasattr(module, most):
+                monkeypatch.setattr(module, most, 4)
+    monkeypatch.setattr(Xml.read.__func__, "__defaults__", (4,))
+    assert "cut" in refusal(data, name)
+
+
+def test_too_many_tags_are_refused_before_they_are_read() -> None:
+    message = refusal(b'<xliff version="1.2">' + b"<x/>" * 2_000_000 + b"</xliff>", "a.xlf")
+    assert "2,000,000 tags" in message and "line" not in message, "no line: it was not parsed"
+
+
+@pytest.mark.parametrize("name", ["a.po", "a.json", "a.yaml", "a.csv", "a.xlf", "a.tmx"])
+def test_more_placeholders_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count as no characters of text, and each takes four hundred bytes of memory."""
+    many = "one " + "%%" * 400
+    data = {
+        "a.po": f'msgid "{many}"\nmsgstr ""\n',
+        "a.json": f'["{many}"]',
+        "a.yaml": f'a: "{many}"\n',
+        "a.csv": f"{many},b\n",
+        "a.xlf": f'<xliff version="1.2"><trans-unit><source>{many}</source></trans-unit></xliff>',
+        "a.tmx": f'<tmx><body><tu><tuv xml:lang="en"><seg>{many}</seg></tuv></tu></body></tmx>',
+    }[name].encode()
+    translated(data, name)
+    monkeypatch.setattr(units.document, "MOST_PIECES", 700)
+    assert "more than 700" in refusal(data, name)
+
+
+def test_more_paragraphs_of_a_block_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"a: |\n" + b"  one\n\n" * 9
+    translated(data, "a.yaml")
+    monkeypatch.setattr(units.document, "MOST_PIECES", 8)
+    assert "more than 8" in refusal(data, "a.yaml")
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "<!-- > -->\n<!-- <b> -->",
+        "<?a?><?b ?>\n",
+        '<!DOCTYPE x SYSTEM "x.dtd">',
+        "<!DOCTYPE x [<!ELEMENT a (b)> <!-- c -->]>",
+    ],
+)
+def test_what_stands_in_front_of_the_first_element(front: str) -> None:
+    for name, element in (("a.xlf", "<xliff version='1.2'/>"), ("a.tmx", "<tmx version='1.4'/>")):
+        kind = type(read_document(element.encode(), name))
+        assert type(read_document(f"{front}{element}".encode(), "file")) is kind
+    if "DOCTYPE" not in front:
+        page = read_document(b"<html><p>one", "file")
+        assert type(read_document(f"{front}<html><p>one".encode(), "file")) is type(page)

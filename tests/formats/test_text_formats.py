@@ -228,8 +228,8 @@ def same_yaml(before: bytes, after: bytes) -> None:
     yaml = pytest.importorskip("yaml")
 
     def raised(value: Any) -> Any:
-        if isinstance(value, str):  # literal blocks are kept
-            return value if value.endswith("\n") else value.upper().replace("%{NAME}", "%{name}")
+        if isinstance(value, str):
+            return value.upper().replace("%{NAME}", "%{name}")
         if isinstance(value, list):
             return [raised(one) for one in value]
         return {k: raised(v) for k, v in value.items()} if isinstance(value, dict) else value

@@ -498,6 +498,7 @@ def test_what_nobody_foresaw_is_json_and_is_counted(monkeypatch: pytest.MonkeyPa
             answer = await client.post("/translate", json={"q": "x", "target": "de"})
             assert answer.status_code == 500 and "log" in answer.json()["error"]
             assert "content-security-policy" in answer.headers
+            assert "camera=(self), microphone=(self)" in answer.headers["permissions-policy"]
             text = (await client.get("/metrics")).text
             assert 'dragoman_requests_total{path="/translate",status="500"} 1.0' in text
             # This very question is the only one under way.

@@ -109,10 +109,7 @@ def test_every_format_is_known_by_what_it_holds(served: Served, kind: str, codin
     async def check() -> None:
         async with served() as client:
             answer = await sent(client, recording(1, kind, coding, rate), names=["a.txt"])
-            if rate == RATE:
-                assert answer.status_code == 200, answer.text
-            else:  # Opus is of 48 kHz, and the run of 8: it is told so, and so it was opened
-                assert "48,000 samples a second" in answer.json()["error"]
+            assert answer.status_code == 200, answer.text  # Opus has 48 kHz always
 
     asyncio.run(check())
 
@@ -135,9 +132,8 @@ BROKEN = [
     (b"", "one.wav is empty"),
     (b"hello", "one.wav is damaged or no recording"),
     (recording()[:100], "is cut off"),
-    (recording(rate=16_000), "ffmpeg -i one.wav -ar 8000"),
-    (aiff(), "is no recording that can be read"),
-    (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "is no recording that can be read"),
+    (aiff(), "one.wav is AIFF, which is not read"),
+    (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "it is AIFF"),
     (recording(0.0), "has no samples"),
     (flac_without_length(), "does not say how long it is"),
     (b"\x89PNG\r\n\x1a\n" + bytes(50), "no recording"),

@@ -25,6 +25,10 @@ ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
 
 
+DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+"""A camera that shows a clock, and a microphone that beeps every second."""
+
+
 def leave_out(reason: str) -> None:
     """Skip, or fail where nothing may be left out."""
     if os.environ.get("CI"):
@@ -34,13 +38,15 @@ def leave_out(reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, headless."""
+    """Debian's Chromium, headless, with a camera and a microphone that it makes up."""
     names = ("chromium", "chromium-browser", "google-chrome")
     program = next((found for name in names if (found := shutil.which(name))), None)
     if program is None:
         leave_out("there is no Chromium here (Debian: apt install chromium)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", *DEVICES]
+        )
         yield browser
         browser.close()
 

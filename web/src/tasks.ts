@@ -6,12 +6,14 @@ import type { ApiError, RunInfo, ServerInfo } from "./lib/api";
 import { Asked } from "./lib/asked.svelte";
 import { classify } from "./lib/classify";
 import { FillerState } from "./lib/filler.svelte";
+import { LabelState } from "./lib/label.svelte";
 import { parse } from "./lib/parse";
 import { tag } from "./lib/tag";
 import { TranslatorState } from "./lib/translator.svelte";
 import { WriterState } from "./lib/writer.svelte";
 import Classify from "./classify/Classify.svelte";
 import Fill from "./fill/Fill.svelte";
+import Label from "./label/Label.svelte";
 import Parse from "./parse/Parse.svelte";
 import Tag from "./tag/Tag.svelte";
 import Translate from "./translate/Translate.svelte";
@@ -58,5 +60,6 @@ export function viewsOfTasks(translator: TranslatorState): ViewOfTask[] {
     made("fill", Fill, new FillerState()),
     made("parse", Parse, new Asked("parsing", parse)),
     made("tag", Tag, new Asked("tagging", tag)),
+    made("label", Label, new LabelState()),
   ];
 }

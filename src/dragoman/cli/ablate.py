@@ -51,8 +51,8 @@ def ablate(args: AblateArguments) -> None:
     over the seeds, the difference from the unchanged recipe, and the paper's figures; ablation.svg
     is a plot of the table. If a row is impossible for the recipe, the table gives the reason.
 
-    An ablation takes the time of one training by the recipe times the number of rows times the
-    number of seeds, or --minutes in total (rows with larger models take more than their share). The
+    An ablation takes --minutes in total (rows with larger models take more than their share).
+    Without --minutes, each row takes as long, for each seed, as training the recipe once. The
     first example, with four rows and three seeds, takes less than twenty minutes on any machine.
     The demo recipe has 25 rows; with three seeds, they are 75 training runs.
 

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
+from dragoman.cli.in_parts import (
+    LINES,
+    FieldRead,
+    Into,
+    Lines,
+    Mixed,
+    On,
+    Part,
+    in_parts,
+    wants_parts,
+)
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.plural import plural
 from dragoman.reading import readable
+
+if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.tasks.classification.labeller import ClassifiedText
 
 
 @arguments
@@ -20,14 +37,21 @@ class ClassifyArguments:
     given: list[str] = argument("TEXT", None)
     """Texts, or files with one text per line. Default: standard input. For a run that was trained
     on recordings or pictures: recordings or pictures, or folders of them."""
-    to: Path | None = None
-    """Write to this file. The file appears only when it is complete."""
+    to: str | None = None
+    """Write to this file. The file appears only when it is complete. With --on or --part: the
+    folder or bucket for the parts."""
     text: AsText = False
     plain: Plain = False
     all_: bool = False
     """Write all labels for each line, the most probable first."""
     explain: bool = option(False, was="--why")
     """Also show how much each word contributes to the label, by two measures."""
+    on: On = None
+    part: Part = None
+    lines: Lines = LINES
+    field: FieldRead = "text"
+    into: Into = "label"
+    mixed: Mixed = False
 
 
 def classify(args: ClassifyArguments) -> None:
@@ -48,6 +72,8 @@ def classify(args: ClassifyArguments) -> None:
       dragoman classify runs/topics "Shares fell again." --explain
 
       dragoman classify runs/digits one.wav two.wav recordings/
+
+      dragoman classify runs/flowers garden.jpg photos/
     """
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.errors import DragomanError
@@ -55,10 +81,19 @@ def classify(args: ClassifyArguments) -> None:
 
     log_to_stderr()
     opened = Run.open(args.run)
+    if wants_parts(args):
+        from dragoman.engine.predictor import require_task
+
+        require_task(opened, "classification", "which does not label")
+        if not opened.recipe.source.is_text:
+            raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
+        language = opened.recipe.languages.source
+        in_parts("classify", args, [args.given], line_mapper, language, unfit=("text", "explain"))
+        return
     texts = args.given
     of_files = not opened.recipe.source.is_text
     if of_files:
-        texts = named_files(texts)
+        texts = named_files(texts, opened.recipe.source.kind)
         if args.explain:
             raise DragomanError(
                 f"--explain tells what words have to do with a label, and {opened.folder} reads "
@@ -67,26 +102,22 @@ def classify(args: ClassifyArguments) -> None:
     as_given = args.text or of_files
     files = [] if as_given else files_among(texts, "classify", "--to", "--text")
     from dragoman.engine.streaming import windows
-    from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+    from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.classification.reasons import WARNING, reasons, table
-
-    def written(found: ClassifiedText) -> str:
-        named = found.ranked if args.all_ else found.ranked[:1]
-        return "\t".join(f"{name}\t{probability:.4f}" for name, probability in named)
 
     labeller = Labeller(opened)
     cut = 0
     if of_files:
-        lines = files_given(texts)
+        lines = files_given(texts, opened.recipe.source.kind)
     else:
         lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(args.to) as out:
+    with output_to(None if args.to is None else Path(args.to)) as out:
         for window in windows(lines):
             found = labeller(window)
             cut += sum(one.cut for one in found)
             for one in found:
                 name = f"{readable(one.text)}\t" if of_files else ""
-                out.write(f"{name}{written(one)}\n")
+                out.write(f"{name}{_written(args, one)}\n")
                 if args.explain and one.text.strip():
                     out.write(f"{table(reasons(labeller, one.text))}\n\n")
             out.flush()
@@ -100,3 +131,23 @@ def classify(args: ClassifyArguments) -> None:
             f"{units} that the model reads: what is behind was not looked at.",
             err=True,
         )
+
+
+def line_mapper(args: ClassifyArguments, precision: str) -> LineMapper:
+    """What a worker does to lines."""
+    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.runs.run import Run
+    from dragoman.tasks.classification.labeller import Labeller
+
+    labeller = Labeller(Run.open(args.run))
+
+    def outputs(lines: Sequence[str]) -> Iterator[str]:
+        return (_written(args, found) for found in labeller(lines))
+
+    told = labeller.precision, labeller.level, labeller.description
+    return LineMapper(each(outputs), *told)
+
+
+def _written(args: ClassifyArguments, found: ClassifiedText) -> str:
+    named = found.ranked if args.all_ else found.ranked[:1]
+    return "\t".join(f"{name}\t{probability:.4f}" for name, probability in named)

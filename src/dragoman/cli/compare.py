@@ -42,8 +42,8 @@ def compare(args: CompareArguments) -> None:
 
     Without --source and --reference, the test set of the first run's recipe is used. For a folder
     of several seeds, the score is the mean of its runs, with the standard deviation (sd) over the
-    seeds. The p-value is about the sentences: the smaller it is, the surer the difference is on
-    other sentences like these.
+    seeds. The p-value concerns the choice of test sentences: the smaller it is, the more certain it
+    is that the difference also exists on other sentences like these.
 
     If a run was trained on some of the test texts, a warning names it, and the systems are also
     compared on the other texts. If no system scores better than guessing (the same sentence for
@@ -52,10 +52,11 @@ def compare(args: CompareArguments) -> None:
     shown for some of the texts.
 
     With --to, a report compares the runs in more detail: parameters; training operations and
-    minutes, with dev BLEU plotted over both; sentences per second and memory (each run in its own
-    process, in turns: do not use the machine meanwhile); cost and path length of their layers; BLEU
-    by source length (FILE-by-length.svg and .csv); their sweeps (the sweep of runs/x is read from
-    runs/x-sweep); and the paper's tables 1 and 2. The report states the winner first.
+    minutes, with dev BLEU plotted against both; sentences per second and memory (each run in its
+    own process, one after another); cost and path length of their layers; BLEU by source length
+    (FILE-by-length.svg and .csv); their sweeps (the sweep of runs/x is read from runs/x-sweep); and
+    the paper's tables 1 and 2. The report states the winner first. Do not use the machine for other
+    work while speed is being measured.
 
     Classifiers are compared by accuracy and macro F1; --source is then a file of labelled texts.
     Parsers are compared by labelled bracket F1 and exact parses, with precision, recall, tag

@@ -58,8 +58,8 @@ def evaluate(args: EvaluateArguments) -> None:
     signatures; for recordings also WER and CER with substitutions, deletions, insertions, and the
     recordings with the most errors. Language models: perplexity and bits per byte. Masked models:
     loss and accuracy on masked tokens, and pseudo-perplexity. Classifiers: accuracy, F1, the
-    confusion matrix and the mistakes with the highest probability. Taggers: accuracy on known and
-    unknown words, and F1 of spans. Parsers: labelled precision, recall and F1, counted as
+    confusion matrix and the mistakes of which the model was most certain. Taggers: accuracy on
+    known and unknown words, and F1 of spans. Parsers: labelled precision, recall and F1, counted as
     EVALB counts them.
 
     Without files, the run is evaluated on the test set of its recipe, and the result is saved in

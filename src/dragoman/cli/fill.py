@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dragoman.cli.given import Plain, files_among, lines_given
+from dragoman.cli.in_parts import (
+    LINES,
+    FieldRead,
+    Into,
+    Lines,
+    Mixed,
+    On,
+    Part,
+    in_parts,
+    wants_parts,
+)
 from dragoman.cli.options import RunFolder, argument, arguments, option
 
 if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.tasks.masked.filler import Filled
 
 
@@ -22,6 +34,9 @@ class FillArguments:
     texts: list[str] = argument("TEXT", None)
     """Texts with blanks (___ where a word is missing), or files with one such text per line.
     Default: standard input."""
+    to: str | None = None
+    """Write to this file. The file appears only when it is complete. With --on or --part: the
+    folder or bucket for the parts."""
     plain: Plain = False
     best: int = option(5, "-n", ge=1, le=1000)
     """The number of candidates to show for each blank."""
@@ -32,6 +47,12 @@ class FillArguments:
     """Write only the filled texts, one per line."""
     json: bool = False
     """Write one line of JSON for each text."""
+    on: On = None
+    part: Part = None
+    lines: Lines = LINES
+    field: FieldRead = "text"
+    into: Into = "filled"
+    mixed: Mixed = False
 
 
 def fill(args: FillArguments) -> None:
@@ -53,7 +74,7 @@ def fill(args: FillArguments) -> None:
 
       dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
-    from dragoman.cli.console import log_to_stderr
+    from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
@@ -61,25 +82,56 @@ def fill(args: FillArguments) -> None:
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
     opened = Run.open(args.run)
-    files = files_among(args.texts, "fill")
+    if wants_parts(args):
+        if not args.text and not args.json:
+            raise DragomanError("tables have no place in parts: add --text or --json")
+        from dragoman.engine.predictor import require_task
+
+        require_task(opened, "masked", "which fills no blanks")
+        language = opened.recipe.languages.target
+        in_parts("fill", args, [args.texts], line_mapper, language, inputs_named=("texts",))
+        return
+    files = files_among(args.texts, "fill", "--to")
     from dragoman.tasks.masked.filler import Filled, Filler
 
     filler = Filler(opened)
     single = bool(args.texts) and not files  # a text, and no line of several
     lines = lines_given(files, args.texts, opened.recipe.languages.target, plain=args.plain)
-    for number, text in enumerate(lines):
-        try:
-            # An empty line stays one, so that the lines of a file and of what is written agree.
-            empty = not single and not text.strip()
-            found = Filled(text, (), (), 0.0) if empty else filler(text, args.best, args.pieces)
-        except DragomanError as error:
-            raise error if single else DragomanError(f"line {number + 1}: {error}") from error
-        if args.text:
-            typer.echo(found.text)
-        elif args.json:
-            typer.echo(json.dumps(_plain(found), ensure_ascii=False))
-        else:
-            typer.echo(("\n" if number else "") + _shown(found))
+    with output_to(None if args.to is None else Path(args.to)) as out:
+        for number, text in enumerate(lines):
+            try:
+                # An empty line stays one, so that the lines of a file and of what is written agree.
+                empty = not single and not text.strip()
+                found = Filled(text, (), (), 0.0) if empty else filler(text, args.best, args.pieces)
+            except DragomanError as error:
+                raise error if single else DragomanError(f"line {number + 1}: {error}") from error
+            if args.text or args.json:
+                out.write(f"{_written(args, found)}\n")
+            else:
+                out.write(("\n" if number else "") + f"{_shown(found)}\n")
+            out.flush()
+
+
+def line_mapper(args: FillArguments, precision: str) -> LineMapper:
+    """What a worker does to lines."""
+    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.runs.run import Run
+    from dragoman.tasks.masked.filler import Filled, Filler
+
+    filler = Filler(Run.open(args.run))
+
+    def outputs(lines: Sequence[str]) -> Iterator[str]:
+        for text in lines:
+            empty = Filled(text, (), (), 0.0)
+            found = filler(text, args.best, args.pieces) if text.strip() else empty
+            yield _written(args, found)
+
+    return LineMapper(each(outputs), filler.precision, filler.level, filler.description)
+
+
+def _written(args: FillArguments, found: Filled) -> str:
+    """One line."""
+    return found.text if args.text else json.dumps(_plain(found), ensure_ascii=False)
 
 
 def _shown(found: Filled) -> str:

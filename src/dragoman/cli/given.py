@@ -63,24 +63,28 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     return [Path(one) for one in files]
 
 
-def named_files(given: Sequence[str]) -> list[str]:
+def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     """The recordings or pictures that were given: files, places in IDX files, and those of folders,
-    in the order of their names. Errors: ``DragomanError`` for a folder without recordings, or for a
-    name that is empty or more than one line."""
-    from dragoman.data.file_examples import checked, recordings_in
+    in the order of their names. ``source``: the kind of source that reads them.
+
+    Errors: ``DragomanError`` for a folder without such files, or for a name that is empty or
+    more than one line.
+    """
+    from dragoman.data.file_examples import checked, files_in
     from dragoman.errors import DataError
+    from dragoman.forms.rows.file_kinds import KINDS
     from dragoman.forms.rows.idx import is_idx, read_idx
 
-    found: list[str] = []
+    kind, found = KINDS[source], list[str]()
     for one in given:
         if not one:
             raise DataError("the name of a file is empty")
         if is_idx(one):
             found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
         elif os.path.isdir(one):
-            inside = [str(checked(file)) for file in recordings_in(Path(one))]
+            inside = [str(checked(file)) for file in files_in(Path(one), kind)]
             if not inside:
-                raise DataError(f"{one} is a folder without recordings")
+                raise DataError(f"{one} is a folder without {kind.noun}s ({kind.formats})")
             found += inside
         else:
             checked(Path(one))
@@ -88,7 +92,7 @@ def named_files(given: Sequence[str]) -> list[str]:
     return found
 
 
-def files_given(names: Sequence[str]) -> Iterator[str]:
+def files_given(names: Sequence[str], source: str) -> Iterator[str]:
     """``names`` of recordings or pictures, as ``named_files`` has them; else those that standard
     input names, one a line, as they come. Errors: as ``named_files``; ``DataError`` for input that
     is a recording itself."""
@@ -98,7 +102,7 @@ def files_given(names: Sequence[str]) -> Iterator[str]:
     from dragoman.data.lines import decode_lines
 
     for line in decode_lines(sys.stdin.buffer, check=_check_is_names):
-        yield from named_files([line])
+        yield from named_files([line], source)
 
 
 def _check_is_names(start: bytes, name: str) -> None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
+from dragoman.cli.in_parts import (
+    LINES,
+    FieldRead,
+    Into,
+    Lines,
+    Mixed,
+    On,
+    Part,
+    in_parts,
+    wants_parts,
+)
 from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
 
 if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
+    from dragoman.tasks.parsing.parser import Parse, Parser
     from dragoman.tree import Tree
 
 
@@ -22,6 +35,9 @@ class ParseArguments:
     sentence: str | None = argument("SENTENCE | FILE", None)
     """A sentence with its words separated by spaces, or a file with one sentence per line. Default:
     standard input."""
+    to: str | None = None
+    """Write to this file. The file appears only when it is complete. With --on or --part: the
+    folder or bucket for the parts."""
     text: AsText = False
     plain: Plain = False
     beam: int | None = setting(search_settings, default=None)
@@ -36,6 +52,12 @@ class ParseArguments:
     """Write the score and a tab before each tree."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=0.5. May be repeated."""
+    on: On = None
+    part: Part = None
+    lines: Lines = LINES
+    field: FieldRead = "text"
+    into: Into = "tree"
+    mixed: Mixed = False
 
 
 def parse(args: ParseArguments) -> None:
@@ -54,9 +76,7 @@ def parse(args: ParseArguments) -> None:
       dragoman parse runs/wsj "The cat sleeps ." --svg tree.svg
     """
 
-    from dragoman.cli.console import log_to_stderr
-    from dragoman.decimals import decimals
-    from dragoman.engine.search_settings import search_of, with_beams
+    from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.errors import DragomanError, FileError
     from dragoman.runs.run import Run
 
@@ -68,6 +88,16 @@ def parse(args: ParseArguments) -> None:
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
     given = [] if args.sentence is None else [args.sentence]
+    if wants_parts(args):
+        from dragoman.engine.predictor import require_task
+
+        opened = Run.open(args.run)
+        require_task(opened, "parsing", "which does not parse")
+        in_parts(
+            "parse", args, [given], line_mapper, opened.recipe.languages.source,
+            unfit=("text", "svg"), inputs_named=("sentence",),
+        )  # fmt: skip
+        return
     files = [] if args.text else files_among(given, "parse", "--text")
     into_folder = svg is not None and (args.sentence is None or bool(files) or svg.is_dir())
     if svg is not None and into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
@@ -77,22 +107,48 @@ def parse(args: ParseArguments) -> None:
         )
     log_to_stderr()
     opened = Run.open(args.run)
-    search = with_beams(search_of(opened.recipe, args.set_), args.beam, args.n_best)
-    from dragoman.pictures.tree import tree_text
-    from dragoman.tasks.parsing.parser import Parser
-
-    parser = Parser(opened, search_settings=search)
+    parser = _parser(args, opened, "")
     lines = lines_given(files, given, opened.recipe.languages.source, plain=args.plain)
-    for number, parses in enumerate(parser.stream(lines), 1):
-        if not parses:
-            typer.echo()
-        for one in parses:
-            if args.draw:
-                typer.echo(tree_text(one.tree, parser.no_tag) + "\n")
-            else:
-                typer.echo((f"{decimals(one.score, 4)}\t" if args.scores else "") + one.text)
-        if svg is not None and parses:
-            _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
+    with output_to(None if args.to is None else Path(args.to)) as out:
+        for number, parses in enumerate(parser.stream(lines), 1):
+            out.write(f"{_written(args, parses, parser.no_tag)}\n")
+            out.flush()
+            if svg is not None and parses:
+                _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
+
+
+def line_mapper(args: ParseArguments, precision: str) -> LineMapper:
+    """What a worker does to lines."""
+    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.runs.run import Run
+
+    parser = _parser(args, Run.open(args.run), precision)
+
+    def outputs(lines: Sequence[str]) -> Iterator[str]:
+        return (_written(args, parses, parser.no_tag) for parses in parser.stream(lines))
+
+    return LineMapper(each(outputs), parser.precision, parser.level, parser.description)
+
+
+def _parser(args: ParseArguments, run: Run, precision: str) -> Parser:
+    """``precision``: that of other workers; "": the fastest."""
+    from dragoman.engine.search_settings import search_of, with_beams
+    from dragoman.tasks.parsing.parser import Parser, parser_settings
+
+    search = with_beams(search_of(run.recipe, args.set_), args.beam, args.n_best)
+    return Parser(run, parser_settings(precision), search)
+
+
+def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
+    """The trees of one line."""
+    from dragoman.decimals import decimals
+    from dragoman.pictures.tree import tree_text
+
+    if args.draw:
+        return "\n".join(tree_text(one.tree, no_tag) + "\n" for one in parses)
+    return "\n".join(
+        (f"{decimals(one.score, 4)}\t" if args.scores else "") + one.text for one in parses
+    )
 
 
 def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from dragoman.runs.run import Run
-    from dragoman.tasks.language_model.surprisal import SurprisalWord
+    from dragoman.tasks.language_model.surprisal import Surprisal, SurprisalWord
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
 """Bits below which a word has this colour."""
@@ -25,10 +26,8 @@ LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 o
 _BATCH_SIZE = 64
 
 
-def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
+def score_texts(run: Run, path: Path, tokens: bool, words: bool, out: TextIO) -> None:
     """Each text of a file: log P in nats, tokens, perplexity; the sums go to standard error."""
-    import math
-
     from rich.console import Console
 
     from dragoman.tasks.language_model.evaluation import read_like, windows_of
@@ -49,15 +48,37 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
                 plain = console.color_system is None
                 console.print(coloured(found.words, plain=plain), soft_wrap=True)
                 continue
-            line = f"{decimals(found.log_probability, 4)}\t{length}\t{found.perplexity:.3f}"
-            if tokens:
-                every = zip(found.tokens, found.log_probabilities, strict=True)
-                line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
-            typer.echo(line)
+            out.write(f"{_written(found, tokens)}\n")
+        out.flush()
         some = list(islice(texts, _BATCH_SIZE))
     if words:
         typer.echo(LEGEND, err=True)
     typer.echo(f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True)
+
+
+def scored_lines(run: Run, tokens: bool) -> Callable[[Sequence[str]], Iterator[str]]:
+    """The line of each text; of one without words an empty one."""
+    from dragoman.tasks.language_model.evaluation import windows_of
+    from dragoman.tasks.language_model.surprisal import Scorer
+
+    scorer = Scorer(run, *windows_of(run))
+
+    def lines(texts: Sequence[str]) -> Iterator[str]:
+        for start in range(0, len(texts), _BATCH_SIZE):
+            some = texts[start : start + _BATCH_SIZE]
+            found = iter(scorer([text for text in some if text.strip()]))
+            for text in some:
+                yield _written(next(found), tokens) if text.strip() else ""
+
+    return lines
+
+
+def _written(found: Surprisal, tokens: bool) -> str:
+    line = f"{decimals(found.log_probability, 4)}\t{len(found.tokens)}\t{found.perplexity:.3f}"
+    if tokens:
+        every = zip(found.tokens, found.log_probabilities, strict=True)
+        line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
+    return line
 
 
 def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:

@@ -18,7 +18,7 @@ class SweepArguments:
     """What ``dragoman sweep`` takes."""
 
     recipe: str = argument("RECIPE")
-    """A recipe: a .toml file, or the name of one that ships."""
+    """A recipe: a .toml file, or the name of a recipe that comes with dragoman."""
     search_space: list[str] = option(was="--over")
     """A setting and the values to try: key=LOW..HIGH, key=LOW..HIGH:log (uniform on a logarithmic
     scale), or key=A,B,C. If both ends of a range are integers, the values are integers. May be
@@ -40,21 +40,22 @@ class SweepArguments:
 
 
 def sweep(args: SweepArguments) -> None:
-    """Random search for good settings: trials of equal cost, a table, a plot and the best recipe.
+    """Search randomly for good settings: run trials of equal cost, and write the best recipe.
 
-    Without --search-space, the search varies the learning rate (from a quarter of the recipe's to
-    four times it) and the dropout, in the range that is usual for the kind of model. Trials are
-    compared on the dev set by training.metric; language models are compared by bits per byte, which
-    does not depend on the vocabulary. The test set is not used. All trials have the same number of
-    updates, the same data and the same seed; training.patience and training.minutes are ignored.
-    Diverged trials are listed in the table too. At the end, the recipe with the best settings is
-    written to best.toml, ready for dragoman train. There is no best.toml if no trial scores better
-    than guessing.
+    Without --search-space, the search varies the learning rate (from a quarter of the recipe's
+    value to four times that value) and the dropout, in the range that is usual for the kind of
+    model. Trials are compared on the dev set by training.metric; language models are compared by
+    bits per byte, which does not depend on the vocabulary. The test set is not used. All trials
+    have the same number of updates, the same data and the same seed; training.patience and
+    training.minutes are ignored. Diverged trials are listed in the table too. At the end, the
+    recipe with the best settings is written to best.toml, ready for dragoman train. There is no
+    best.toml if no trial scores better than guessing.
 
     If the sweep is stopped or killed, run the same command again, or run dragoman resume on the
     folder, on this machine or another. A larger --trials adds trials.
 
-    A sweep takes --minutes, or the time of one training by the recipe times the number of trials.
+    A sweep takes --minutes; without --minutes, each trial takes as long as training the recipe
+    once.
 
     Examples:
 

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
+from dragoman.cli.in_parts import (
+    LINES,
+    FieldRead,
+    Into,
+    Lines,
+    Mixed,
+    On,
+    Part,
+    in_parts,
+    wants_parts,
+)
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.plural import plural
 
 if TYPE_CHECKING:
-    from dragoman.tasks.tagging.tagger import Tagged
+    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.tasks.tagging.tagger import Tagged, Tagger
 
 
 @arguments
@@ -23,8 +36,9 @@ class TagArguments:
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line. Default: standard input."""
-    to: Path | None = None
-    """Write to this file. The file appears only when it is complete."""
+    to: str | None = None
+    """Write to this file. The file appears only when it is complete. With --on or --part: the
+    folder or bucket for the parts."""
     text: AsText = False
     plain: Plain = False
     format: Literal["underscore", "tsv", "json"] | None = None
@@ -36,6 +50,12 @@ class TagArguments:
     """Short for --format json."""
     all_: bool = False
     """Write all tags of each word with their probabilities, the most probable tag first."""
+    on: On = None
+    part: Part = None
+    lines: Lines = LINES
+    field: FieldRead = "text"
+    into: Into = "tags"
+    mixed: Mixed = False
 
 
 def tag(args: TagArguments) -> None:
@@ -59,28 +79,27 @@ def tag(args: TagArguments) -> None:
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
-    form = "json" if args.json else args.format
-    if args.all_ and form == "underscore":
+    if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
     opened = Run.open(args.run)
+    if wants_parts(args):
+        from dragoman.engine.predictor import require_task
+
+        require_task(opened, "tagging", "which does not tag words")
+        in_parts(
+            "tag", args, [args.given], line_mapper, opened.recipe.languages.source, unfit=("text",)
+        )
+        return
     texts = args.given
     files = [] if args.text else files_among(texts, "tag", "--to", "--text")
     from dragoman.engine.streaming import windows
-    from dragoman.tasks.tagging.tagger import Tagger, read_back
+    from dragoman.tasks.tagging.tagger import Tagger
 
     tagger = Tagger(opened)
-    names = tagger.tags.labels.names
-    is_plain = read_back(names)
-    if form == "underscore" and not is_plain:
-        such = next(name for name in names if "_" in name)
-        raise DragomanError(
-            f"--format underscore: {args.run} has tags that hold an underscore themselves, such as "
-            f"{such[:60]!r}, so that word_TAG could not be read again. Use --format tsv, or --json"
-        )
-    form = form or ("underscore" if is_plain and not args.all_ else "tsv")
+    form = _form(args, tagger)
     cut = 0
     lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(args.to) as out:
+    with output_to(None if args.to is None else Path(args.to)) as out:
         for window in windows(lines):
             for found in tagger(window):
                 cut += found.parts > 1
@@ -94,6 +113,43 @@ def tag(args: TagArguments) -> None:
         )
 
 
+def line_mapper(args: TagArguments, precision: str) -> LineMapper:
+    """What a worker does to lines."""
+    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.runs.run import Run
+    from dragoman.tasks.tagging.tagger import Tagger
+
+    tagger = Tagger(Run.open(args.run))
+    form = _form(args, tagger)
+
+    def outputs(lines: Sequence[str]) -> Iterator[str]:
+        return (_written(found, form, args.all_) for found in tagger(lines))
+
+    return LineMapper(each(outputs), tagger.precision, tagger.level, tagger.description)
+
+
+def _form(args: TagArguments, tagger: Tagger) -> str:
+    """The format of the output. Errors: ``DragomanError`` where the tags cannot be written so."""
+    from dragoman.errors import DragomanError
+    from dragoman.tasks.tagging.tagger import read_back
+
+    form = "json" if args.json else args.format
+    names = tagger.tags.labels.names
+    is_plain = read_back(names)
+    if form == "underscore" and not is_plain:
+        such = next(name for name in names if "_" in name)
+        raise DragomanError(
+            f"--format underscore: {args.run} has tags that hold an underscore themselves, such as "
+            f"{such[:60]!r}, so that word_TAG could not be read again. Use --format tsv, or --json"
+        )
+    return form or ("underscore" if is_plain and not args.all_ else "tsv")
+
+
+def _rounded(probability: float) -> float:
+    """Without the digits that depend on which sentences are read together."""
+    return round(probability, 5)
+
+
 def _written(found: Tagged, form: str, every: bool) -> str:
     """One sentence; of a table its last line end is left to the caller."""
     if form == "underscore":
@@ -101,10 +157,12 @@ def _written(found: Tagged, form: str, every: bool) -> str:
     ranked = [found.ranked(word) for word in range(len(found.words))] if every else []
     if form == "json":
         plain: dict[str, object] = {
-            "words": found.words, "tags": found.tags, "probabilities": found.probabilities
+            "words": found.words, "tags": found.tags,
+            "probabilities": [_rounded(one) for one in found.probabilities],
         }  # fmt: skip
-        return json.dumps(plain | ({"all": list(map(dict, ranked))} if every else {}),
-                          ensure_ascii=False)  # fmt: skip
+        if every:
+            plain["all"] = [{tag: _rounded(one) for tag, one in word} for word in ranked]
+        return json.dumps(plain, ensure_ascii=False)
     if not every:
         return found.columns()
     columns = ["\t".join(f"{tag}\t{p:.4f}" for tag, p in one) for one in ranked]

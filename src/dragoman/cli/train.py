@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TaskName = Annotated[
     str | None,
-    "The task to learn from files: "
+    "With training files, the task to learn: "
     + "; ".join(f"{name}, {learned}" for name, learned in LEARNED.items())
     + ".",
 ]
@@ -59,8 +59,9 @@ class TrainArguments(FilesArguments):
     For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
     .jsonl, .tmx, .xlf, .po). A language model or a masked model takes one file or a folder of text;
     a parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or
-    .jsonl file of texts and labels, a folder of recordings with a subfolder for each label, or two
-    IDX files with pictures and labels; a tagger takes one file of tagged words."""
+    .jsonl file of texts and labels, a folder of recordings or pictures with a subfolder for each
+    label, a list (.csv, .tsv, .jsonl) of such files and their labels, or two IDX files with
+    pictures and labels; a tagger takes one file of tagged words."""
     to: Path | None = None
     """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
     If the folder already contains a run, training does not start."""
@@ -71,18 +72,18 @@ class TrainArguments(FilesArguments):
     epochs: float | None = option(ge=0.01)
     """Train for this many epochs."""
     recipe: str | None = None
-    """With training files: use the settings of this recipe for everything except the data: sizes,
-    schedule, cleaning, Moses tokenisation, and also the languages if the file names do not contain
-    them."""
+    """With training files: take everything except the data from this recipe, such as sizes,
+    schedule, cleaning and Moses tokenisation, and also the languages if the file names do not
+    contain them."""
     dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
     """Validation data: two files or one file, in the same layout as the training files. If you give
-    one file, put the option after the training files. If you give --dev or --test only, the other
-    set is held out of the training data."""
+    one file, put the option after the training files. If you give only one of --dev and --test, the
+    other set is held out of the training data."""
     test: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
     """Test data for the final evaluation: two files or one file, as for --dev."""
     model: str | None = option(metavar="transformer|lstm|conv")
-    """The architecture: transformer (the default), lstm, or conv (translation only). Its size is
-    chosen by the amount of text and by --minutes."""
+    """The architecture: transformer (the default), lstm, or conv (translation only). The size of
+    the model depends on the amount of text and on --minutes."""
     from_: Path | None = None
     """Fine-tune this run: start with its best weights and its vocabulary."""
     init_part: str | None = option(metavar="encoder|decoder", was="--take")

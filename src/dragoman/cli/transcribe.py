@@ -40,6 +40,9 @@ class TranscribeArguments:
     to: Path | None = None
     """Write to this file. For several recordings, a folder, in which each recording has a file of
     its name. A file appears only when it is complete."""
+    words: bool = False
+    """Also write when each word is said, and how sure the model is of it (--format json). The run
+    must have been trained with CTC (training.ctc_weight)."""
     beam: int | None = setting(search_settings, default=None)
     precision: str = setting(translator_settings)
     quiet: Quiet = option(False, "-q")
@@ -79,6 +82,8 @@ def transcribe(args: TranscribeArguments) -> None:
             f"{plural(len(recordings), 'recording')} in the format {layout} would run into each "
             "other: say where they go, with --to FOLDER"
         )
+    if args.words and layout != "json":
+        raise DragomanError(f"--words is for --format json, and this is {layout}")
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.translation.transcriber import Transcriber
 
@@ -91,7 +96,7 @@ def transcribe(args: TranscribeArguments) -> None:
         name, begun = called(recording), time.monotonic()
         tell = _progress_line(name, quiet=args.quiet)
         try:
-            found = transcriber(recording, beam=args.beam, progress=tell)
+            found = transcriber(recording, beam=args.beam, words=args.words, progress=tell)
         except DragomanError as error:
             if not several:
                 raise

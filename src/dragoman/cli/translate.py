@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman.cli.documents import check_targets, documents_among, translate_documents
 from dragoman.cli.given import (
@@ -17,6 +18,18 @@ from dragoman.cli.given import (
     lines_given,
     named_files,
     running_text,
+)
+from dragoman.cli.in_parts import (
+    LINES,
+    FieldRead,
+    Into,
+    Lines,
+    Mixed,
+    On,
+    Part,
+    in_parts,
+    wants_parts,
+    with_precision,
 )
 from dragoman.cli.options import (
     Quiet,
@@ -32,6 +45,12 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.warnings_told import WarningsTold
 
+if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
+    from dragoman.tasks.translation.result import Translation
+    from dragoman.tasks.translation.translator import Translator
+
 
 @arguments
 class TranslateArguments:
@@ -40,13 +59,15 @@ class TranslateArguments:
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Files, or the text to translate. Default: standard input."""
-    to: Path | None = None
-    """Write the translation to this file. The file appears only when it is complete."""
+    to: str | None = None
+    """Write to this file. The file appears only when it is complete. With --on or --part: the
+    folder or bucket for the parts."""
     text: AsText = False
     plain: Plain = False
     document: bool = False
-    """Treat a plain text file as a document: lines may be wrapped, and paragraphs are kept. Word,
-    HTML, Markdown, PO, subtitle and similar files are treated as documents automatically."""
+    """Treat a plain text file as a document: sentences may run over several lines, and paragraphs
+    are kept. Word, HTML, Markdown, PO, subtitle and similar files are treated as documents
+    automatically."""
     final: bool = False
     """For documents: mark the translations as finished, if the format supports it (PO, XLIFF)."""
     paragraphs: bool = False
@@ -76,11 +97,17 @@ class TranslateArguments:
     long_lines: str = setting(translator_settings)
     whole: bool = setting(translator_settings)
     warn: bool = False
-    """Report doubtful translations on standard error: words that were left out, never read, or
-    repeated. For files, the number of doubtful lines is printed first. Translation takes several
-    times as long."""
+    """Report doubtful translations on standard error: words that were left out, never seen in
+    training, or repeated. For files, the number of doubtful lines is printed first. Translation
+    takes several times as long."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=1.0. May be repeated."""
+    on: On = None
+    part: Part = None
+    lines: Lines = LINES
+    field: FieldRead = "text"
+    into: Into = "translation"
+    mixed: Mixed = False
     quiet: Quiet = option(False, "-q")
 
 
@@ -93,8 +120,8 @@ def translate(args: TranslateArguments) -> None:
     sentence. Input must be plain UTF-8 text.
 
     A document (Word, PowerPoint, Excel, HTML, Markdown, PO, XLIFF, subtitles and more) is
-    translated into the file or folder that --to names; layout, formatting and codes are kept. In a
-    folder, every document is translated.
+    translated into the file or folder that --to names; layout, formatting and inline codes are
+    kept. In a folder, every document is translated.
 
     Examples:
 
@@ -115,9 +142,10 @@ def translate(args: TranslateArguments) -> None:
       dragoman translate runs/demo --mbr 32 --temperature 0.9 < letter.en > letter.de
 
       dragoman translate runs/en-de --rerank runs/german --rerank-weight 0.2 < letter.en
+
+      dragoman translate runs/demo corpus.en.gz --to corpus.de --on local:2
     """
     from dragoman.cli.console import log_to_stderr, output_to
-    from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
@@ -140,70 +168,48 @@ def translate(args: TranslateArguments) -> None:
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
     opened = Run.open(args.run)
+    language = opened.recipe.languages.source
+    if wants_parts(args):
+        from dragoman.engine.predictor import require_task
+
+        require_task(opened, "translation", "which does not translate")
+        if not opened.recipe.source.is_text:
+            raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
+        _check_document_options(args, [])
+        unfit = ("text", "document", "final", "paragraphs", "warn")
+        in_parts("translate", args, [args.given], line_mapper, language, unfit=unfit)
+        return
+    to = None if args.to is None else Path(args.to)
     of_files, given, documents = not opened.recipe.source.is_text, args.given, []
     if of_files:
-        given = named_files(given)
+        given = named_files(given, opened.recipe.source.kind)
         option = "--paragraphs is for running" if args.paragraphs else "--warn is about"
         if args.paragraphs or args.warn:
             raise DragomanError(f"{option} text, and {opened.folder} reads {opened.task.noun}")
     elif not args.text and not args.plain:
-        documents = documents_among(given, args.to, asked=args.document)
+        documents = documents_among(given, to, asked=args.document)
     _check_document_options(args, documents)
-    pairs = check_targets(documents, args.to) if documents else []
-    language_model = None if args.rerank is None else Run.open(args.rerank)
-    others = [Run.open(one) for one in args.ensemble]
-    language = opened.recipe.languages.source
+    pairs = check_targets(documents, to) if documents else []
     helps = ("--to", "--text", "--ensemble")
     files = []
     if not args.text and not documents and not of_files:
         files = files_among(given, "translate", *helps, quiet=args.quiet)
 
-    from dragoman.engine.search_settings import search_of, with_beams
-    from dragoman.engine.settings import TranslatorSettings
     from dragoman.engine.streaming import windows
-    from dragoman.tasks.translation.result import Translation
-    from dragoman.tasks.translation.translator import Translator
 
-    changes = list(args.set_)
-    if args.temperature is not None:
-        changes.append(f"sampling.temperature={args.temperature}")
-    beam, candidates = args.beam, args.n_best
-    if language_model is not None:
-        from dragoman.tasks.translation.reranking import CANDIDATES
-
-        beam = candidates = max(candidates or 0, beam or 0, CANDIDATES)
-    search = with_beams(search_of(opened.recipe, changes), beam, candidates)
-    settings = TranslatorSettings.check(**values_of(args, translator_settings))
-    translator = Translator(opened, settings, search, others)
+    translator, in_order = _opened(args, opened, log_line)
     if documents:
         log_line(translator.description)
         translate_documents(pairs, translator, final=args.final, quiet=args.quiet)
         return
-    in_order = None
-    if language_model is not None:
-        from dragoman.tasks.translation.reranking import rerank_by
-
-        in_order = rerank_by(translator, language_model, args.rerank_weight, say=log_line)
-
-    def written(translation: Translation) -> str:
-        if args.n_best is None:
-            return (f"{score(translation)}\t" if args.scores else "") + translation.text
-        every = (translation, *translation.alternatives)[: args.n_best]
-        return "\n".join(f"{k}\t{t.text}\t{score(t)}" for k, t in enumerate(every, 1))
-
-    def score(translation: Translation) -> str:
-        """What it was chosen by."""
-        expected = translation.expected_chrf
-        return decimals(translation.score, 4) if expected is None else f"{expected:.2f}"
-
-    with output_to(args.to) as out:
+    with output_to(to) as out:
         if args.paragraphs:
             read = running_text(files, given, language, plain=args.plain)
             log_line(translator.description)
             out.write(translator.paragraphs(read, prefix=args.prefix))
             return
         if of_files:
-            lines = files_given(given)
+            lines = files_given(given, opened.recipe.source.kind)
         else:
             lines = lines_given(files, given, language, plain=args.plain)
         told = WarningsTold(held=bool(files)) if args.warn else None
@@ -213,19 +219,82 @@ def translate(args: TranslateArguments) -> None:
                 if not described:
                     log_line(translator.description)  # not before an error in what is read
                     described = True
-                found = translator.each(window, prefix=args.prefix)
-                if in_order is not None:
-                    found = in_order(found)
+                found = in_order(translator.each(window, prefix=args.prefix))
                 if told is None:
                     for translation in found:
-                        out.write(written(translation) + "\n")
+                        out.write(_written(args, translation) + "\n")
                     out.flush()
                     continue
                 translations = list(found)
-                out.writelines(written(translation) + "\n" for translation in translations)
+                out.writelines(_written(args, translation) + "\n" for translation in translations)
                 out.flush()
                 for warnings in translator.proofread(translations):
                     told.take(warnings)
+
+
+InOrder = Callable[[Iterable["Translation"]], Iterator["Translation"]]
+"""Translations as they came, or the candidates of each in another order."""
+
+
+def _opened(
+    args: TranslateArguments, run: Run, say: Callable[[str], None]
+) -> tuple[Translator, InOrder]:
+    """The translator of the arguments, and what reorders its candidates."""
+    from dragoman.engine.search_settings import search_of, with_beams
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.runs.run import Run
+    from dragoman.tasks.translation.translator import Translator
+
+    language_model = None if args.rerank is None else Run.open(args.rerank)
+    others = [Run.open(one) for one in args.ensemble]
+    changes = list(args.set_)
+    if args.temperature is not None:
+        changes.append(f"sampling.temperature={args.temperature}")
+    beam, candidates = args.beam, args.n_best
+    if language_model is not None:
+        from dragoman.tasks.translation.reranking import CANDIDATES
+
+        beam = candidates = max(candidates or 0, beam or 0, CANDIDATES)
+    search = with_beams(search_of(run.recipe, changes), beam, candidates)
+    settings = TranslatorSettings.check(**values_of(args, translator_settings))
+    translator = Translator(run, settings, search, others)
+    if language_model is None:
+        return translator, iter
+    from dragoman.tasks.translation.reranking import rerank_by
+
+    return translator, rerank_by(translator, language_model, args.rerank_weight, say=say)
+
+
+def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
+    """What a worker does to lines."""
+    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.runs.run import Run
+
+    args = with_precision(args, precision)
+    translator, in_order = _opened(args, Run.open(args.run), lambda _: None)
+
+    def outputs(lines: Sequence[str]) -> Iterator[str]:
+        found = in_order(translator.each(lines, prefix=args.prefix))
+        return (_written(args, translation) for translation in found)
+
+    told = translator.precision, translator.level, translator.description
+    return LineMapper(each(outputs), *told)
+
+
+def _written(args: TranslateArguments, translation: Translation) -> str:
+    """The output for one line."""
+    if args.n_best is None:
+        return (f"{_score(translation)}\t" if args.scores else "") + translation.text
+    every = (translation, *translation.alternatives)[: args.n_best]
+    return "\n".join(f"{k}\t{t.text}\t{_score(t)}" for k, t in enumerate(every, 1))
+
+
+def _score(translation: Translation) -> str:
+    """What it was chosen by."""
+    from dragoman.decimals import decimals
+
+    expected = translation.expected_chrf
+    return decimals(translation.score, 4) if expected is None else f"{expected:.2f}"
 
 
 def _check_document_options(args: TranslateArguments, documents: Sequence[Path]) -> None:

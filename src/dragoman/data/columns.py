@@ -10,12 +10,18 @@ from pathlib import Path
 
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.errors import DragomanError, RecipeError
+from dragoman.errors import DataError, DragomanError, RecipeError
 from dragoman.forms.labels import plain
+from dragoman.forms.rows.file_kinds import KINDS
 
 _LOOKED_AT = 20_000
 """Examples by which columns are told apart."""
 COLUMNS = "label,text", "text,label"
+_NAMED = {"label,text": (2, 1), "text,label": (1, 2)}
+"""The columns of text and label."""
+_LISTS = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson")
+_FIRST = 3
+"""Examples by which a list of files is told: more than one, for the first line may be a header."""
 CorpusOf = Callable[[str, str | None, tuple[str, str] | None], CorpusSettings]
 """A file, its columns and its keys as they were given -> what is read."""
 
@@ -35,9 +41,40 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
         return CorpusSettings(source=path, source_key="text", target_key="label")
     if columns is None:
         columns = _columns_found(path)
-    named = {"label,text": (2, 1), "text,label": (1, 2)}
-    text, label = named[columns] if columns in named else numbered(columns)
+    text, label = _NAMED[columns] if columns in _NAMED else numbered(columns)
     return CorpusSettings(source=path, format="tsv", source_column=text, target_column=label)
+
+
+def listed_corpus(
+    path: str, columns: str | None, keys: tuple[str, str] | None
+) -> CorpusSettings | None:
+    """A list of recordings or pictures and their labels; None where it is none: what stands in
+    place of texts has no such ending. A list says ``--columns`` and ``--keys`` as
+    ``labelled_corpus``; its columns may stand in either order, and its keys are file and label.
+    """
+    if not path.removesuffix(".gz").lower().endswith(_LISTS) or not Path(path).is_file():
+        return None
+    if not is_tabbed(path):
+        file, label = keys or ("file", "label")
+        corpora = [CorpusSettings(source=path, source_key=file, target_key=label)]
+    elif columns is None:
+        corpora = [_in_columns(path, *numbers) for numbers in _NAMED.values()]
+    else:
+        corpora = [_in_columns(path, *(_NAMED.get(columns) or numbered(columns)))]
+    for corpus in corpora:
+        try:
+            first = [pair.source.strip() for pair in islice(read_pairs(corpus), _FIRST)]
+        except DataError:  # its own builder tells of it
+            continue
+        if any(
+            Path(one).suffix.lower() in kind.endings for one in first for kind in KINDS.values()
+        ):
+            return corpus.model_copy(update={"holds": "files"})
+    return None
+
+
+def _in_columns(path: str, source: int, target: int) -> CorpusSettings:
+    return CorpusSettings(source=path, source_column=source, target_column=target)
 
 
 def numbered(columns: str) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from typing import BinaryIO, cast
 from dragoman.data.bilingual import path_format, read_catalogue, read_csv, read_tmx, read_xliff
 from dragoman.data.corpus_settings import BY, SECTION, CorpusSettings, Format
 from dragoman.data.documents import By, Section, read_texts
-from dragoman.data.file_examples import grouped, listed, read_folders, read_idx_pairs, recordings_in
+from dragoman.data.file_examples import files_in, grouped, listed, read_folders, read_idx_pairs
 from dragoman.data.file_kinds import check_is_text
 from dragoman.data.lines import LOOKED_AT, Check, decode_lines
 from dragoman.data.pair import Pair
@@ -109,7 +109,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
     digest = hashlib.sha256()
     if corpus.format == "folders":  # in which names are labels
-        for path in recordings_in(Path(corpus.source)):
+        for path in files_in(Path(corpus.source)):
             digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
     if corpus.holds == "files":
         for pair in listed(_read_pairs(corpus), Path(corpus.source)):

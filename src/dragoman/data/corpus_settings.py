@@ -49,15 +49,15 @@ class CorpusSettings(Settings):
     format: Format = "auto"
     """The format of the files. auto: lines for two files; for one file, tsv, csv, jsonl, tmx, xliff
     or po, depending on its name. From tmx, xliff and po files, only finished translations that are
-    not fuzzy are used. For tasks whose examples have one side, ``source`` may be a folder of files,
-    and the format is text (each line is a text), documents (blank lines separate texts) or file
-    (each file is one text). trees: bracketed trees, in a file or a folder of files (task parsing).
-    tags: words and their tags, as columns, as ``word_TAG`` or as trees (task tagging). folders:
-    ``source`` is a folder that has a subfolder of recordings for each label. idx: ``source`` and
-    ``target`` are IDX files of pictures and of their labels."""
+    not fuzzy are used. For tasks whose examples have a source but no target, ``source`` may be a
+    folder of files, and the format is text (each line is a text), documents (blank lines separate
+    texts) or file (each file is one text). trees: bracketed trees, in a file or a folder of files
+    (task parsing). tags: words and their tags, as columns, as ``word_TAG`` or as trees (task
+    tagging). folders: ``source`` is a folder that has a subfolder of recordings or pictures for
+    each label. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
-    """For tasks whose examples have one side: the maximum number of characters in a text. A longer
-    text is split into several, at the end of a line or a word."""
+    """For tasks whose examples have a source but no target: the maximum number of characters in a
+    text. A longer text is split into several, at the end of a line or a word."""
     links: str | None = None
     """A file with the word alignment of each pair, for guided alignment (training.guided): one line
     per pair, in Pharaoh format (``0-0 1-2``). Words are separated by spaces."""
@@ -79,17 +79,17 @@ class CorpusSettings(Settings):
     """For tab-separated files: the column of the target sentence or the label."""
     holds: Literal["text", "files"] = "text"
     """For tab-separated files and JSON Lines: what the source column or key contains. text: the
-    text itself; files: the name of a file, such as a recording, relative to the folder of the
-    corpus."""
+    text itself; files: the name of a file, such as a recording or a picture, relative to the folder
+    of the corpus."""
     group_column: int | None = Field(None, ge=1, le=1_000)
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""
     group_key: str | None = None
     """For JSON Lines: the key of the group of an example; see ``group_column``."""
     group_pattern: str | None = Field(None, max_length=200)
-    """For corpora of files: a regular expression whose first group matches, in a file name, the
-    group of the example; see ``group_column``. ``_([a-z]+)_`` matches jackson in
-    7_jackson_32.wav."""
+    """For corpora of files: a regular expression that is matched against the file name. What its
+    first capturing group matches is the group of the example; see ``group_column``. ``_([a-z]+)_``
+    matches jackson in 7_jackson_32.wav."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

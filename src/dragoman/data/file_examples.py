@@ -19,17 +19,20 @@ from pathlib import Path
 from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
+from dragoman.forms.rows.file_kinds import PICTURES, RECORDINGS, FileKind, kind_among
 from dragoman.forms.rows.idx import read_idx
-from dragoman.forms.rows.recording_file import ENDINGS, FOREIGN_ENDINGS, foreign
 from dragoman.forms.rows.unusable import unusable
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def recordings_in(root: Path) -> Iterator[Path]:
-    """All recordings of a folder and of the folders in it, by their names; hidden ones are passed
-    over. Errors: ``DataError`` for a folder that cannot be read, and for sound of a kind that is
-    not read, unless the same name stands beside it with an ending that is."""
+def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
+    """All recordings or all pictures of a folder and of the folders in it, by their names; hidden
+    ones are passed over. ``kind``: which of both; None: those of which there are more.
+
+    Errors: ``DataError`` for a folder that cannot be read, and for a file of that kind in a format
+    that is not read, unless the same name stands beside it with an ending that is.
+    """
 
     def refuse(error: OSError) -> None:
         raise unusable(error.filename, error) from error
@@ -38,11 +41,13 @@ def recordings_in(root: Path) -> Iterator[Path]:
     for folder, inside, names in os.walk(root, onerror=refuse):
         inside[:] = [name for name in inside if not name.startswith(".")]
         found += (Path(folder, name) for name in names if not name.startswith("."))
-    converted = {file.with_suffix("") for file in found if file.suffix.lower() in ENDINGS}
+    kind = kind or kind_among(found)
+    converted = {file.with_suffix("") for file in found if file.suffix.lower() in kind.endings}
     for file in sorted(found):
-        if file.suffix.lower() in FOREIGN_ENDINGS and file.with_suffix("") not in converted:
-            raise foreign(file, file.suffix.removeprefix(".").upper())
-        if file.suffix.lower() in ENDINGS and _is_file(file):
+        ending = file.suffix.lower()
+        if ending in kind.foreign_endings and file.with_suffix("") not in converted:
+            raise kind.foreign(file, file.suffix.removeprefix(".").upper())
+        if ending in kind.endings and _is_file(file):
             yield file
 
 
@@ -65,8 +70,8 @@ def checked(path: Path, place: str = "") -> Path:
 
 
 def read_folders(root: Path) -> Iterator[Pair]:
-    """A pair for each recording of ``root``, in which a folder stands for each label; its line is
-    its number. Errors: ``DataError`` where there are none, or beside a folder."""
+    """A pair for each recording or picture of ``root``, in which a folder stands for each label;
+    its line is its number. Errors: ``DataError`` where there are none, or beside a folder."""
     number = 0
     try:
         is_folder = stat.S_ISDIR(root.stat().st_mode)
@@ -74,18 +79,20 @@ def read_folders(root: Path) -> Iterator[Pair]:
         raise unusable(root, error) from error
     if not is_folder:
         raise DataError(f"{root} is a file: give a folder that has a folder for each label")
-    for file in recordings_in(root):
+    for file in files_in(root):
         inside = checked(file).relative_to(root).parts
         if len(inside) < 2:
             raise DataError(
-                f"{file} lies beside the folders of labels: put each recording into a folder that "
-                "has the name of its label"
+                f"{file} lies beside the folders of labels: put each file into a folder that has "
+                "the name of its label"
             )
         number += 1
         yield Pair(number, str(file), _composed(inside[0]))
     if not number:
-        kinds = ", ".join(sorted(ENDINGS))
-        raise DataError(f"{root} has no recording ({kinds}) in a folder of its own label")
+        raise DataError(
+            f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
+            "in a folder of its own label"
+        )
 
 
 def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:

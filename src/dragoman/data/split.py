@@ -38,8 +38,9 @@ class SplitSettings(Settings):
     test: float = Field(0.0, ge=0, lt=1)
     """The share held out for testing."""
     whole_texts: bool = False
-    """If a text is split into sections, hold out all of its sections or none. Otherwise sections
-    are held out individually, and the model is trained on other sections of the same text."""
+    """If a text is split into sections, hold out all of its sections or none. If this is false,
+    sections are held out individually, and the model is trained on other sections of the same
+    text."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -81,6 +81,11 @@ class Predictor(ABC):
         """What it computes in: int8, bf16 or fp32."""
         return self.engine.path.precision if self.engine.writes else "fp32"
 
+    @property
+    def level(self) -> str:
+        """The instruction set of the kernels that run the model; nothing for plain torch."""
+        return self.engine.path.level if self.engine.writes else ""
+
     def source_ids(self, text: str) -> list[int]:
         """Tokens of a source with the end symbol; the end symbol alone where nothing is read."""
         return self.engine.source.values([text])[0]

@@ -37,15 +37,19 @@ class TranslatorSettings(EngineSettings):
     end."""
     whole: bool = False
     """Translate a line of several sentences in one piece, even if the run was trained on single
-    sentences. By default the sentences are then translated one by one, because such a model tends
-    to stop after the first."""
+    sentences. Without this setting, such a run translates the sentences one by one, because it
+    tends to stop after the first."""
     mbr: int = Field(0, ge=0, le=1024)
     """Minimum Bayes risk decoding: generate this many candidates (the best of a beam, or samples)
     and return the one with the highest expected chrF against all of them. 0: return the most
     probable one."""
+    ctc_weight: float = Field(0.5, ge=0, le=1)
+    """For runs that were trained with CTC: the weight of CTC when the hypotheses of a beam are
+    ranked (λ). 0: the decoder alone."""
     shortlist: bool = False
-    """Score only the target words that are likely for the source, as learned by ``dragoman
-    shortlist``; this is faster with int8. Probabilities are then relative to these words."""
+    """Score only the target words that are likely for the source, as learned by the command
+    ``dragoman shortlist``; with int8, this makes translation faster. Probabilities are then
+    relative to these words."""
 
     @classmethod
     def check(cls, **values: object) -> Self:

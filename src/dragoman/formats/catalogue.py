@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.formats.csv_cells import Table
+from dragoman.formats.epub import Book
 from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.json_messages import JsonMessages
 from dragoman.formats.markdown import Markdown
@@ -59,6 +60,7 @@ FORMATS = {
         "OpenDocument", (".odt", ".ods", ".odp", ".ott"),
         "application/vnd.oasis.opendocument.text", OpenDocument.read,
     ),
+    "epub": Format("a book (EPUB)", (".epub",), "application/epub+zip", Book.read),
     "tmx": Format("a translation memory (TMX)", (".tmx",), "application/x-tmx+xml",
                   TranslationMemory.read),
     "json": Format("messages in JSON", (".json", ".arb"), "application/json", JsonMessages.read),
@@ -90,11 +92,14 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _LOOKED_AT = 4096
 _AS_LINES = {"csv", "markdown"}
-_PAGE = re.compile(
-    r"\s*(?:(?:<\?.*?\?>|<!--.*?-->)\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
-)
-_XLIFF = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<(?:[\w.\-]{1,20}:)?xliff[\s>]", re.DOTALL)
-_TMX = re.compile(r"\s*(?:(?:<\?.*?\?>|<!.*?>)\s*)*<tmx[\s>]", re.DOTALL)
+_COMMENTS = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->)\s*+)*+"
+"""What may stand in front of the first element, never read in two ways: that would take a time
+that doubles with each comment."""
+_PROLOG = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->|<!\w[^\[>]*+(?:\[[^\]]*+\][^>]*+)?>)\s*+)*+"
+"""The same with a DOCTYPE."""
+_PAGE = re.compile(rf"{_COMMENTS}(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL)
+_XLIFF = re.compile(rf"{_PROLOG}<(?:[\w.\-]{{1,20}}:)?xliff[\s>]", re.DOTALL)
+_TMX = re.compile(rf"{_PROLOG}<tmx[\s>]", re.DOTALL)
 _MESSAGES = re.compile(r'^msgid[ \t]+"', re.MULTILINE)
 _SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->")
 
@@ -173,10 +178,7 @@ def _archived(data: bytes, name: str) -> str:
     if "content.xml" in members and "mimetype" in members:
         return "odt"
     if "META-INF/container.xml" in members:
-        raise BadDocument(
-            f"{name} is a book (EPUB), which is not read. Unpack it, translate its pages (.xhtml) "
-            "as a folder, and pack it again, mimetype first and stored"
-        )
+        return "epub"
     raise BadDocument(
         f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
     )

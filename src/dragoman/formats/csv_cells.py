@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, line_of, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    Splice,
+    Wanted,
+    check_pieces,
+    line_of,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
+"""A first line that tells Excel the delimiter."""
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
 """The first row, whose cells may hold line breaks in quotes."""
 _ADDRESS = re.compile(r"(?:https?://\S*|\S+@\S+)\Z")
@@ -36,30 +47,34 @@ class Table(Document):
     delimiter: str
     cells: Sequence[_Cell]
     """Those that are translated."""
-    rows: Sequence[Sequence[str]]
+    width: int
+    """The number of columns of the widest row."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Table:
         """All of its columns. Errors: ``BadDocument``."""
         source = decoded(data, name)
+        check_codes(source.text, name)
         delimiter = _delimiter(source.text)
-        every = list(_cells(source.text, name, delimiter))
-        rows: list[list[str]] = []
-        for cell in every:
-            if cell.row == len(rows):
-                rows.append([])
-            rows[-1].append(cell.text)
-        cells = [one for one in every if says_something(one.text) and not _ADDRESS.match(one.text)]
-        return cls(name, source, delimiter, cells, rows)
+        cells, width = [], 0
+        for number, one in enumerate(_cells(source.text, name, delimiter)):
+            check_pieces(number, name)
+            width = max(width, one.column + 1)
+            is_told = number == 0 and _SEPARATOR.match(source.text) is not None
+            if says_something(one.text) and not is_told and not _ADDRESS.match(one.text):
+                cells.append(one)
+        return cls(name, source, delimiter, cells, width)
 
-    @property
+    def in_columns(self, columns: Collection[int]) -> Table:
+        if most := [one for one in columns if one > self.width]:
+            raise BadDocument(
+                f"{self.name}: column {max(most)} is wanted, and there are {self.width}"
+            )
+        return replace(self, cells=[one for one in self.cells if one.column + 1 in columns])
+
+    @cached_property
     def units(self) -> Sequence[Unit]:
         return [message_unit(one.text) for one in self.cells]
-
-    @property
-    def pairs(self) -> Sequence[tuple[str, str]]:
-        """The first two columns."""
-        return [(row[0], row[1]) for row in self.rows if len(row) >= 2 and row[0] and row[1]]
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
         splices = []
@@ -71,13 +86,14 @@ class Table(Document):
         return self.source.back(spliced(self.source.text, splices), self.name)
 
     def _written(self, cell: _Cell, text: str) -> str:
-        # A sheet program would take a cell for a formula that begins like one.
         needs = cell.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
         doubled = text.replace('"', '""')
         return f'"{doubled}"' if needs else text
 
 
 def _delimiter(text: str) -> str:
+    if told := _SEPARATOR.match(text):
+        return told[1]
     first = _FIRST.match(text)
     assert first is not None, "it matches nothing too"
     bare = re.sub(r'"(?:[^"]|"")*+"', "", first[0].partition("\n")[0] or first[0])

@@ -12,15 +12,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    Splice,
+    Wanted,
+    check_pieces,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.plural import plural
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _FORMS = re.compile(r",\s*(?:plural|select|selectordinal)\s*,")
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MOST_NESTED = 200
 
 
@@ -43,6 +51,7 @@ class JsonMessages(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> JsonMessages:
         source = decoded(data, name)
+        check_codes(source.text, name)
         try:
             content = json.loads(source.text)
         except json.JSONDecodeError as error:
@@ -53,7 +62,8 @@ class JsonMessages(Document):
             raise BadDocument(f"{name}: it is no JSON ({error})") from None
         only = "message" if _is_chrome(content) else None
         slots, with_forms = [], 0
-        for begin, end, path in _values(source.text, name):
+        for number, (begin, end, path) in enumerate(_values(source.text, name)):
+            check_pieces(number, name)
             is_told_of = any(key.startswith("@") for key in path)  # what .arb says of a message
             if is_told_of or (only and path[-1:] != (only,)):
                 continue
@@ -83,7 +93,7 @@ class JsonMessages(Document):
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 text = written(slot.unit, target)
-                is_ascii = self.source.text[slot.begin : slot.end].isascii() and self._escapes
+                is_ascii = self._escapes or _SURROGATE.search(text) is not None
                 splices.append(
                     Splice(slot.begin, slot.end, json.dumps(text, ensure_ascii=is_ascii))
                 )

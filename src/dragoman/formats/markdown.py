@@ -19,19 +19,31 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import DragomanError
 from dragoman.formats.markdown_codes import BREAK, ESCAPE, Walk, plain
 from dragoman.formats.units.breaks import broken
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    Splice,
+    Wanted,
+    check_pieces,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import spaced, unit_of
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _FRONT = re.compile(
-    r"\A---[ \t]*\r?\n(?=[ \t]*[\w\"'#-]+[ \t]*:)(?s:.*?)\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+    r"\A(?:---[ \t]*\r?\n(?=[ \t]*[\w\"'#-]+[ \t]*:)(?s:.*?)\n(?:---|\.\.\.)"
+    r"|\+\+\+[ \t]*\r?\n(?s:.*?)\n\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
-"""Settings in front of a page."""
+"""Front matter: YAML, or TOML."""
+MOST_MARKS = 200_000
+"""Blocks and marks of one text; each takes some 40 µs and two kilobytes of memory to read."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
 _BEGINS_BLOCK = re.compile(
     r"(\s*)(#{1,6}(?=\s|\Z)|[-+*](?=\s|\Z)|\d{1,9}(?=[.)](?:\s|\Z))|>|[=|]|-{2,}|`{3}|~{3})"
@@ -86,7 +98,11 @@ class Markdown(Document):
         front = _FRONT.match(source.text)
         begin = front.end() if front else 0
         text = source.text[begin:]
-        tokens = _parser().parse(text, {})
+        check_pieces(text.count("\n"), name)
+        try:
+            tokens = _parser().parse(text, {})
+        except BadDocument as error:
+            raise BadDocument(f"{name} has {error}") from None
         lines = _LineStarts(text)
         blocks, of_block = [], []
         for number, token in enumerate(tokens):
@@ -179,7 +195,43 @@ def _parser() -> MarkdownIt:
         raise DragomanError(
             "Markdown needs markdown-it-py: pip install 'dragoman[documents]'"
         ) from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    within = ["paragraph", "blockquote", "list"]  # which it ends
+    parser.block.ruler.before("fence", "container", _container, {"alt": within})
+    parser.block.ruler.before("table", "bounds", _is_in_bounds)
+    parser.inline.ruler.before("text", "bounds", _is_in_bounds)
+    return parser
+
+
+def _is_in_bounds(state: StateBlock | StateInline, *_: object) -> bool:
+    """Counts what is read, and begins nothing. Errors: ``BadDocument``."""
+    env = state.env
+    env["read"] = env.get("read", 0) + 1
+    if env["read"] > MOST_MARKS:
+        raise BadDocument(f"more than {MOST_MARKS:,} blocks and marks: cut it into parts")
+    return False
+
+
+def _container(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+    """What is no text though CommonMark reads it so: a line that begins or ends a container
+    (``:::note``), and a formula (``$$``) of several lines."""
+    first, after = _line(state, line), line + 1
+    if not (first.startswith(":::") or first == "$$") or state.is_code_block(line):
+        return False
+    if first == "$$":
+        while after < end and _line(state, after) != first:
+            after += 1
+        after += 1
+        if after > end:
+            return False
+    if not silent:
+        state.line = after
+        state.push("container", "", 0).map = [line, after]
+    return True
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].rstrip()
 
 
 def _kinds(children: Sequence[Token]) -> tuple[str, ...]:

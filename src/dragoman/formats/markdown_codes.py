@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.formats.units.inline import Found, with_links
@@ -20,6 +20,16 @@ ESCAPE = re.compile(
     r"\\([!-/:-@\[-`{-~])|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z0-9]{2,32});"
 )
 _TICKS = re.compile(r"`+")
+_EXTENSION = re.compile(
+    r"\[\^[^\]\s]{1,64}\]:?"
+    r"|(?<![\w$\\])\$[^\s$](?:[^$\n]{0,300}[^\s$\\])?\$(?![\w$])|\$\$[^$]{1,1000}\$\$"
+)
+"""Footnotes and formulas, which CommonMark reads as text."""
+_LEADING = re.compile(
+    r"\[(?:[ xX]|!\w{1,20})\](?=\s|\Z)"
+    r"|(?:!!!|\?\?\?\+?)[ \t]+[\w\-]{1,40}(?:[ \t]+\"[^\"\n]{0,200}\")?"
+)
+"""What begins the text of a task, or of a call-out."""
 BREAK = "\x1f"
 """Stands for a line break while a block is read: one character, as the space that it becomes."""
 
@@ -116,10 +126,10 @@ class Walk:
             if escape is None or not text.startswith(_character(escape), said):
                 return False
             self._place, said = escape.end(), said + len(_character(escape))
-        links = with_links(self._content[begin : self._place])
         if not any(name.startswith("auto") for name in self._open):
             self._found += [
-                one._replace(begin=begin + one.begin, end=begin + one.end) for one in links
+                one._replace(begin=begin + one.begin, end=begin + one.end)
+                for one in _codes_in(self._content[begin : self._place], is_first=not begin)
             ]
         elif self._place > begin:
             self._found.append(Found(begin, self._place))
@@ -147,6 +157,19 @@ class Walk:
             if end < len(content):
                 return end + 1
         return place + 1
+
+
+def _codes_in(text: str, *, is_first: bool) -> Iterator[Found]:
+    """The codes that are text to the parser: addresses, footnotes, formulas, and what begins a
+    block."""
+    leading = _LEADING.match(text) if is_first else None
+    found = [Found(*leading.span())] if leading else []
+    found += [*with_links(text), *(Found(*one.span()) for one in _EXTENSION.finditer(text))]
+    end = 0
+    for one in sorted(found):
+        if one.begin >= end:
+            yield one
+            end = one.end
 
 
 def _over_space(text: str, place: int) -> int:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import Document, Splice, Wanted, spliced
+from dragoman.formats.units.document import Document, Splice, Wanted, check_pieces, spliced
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.unit import Target, Unit, says_something
 
-_PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*\S[^\n]*)*")
+_PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,11 @@ class PlainText(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> PlainText:
         source = decoded(data, name)
-        found = _PARAGRAPH.finditer(source.text)
-        places = [one.span() for one in found if says_something(one[0])]
+        places = []
+        for one in _PARAGRAPH.finditer(source.text):
+            if says_something(one[0]):
+                places.append(one.span())
+                check_pieces(len(places), name)
         return cls(name, source, places)
 
     @property

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from gettext import c2py
 
 from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d{1,2})")
+_FORM_OF = re.compile(r"plural\s*=\s*([^;\n]{1,500})")
 _KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,3})\])?)[ \t]*(?=")')
 _STRING = re.compile(r'[ \t]*"((?:[^"\\\n]|\\.)*+)"[ \t]*\r?(?:\n|\Z)')
 _ESCAPE = re.compile(r"\\([abfnrtv\"\\]|[0-7]{1,3}|x[0-9a-fA-F]{1,2})")
@@ -37,10 +39,14 @@ class _Entry:
     previous: int = -1
     """or of the comment that says what the message was before."""
     flags: int = -1
-    """Behind the ``#,`` of its flags; -1 without any."""
+    """Behind the first ``#,`` of its flags; -1 without any."""
+    is_fuzzy: bool = False
     end: int = 0
     line: int = 0
+    strings: dict[str, list[str]] = field(default_factory=dict)
+    """Of each keyword, unquoted."""
     texts: dict[str, str] = field(default_factory=dict)
+    """Of each keyword its strings in one, once all are read."""
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where the strings of each keyword stand, the last newline left out."""
 
@@ -72,6 +78,7 @@ class Catalogue(Document):
         declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
         charset = declared[1] if declared else None
         source = decoded(data, name, None if charset == "CHARSET" else charset)
+        check_codes(source.text, name)
         entries = list(_entries(source.text, name))
         header = next((e for e in entries if e.texts.get("msgid") == ""), None)
         told = _PLURALS.search("".join(header.translations)) if header else None
@@ -80,10 +87,11 @@ class Catalogue(Document):
                 f"{name}, line {header.line if header else 1}: nplurals={told[1]}; a language has "
                 f"1 to {_MOST_PLURALS} forms"
             )
+        of_one = _form_of_one("".join(header.translations)) if header else 0
         slots: list[_Slot] = []
         for entry in entries:
             if entry.texts["msgid"] and not any(entry.translations):
-                slots += _slots(entry, int(told[1]) if told else None)
+                slots += _slots(entry, int(told[1]) if told else None, of_one)
         return cls(name, source, entries, slots)
 
     @property
@@ -92,16 +100,16 @@ class Catalogue(Document):
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Of entries that are not fuzzy and have one form."""
+        """Messages and their translations, of entries that are not fuzzy and have one form."""
         return [
             (entry.texts["msgid"], entry.texts["msgstr"])
             for entry in self.entries
-            if entry.texts["msgid"] and entry.texts.get("msgstr") and not self._is_fuzzy(entry)
+            if entry.texts["msgid"] and entry.texts.get("msgstr") and not entry.is_fuzzy
         ]
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
         splices = []
-        new: dict[int, tuple[_Entry, str]] = {}  # forms that the entry has not yet
+        new: dict[int, tuple[_Entry, dict[str, str]]] = {}  # forms that the entry has not yet
         marked: set[int] = set()
         for slot, target in zip(self.slots, targets, strict=True):
             text = _quoted(written(slot.unit, target))
@@ -110,47 +118,49 @@ class Catalogue(Document):
                 if keyword in entry.places:
                     splices.append(Splice(*entry.places[keyword], text))
                 else:
-                    before = new.get(id(entry), (entry, ""))[1]
-                    new[id(entry)] = entry, f"{before}{keyword} {text}{self._newline}"
+                    new.setdefault(id(entry), (entry, {}))[1][keyword] = text
             if not wanted.final and id(entry) not in marked:
                 marked.add(id(entry))
                 splices.append(self._fuzzy(entry))
-        for entry, text in new.values():
+        for entry, forms in new.values():
             begins = "" if self.source.text[entry.end - 1 : entry.end] == "\n" else self._newline
-            splices.append(Splice(entry.end, entry.end, begins + text))
+            lines = [f"{keyword} {text}{self._newline}" for keyword, text in sorted(forms.items())]
+            splices.append(Splice(entry.end, entry.end, begins + "".join(lines)))
         return self.source.back(spliced(self.source.text, splices), self.name)
 
     @property
     def _newline(self) -> str:
         return "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
 
-    def _is_fuzzy(self, entry: _Entry) -> bool:
-        if entry.flags < 0:
-            return False
-        line = self.source.text[entry.flags : self.source.text.find("\n", entry.flags)]
-        return "fuzzy" in line
-
     def _fuzzy(self, entry: _Entry) -> Splice:
         if entry.flags >= 0:
-            is_fuzzy = self._is_fuzzy(entry)
-            return Splice(entry.flags, entry.flags, "" if is_fuzzy else " fuzzy,")
+            return Splice(entry.flags, entry.flags, "" if entry.is_fuzzy else " fuzzy,")
         place = entry.previous if entry.previous >= 0 else entry.begin
         return Splice(place, place, f"#, fuzzy{self._newline}")
 
 
-def _slots(entry: _Entry, plurals: int | None) -> Iterator[_Slot]:
+def _form_of_one(header: str) -> int:
+    """The number of the form for one thing: that of Arabic is not the first."""
+    told = _FORM_OF.search(header)
+    try:
+        return c2py(told[1])(1) if told else 0
+    except (ValueError, ZeroDivisionError):
+        return 0
+
+
+def _slots(entry: _Entry, plurals: int | None, of_one: int) -> Iterator[_Slot]:
+    """``of_one``: the number of the form for one thing."""
     if "msgid_plural" not in entry.texts:
         if says_something(entry.texts["msgid"]):
             yield _Slot(entry, ("msgstr",), message_unit(entry.texts["msgid"]))
         return
     forms = plurals or sum(keyword.startswith("msgstr[") for keyword in entry.texts)
-    keywords = tuple(f"msgstr[{number}]" for number in range(forms))
-    # The first form is that of one thing, but where there is one form for any number.
-    of_one = keywords[:1] if forms > 1 else ()
-    both = (("msgid", of_one), ("msgid_plural", keywords[len(of_one) :]))
-    for source, into in both:
+    keywords = [f"msgstr[{number}]" for number in range(forms)]
+    # Where there is one form for any number, it is that of many.
+    singular = [keywords.pop(of_one)] if forms > 1 and 0 <= of_one < forms else []
+    for source, into in (("msgid", singular), ("msgid_plural", keywords)):
         if into and says_something(entry.texts[source]):
-            yield _Slot(entry, into, message_unit(entry.texts[source]))
+            yield _Slot(entry, tuple(into), message_unit(entry.texts[source]))
 
 
 def _entries(text: str, name: str) -> Iterator[_Entry]:
@@ -158,6 +168,7 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
     place, line = 0, 0
 
     def whole(entry: _Entry) -> _Entry:
+        entry.texts = {keyword: "".join(strings) for keyword, strings in entry.strings.items()}
         if "msgid" not in entry.texts or not entry.translations:
             raise BadDocument(f"{name}, line {entry.line}: a message without msgid or msgstr")
         return entry
@@ -169,17 +180,17 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
         found = _KEYWORD.match(text, place, end)
         if found is not None:
             new = found[1]
-            if any(one.startswith("msgstr") for one in entry.texts) and not new.startswith(
+            if any(one.startswith("msgstr") for one in entry.strings) and not new.startswith(
                 "msgstr"
             ):
                 yield whole(entry)
                 entry = _Entry()
             if entry.begin < 0:
                 entry.begin, entry.line = place, line
-            if new in entry.texts:
+            if new in entry.strings:
                 raise BadDocument(f"{name}, line {line}: {new} a second time in one message")
             keyword = new
-            entry.texts[keyword] = ""
+            entry.strings[keyword] = []
             place = found.end()
             entry.places[keyword] = (place, place)
         if found is not None or start.startswith('"'):
@@ -188,25 +199,27 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
                 raise BadDocument(
                     f"{name}, line {line}: a string that does not end, or of no message"
                 )
-            entry.texts[keyword] += _unquoted(string[1])
+            entry.strings[keyword].append(_unquoted(string[1]))
             begin, _ = entry.places[keyword]
             entry.places[keyword] = (begin, string.end(1) + 1)
             entry.end = end
         elif start.startswith("#"):
-            if any(one.startswith("msgstr") for one in entry.texts):
+            if any(one.startswith("msgstr") for one in entry.strings):
                 yield whole(entry)
                 entry = _Entry()
             keyword = ""
             if start.startswith("#,"):
-                entry.flags = text.index("#,", place) + 2
+                if entry.flags < 0:
+                    entry.flags = text.index("#,", place) + 2
+                entry.is_fuzzy |= "fuzzy" in start
             elif start.startswith("#|") and entry.previous < 0:
                 entry.previous = place
         elif start.strip():
             raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
-        elif not entry.texts:
+        elif not entry.strings:
             entry = _Entry()  # comments of nothing
         place = end
-    if entry.texts:
+    if entry.strings:
         yield whole(entry)
 
 

@@ -22,8 +22,12 @@ _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t][^\r\n]*)?\r?(?:\n|\Z)")
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _MARK = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<\d[\d:.]{3,20}>|</>|\{\\[^{}\n]{0,200}\}")
+_BLOCK = re.compile(r"(?:NOTE(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*)\r?\n?\Z", re.DOTALL)
+"""What begins a block of WebVTT that is no cue."""
 _SPEAKS = re.compile(r"\s*(?:[-–—]\s?|>>)")
 """Another speaker begins."""
+_VOICE = re.compile(r"<v[ .][^<>\n]{0,200}>")
+"""Who speaks a cue of WebVTT, where it says so."""
 _ENDS = re.compile(r"[.!?…。！？♪♫:][\"'”’»)\]]*\s*\Z")
 _GOES_ON = re.compile(r"[\s.…]*[^\W\d_A-Z]")
 _MOST_CUES = 6
@@ -72,7 +76,7 @@ class Subtitles(Document):
     @classmethod
     def _read(cls, data: bytes, name: str, *, escapes: bool) -> Subtitles:
         source = decoded(data, name)
-        cues = list(_cues(source.text, name))
+        cues = list(_cues(source.text, name, is_vtt=escapes))
         slots = [_slot(source.text, group, escapes) for group in _sentences(source.text, cues)]
         return cls(
             name, source, [slot for slot in slots if says_something(slot.unit.text)], escapes
@@ -107,8 +111,7 @@ class Subtitles(Document):
             yield Splice(lines[0].begin, lines[-1].end, written.strip() or "\u200b")
 
     def _escaped(self, text: str) -> str:
-        text = text.replace("-->", "→")
-        return html.escape(text, quote=False).replace("→", "--&gt;") if self.escapes else text
+        return html.escape(text, quote=False) if self.escapes else text.replace("-->", "→")
 
 
 def _stripped(part: Target) -> Target:
@@ -120,29 +123,32 @@ def _stripped(part: Target) -> Target:
     return found
 
 
-def _cues(text: str, name: str) -> Iterator[tuple[_Line, ...]]:
-    """The lines of text of each cue."""
+def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
+    """The lines of text of each cue. Behind an empty line within a cue, which SubRip does not
+    know, its text goes on as that of another one."""
     place, found = 0, False
     while place < len(text):
         times = _TIMES.match(text, place)
         if times is None:
-            line = _LINE.match(text, place)
-            assert line is not None, "there is always a line"
-            if "-->" in line[0] and not line[0].startswith("NOTE"):
+            line = _line_at(text, place)
+            if is_vtt and _BLOCK.match(line[0]) and not _TIMES.match(text, line.end()):
+                place = _block_end(text, line.end())
+                continue
+            if "-->" in line[0]:
                 raise BadDocument(
                     f"{name}, line {line_of(text, place)}: {line[0].strip()[:60]!r} is no time "
                     "of a cue, such as 00:00:01,000 --> 00:00:02,500"
                 )
-            place = line.end()
-            if line[0].startswith(("NOTE", "STYLE", "REGION")):
-                place = _block_end(text, place)
-            continue
-        found = True
-        place = times.end()
+            bare = line[0].strip()
+            if is_vtt or not found or not bare or bare.isdigit():
+                place = line.end()
+                continue
+        else:
+            found = True
+            place = times.end()
         lines = []
         while place < len(text):
-            line = _LINE.match(text, place)
-            assert line is not None, "there is always a line"
+            line = _line_at(text, place)
             bare = line[0].strip()
             if not bare or _TIMES.match(text, place):
                 break
@@ -160,10 +166,15 @@ def _cues(text: str, name: str) -> Iterator[tuple[_Line, ...]]:
         )
 
 
+def _line_at(text: str, place: int) -> re.Match[str]:
+    line = _LINE.match(text, place)
+    assert line is not None, "there is always a line"
+    return line
+
+
 def _block_end(text: str, place: int) -> int:
     while place < len(text):
-        line = _LINE.match(text, place)
-        assert line is not None, "there is always a line"
+        line = _line_at(text, place)
         place = line.end()
         if not line[0].strip():
             break
@@ -190,12 +201,19 @@ def _sentences(text: str, cues: Sequence[tuple[_Line, ...]]) -> Iterator[list[tu
             last = group[-1][-1]
             before = _MARK.sub("", text[last.begin : last.end])
             ended = _ENDS.search(before) or not _goes_on(before, shown[0])
-            if ended or _SPEAKS.match(shown[0]) or len(group) == _MOST_CUES:
+            voices = {_voice(text, group[-1][0]), _voice(text, cue[0])}
+            speaks = len(voices) > 1 or _SPEAKS.match(shown[0]) is not None
+            if ended or speaks or len(group) == _MOST_CUES:
                 yield group
                 group = []
         group.append(cue)
     if group:
         yield group
+
+
+def _voice(text: str, line: _Line) -> str:
+    found = _VOICE.match(text, line.begin)
+    return found[0] if found else ""
 
 
 def _goes_on(before: str, text: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.inline import check_codes
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import put, replaced
@@ -34,34 +35,28 @@ class TranslationMemory(Document):
     name: str
     xml: Xml
     entries: Sequence[_Entry]
-    both: Sequence[tuple[str, str]]
 
     @classmethod
     def read(cls, data: bytes, name: str) -> TranslationMemory:
         xml = Xml.read(data, name)
+        check_codes(xml.source.text, name, "%{$")
         root = next((token for token in xml.tokens if token.kind == "start"), None)
         if root is None or root.name != "tmx":
             raise BadDocument(f"{name} is no TMX: its first element is not tmx")
         header = next((t for t in xml.tokens if t.kind == "start" and t.name == "header"), root)
         source = header.attributes.get("srclang", "*all*").lower()
         entries: list[_Entry] = []
-        both: list[tuple[str, str]] = []
         for number, token in enumerate(xml.tokens):
             if token.kind == "start" and token.name == "tu":
                 own = token.attributes.get("srclang", source).lower()
-                entry, pairs = _entry(xml, number, own)
-                both += pairs
+                entry = _entry(xml, number, own)
                 if entry is not None and says_something(entry.mixed.unit.text):
                     entries.append(entry)
-        return cls(name, xml, entries, both)
+        return cls(name, xml, entries)
 
     @property
     def units(self) -> Sequence[Unit]:
         return [one.mixed.unit for one in self.entries]
-
-    @property
-    def pairs(self) -> Sequence[tuple[str, str]]:
-        return self.both
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
         language = wanted.language.lower().partition("-")[0]
@@ -75,7 +70,7 @@ class TranslationMemory(Document):
         return replaced(self.xml, new)
 
 
-def _entry(xml: Xml, number: int, source: str) -> tuple[_Entry | None, list[tuple[str, str]]]:
+def _entry(xml: Xml, number: int, source: str) -> _Entry | None:
     tokens = xml.tokens
     found: dict[str, MixedUnit] = {}
     end, indent = tokens[number].end, ""
@@ -97,16 +92,11 @@ def _entry(xml: Xml, number: int, source: str) -> tuple[_Entry | None, list[tupl
             at = token.partner
         at += 1
     if not found:
-        return None, []
+        return None
     own = next((name for name in found if name == source), "")
     own = own or next((n for n in found if n.partition("-")[0] == source.partition("-")[0]), "")
     own = own or next(iter(found))
-    pairs = [
-        (found[own].unit.text, one.unit.text)
-        for name, one in found.items()
-        if name != own and one.unit.text.strip() and found[own].unit.text.strip()
-    ]
-    return _Entry(found[own], frozenset(found), end, indent), pairs
+    return _Entry(found[own], frozenset(found), end, indent)
 
 
 def _role(token: Token) -> Role:

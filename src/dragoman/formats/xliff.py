@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.inline import check_codes
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import Replacement, put, replaced
@@ -51,6 +52,7 @@ class Xliff(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> Xliff:
         xml = Xml.read(data, name)
+        check_codes(xml.source.text, name, "%{$")
         root = next((token for token in xml.tokens if token.kind == "start"), None)
         if root is None or root.name != "xliff":
             raise BadDocument(f"{name} is no XLIFF: its first element is not xliff")
@@ -74,6 +76,7 @@ class Xliff(Document):
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
+        """Texts and their translations."""
         return [pair for pair in self.translated if all(map(str.strip, pair))]
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:

@@ -1,7 +1,8 @@
 """Messages in YAML: texts are translated; keys, comments and layout are kept.
 
 PyYAML says where each text stands; it is never written by it. A text is written in the quotes that
-it had, and in double ones where it had none and would be read as something else.
+it had, and in double ones where it had none and would be read as something else. The paragraphs of
+a block (``|``, ``>``) are texts of their own, on as many lines as before.
 """
 
 from __future__ import annotations
@@ -9,18 +10,37 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from dragoman.errors import DragomanError
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.breaks import broken
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    Splice,
+    Wanted,
+    check_pieces,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _MOST_NESTED = 200
+MOST_EVENTS = 300_000
+"""Keys, values and collections of a file. PyYAML takes some 25 µs for each."""
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 """The anchor and the tag in front of a text."""
+_LINE = re.compile(r"[^\r\n]*(?:\r?\n|\Z)")
+_LISTED = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
+"""What begins a paragraph of its own in a block."""
+_SIMPLE = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*\Z")
+_ADDRESS = re.compile(r"https?:\S*\Z")
+_BREAK = "\x1f"
+"""Stands for the end of a line while a paragraph is read."""
+_TEXT = "tag:yaml.org,2002:str"
 
 
 @dataclass(frozen=True)
@@ -29,6 +49,8 @@ class _Slot:
     end: int
     style: str | None
     unit: Unit
+    breaks: tuple[tuple[int, str], ...] = ()
+    """Of a paragraph of a block: where its lines end, and what stands there."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +64,19 @@ class YamlMessages(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> YamlMessages:
         source = decoded(data, name)
+        check_codes(source.text, name)
         yaml = _yaml()
-        slots = []
+        slots: list[_Slot] = []
         try:
             for event in _values(yaml, source.text, name):
                 begin, end = event.start_mark.index, event.end_mark.index
                 begin += len(_PROPERTIES.match(source.text, begin, end)[0])  # type: ignore[index]
-                if event.style in ("|", ">"):  # its indent says where it ends: kept
-                    continue
-                if says_something(event.value) and not event.value.startswith(("http:", "https:")):
+                check_pieces(len(slots), name)
+                if event.style in ("|", ">"):
+                    for slot in _block(source.text, begin, end, event.style):
+                        slots.append(slot)
+                        check_pieces(len(slots), name)
+                elif says_something(event.value) and not _ADDRESS.match(event.value):
                     slots.append(_Slot(begin, end, event.style, message_unit(event.value)))
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
@@ -67,9 +93,53 @@ class YamlMessages(Document):
         splices = []
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
-                text = written(slot.unit, target)
-                splices.append(Splice(slot.begin, slot.end, _quoted(text, slot.style)))
+                splices.append(Splice(slot.begin, slot.end, _written(slot, target)))
         return self.source.back(spliced(self.source.text, splices), self.name)
+
+
+def _block(text: str, begin: int, end: int, style: str) -> Iterator[_Slot]:
+    """The paragraphs of a block: lines of one indent, between empty ones."""
+    header = _LINE.match(text, begin, end)
+    assert header is not None, "there is always a line"
+    place = header.end()
+    paragraph: list[tuple[int, int]] = []
+    indent = 0
+    while place < end:
+        line = _LINE.match(text, place, end)
+        assert line is not None, "there is always a line"
+        bare = line[0].strip()
+        at = place + (line[0].index(bare) if bare else 0)
+        listed = _LISTED.match(bare)
+        if paragraph and (not bare or at - place != indent or listed):
+            yield from _paragraph(text, paragraph, style)
+            paragraph = []
+        if bare:
+            end_of_line = at + len(bare)
+            at += listed.end() if listed else 0
+            indent = at - place
+            paragraph.append((at, end_of_line))
+        place = line.end()
+    if paragraph:
+        yield from _paragraph(text, paragraph, style)
+
+
+def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Iterator[_Slot]:
+    joined = _BREAK.join(text[begin:end] for begin, end in lines)
+    unit = message_unit(joined)
+    gaps = [text[one[1] : other[0]] for one, other in pairwise(lines)]
+    at = [place for place, character in enumerate(unit.text) if character == _BREAK]
+    # A line may end within a tag: such a paragraph stays as it is.
+    if says_something(unit.text) and len(at) == len(gaps):
+        unit = replace(unit, text=unit.text.replace(_BREAK, " "))
+        yield _Slot(lines[0][0], lines[-1][1], style, unit, tuple(zip(at, gaps, strict=True)))
+
+
+def _written(slot: _Slot, target: Target) -> str:
+    if slot.style not in ("|", ">"):
+        return _quoted(written(slot.unit, target), slot.style)
+    pieces: Target = [" ".join(one.split("\n")) if isinstance(one, str) else one for one in target]
+    text = written(slot.unit, broken(pieces, slot.unit.text, slot.breaks))
+    return text.strip(" \t")  # a space in front would be an indent
 
 
 def _quoted(text: str, style: str | None) -> str:
@@ -84,6 +154,8 @@ def _quoted(text: str, style: str | None) -> str:
 def _is_plain(text: str) -> bool:
     """Whether a text without quotes is read as itself, in a list in brackets too."""
     yaml = _yaml()
+    if _SIMPLE.match(text):
+        return bool(yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False)) == _TEXT)
     if "\n" in text or any(mark in text for mark in ",[]{}"):
         return False
     try:
@@ -94,8 +166,14 @@ def _is_plain(text: str) -> bool:
 
 def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
     """The scalars that are texts, and no keys."""
+    resolver = yaml.SafeLoader("")
     nested: list[list[Any]] = []  # of each collection: its kind, and whether a key comes next
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+        if number > MOST_EVENTS:
+            raise BadDocument(
+                f"{name}, line {event.start_mark.line + 1}: with it there are more than "
+                f"{MOST_EVENTS:,} keys and values: cut the document into parts"
+            )
         is_key = bool(nested) and nested[-1][0] == "map" and nested[-1][1]
         kind = type(event).__name__
         if kind in ("MappingStartEvent", "SequenceStartEvent"):
@@ -109,8 +187,8 @@ def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
         if kind in ("MappingEndEvent", "SequenceEndEvent"):
             nested.pop()
         elif kind == "ScalarEvent":
-            resolved = yaml.SafeLoader("").resolve(yaml.ScalarNode, event.value, event.implicit)
-            if not is_key and not any(one[2] for one in nested) and resolved.endswith(":str"):
+            tag = event.tag or resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
+            if not is_key and not any(one[2] for one in nested) and tag in (_TEXT, "!"):
                 yield event
         elif kind != "AliasEvent":
             continue

@@ -52,6 +52,8 @@ class Path:
     and whether there can be a shortlist goes by that."""
     rows: int = 64
     """Hypotheses under way at once in each batch with which many sentences are fastest."""
+    level: str = ""
+    """The instruction set of its kernels; nothing for plain torch."""
 
 
 def fastest(
@@ -95,7 +97,10 @@ def fastest(
         path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
     )
     whole = path.searched is not None
-    return Path(path.precision, line, searched, made, whole_steps=whole, rows=rows)
+    return Path(
+        path.precision, line, searched, made,
+        whole_steps=whole, rows=rows, level=path.level or "",
+    )  # fmt: skip
 
 
 def without_torch(
@@ -138,7 +143,10 @@ def without_torch(
             return None
         made = path.without_torch.make(found, shortlist)
     line = chosen.line + _of_shortlist(path, shortlist)
-    return Path(path.precision, line, made, whole_steps=True, rows=_rows(path, lambda _: times))
+    rows = _rows(path, lambda _: times)
+    return Path(
+        path.precision, line, made, whole_steps=True, rows=rows, level=path.level or ""
+    )  # fmt: skip
 
 
 def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
@@ -265,6 +273,7 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
         one_core_each=all(path.one_core_each for path in paths),
         whole_steps=all(path.whole_steps for path in paths),
         rows=min(path.rows for path in paths),
+        level=" and ".join(dict.fromkeys(path.level for path in paths if path.level)),
     )
 
 

@@ -1,5 +1,6 @@
 """A sane size and schedule of a model that labels recordings or pictures, when a user gives nothing
-but the files: a folder with a folder for each label, or a pair of IDX files.
+but the files: a folder with a folder for each label, a list of files and labels, or a pair of IDX
+files.
 
 ``FILE_TABLE`` is what is chosen: the number of examples chooses a row.
 """
@@ -15,14 +16,16 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
+from dragoman.data.columns import listed_corpus
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.file_examples import recordings_in
+from dragoman.data.file_examples import files_in
 from dragoman.data.pair import Pair
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.labels import plain
-from dragoman.forms.rows.idx import is_idx, read_idx
+from dragoman.forms.rows.file_kinds import PICTURES, kind_among
+from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.recordings import rate_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
 from dragoman.forms.text_settings import TextSettings
@@ -32,6 +35,7 @@ from dragoman.sizing.families import DEFAULT
 from dragoman.sizing.heads import HeadBuilder
 from dragoman.sizing.held_out import held_files
 from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.pictures import source_of_idx, source_of_pictures
 from dragoman.sizing.size import Size
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
@@ -46,8 +50,6 @@ digits (docs/results.md)."""
 
 _CONTEXT = 3_000
 """Frames that are read of a recording: half a minute."""
-_PATCHES = (4, 7, 2, 5, 3, 1)
-"""Sides of a patch, the one that is tried first in front."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,18 @@ class FilesBuilder(HeadBuilder):
     def takes(self, inputs: Inputs) -> bool:
         is_folder = len(inputs.names) == 1 and Path(inputs.first).is_dir()
         return inputs.task.name == self.task.name and (
-            (is_folder and next(recordings_in(Path(inputs.first)), None) is not None)
+            (is_folder and next(files_in(Path(inputs.first)), None) is not None)
             or (bool(inputs.names) and all(map(is_idx, inputs.names)))
+            or _list_of(inputs) is not None
         )
 
     def check(self, inputs: Inputs) -> None:
-        unfit = {
-            "--keys": inputs.keys, "--columns": inputs.columns, "--texts": inputs.texts,
-            "--languages": inputs.languages, "--label-ends": inputs.label_ends,
+        unfit: dict[str, object] = {
+            "--texts": inputs.texts, "--languages": inputs.languages,
+            "--label-ends": inputs.label_ends,
         }  # fmt: skip
+        if _list_of(inputs) is None:
+            unfit |= {"--keys": inputs.keys, "--columns": inputs.columns}
         for option, value in unfit.items():
             if value is not None:
                 raise RecipeError(f"{option} is for text: recordings and pictures have none")
@@ -89,6 +94,8 @@ class FilesBuilder(HeadBuilder):
             )
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if (corpus := _list_of(inputs)) is not None:
+            return _grouped(corpus.model_dump(exclude_unset=True), inputs.groups)
         if len(inputs.names) == 1 and not is_idx(inputs.first):
             return self.file_at(inputs.first, inputs)
         if len(inputs.names) != 2:
@@ -106,13 +113,13 @@ class FilesBuilder(HeadBuilder):
         return (plain(pair.target),)
 
     def look(self, corpus: CorpusSettings) -> FilesSummary:
-        amount, first, labels, groups = 0, "", set[str](), Counter[str]()
+        labels, groups, files = set[str](), Counter[str](), list[str]()
         for pair in read_pairs(corpus):
-            amount += 1
-            first = first or pair.source
+            files.append(pair.source)
             labels.update(self.labels_of(pair))
             if corpus.groups_by is not None:
                 groups[pair.group] += 1
+        amount = len(files)
         if len(labels) < 2:
             raise DataError(
                 f"{corpus.source}: {plural(amount, 'example')}, and one label, "
@@ -120,7 +127,7 @@ class FilesBuilder(HeadBuilder):
                 "labels at least"
             )
         return FilesSummary(
-            amount, amount, labels=labels, source=_source_of(corpus, first), groups=groups
+            amount, amount, labels=labels, source=_source_of(corpus, files), groups=groups
         )
 
     def known(self, languages: Mapping[str, str], seen: CorpusSummary, base: Any) -> dict[str, str]:
@@ -164,7 +171,14 @@ class FilesBuilder(HeadBuilder):
         }
 
 
-def _grouped(about: dict[str, str], pattern: str | None) -> CorpusSettings:
+def _list_of(inputs: Inputs) -> CorpusSettings | None:
+    """The list of files that is named; None where it is something else."""
+    if len(inputs.names) != 1:
+        return None
+    return listed_corpus(inputs.first, inputs.columns, inputs.keys)
+
+
+def _grouped(about: dict[str, Any], pattern: str | None) -> CorpusSettings:
     """Errors: ``RecipeError`` for a pattern that tells no groups."""
     try:
         return CorpusSettings.model_validate({**about, "group_pattern": pattern})
@@ -173,28 +187,11 @@ def _grouped(about: dict[str, str], pattern: str | None) -> CorpusSettings:
         raise RecipeError(f"--groups {pattern}: {why.removeprefix('Value error, ')}") from None
 
 
-def _source_of(corpus: CorpusSettings, first: str) -> RowsSource:
-    """What is read of such files, by the first of them."""
-    if not is_idx(corpus.source):
-        return FramesSource(rate=rate_of(Path(first)), subsample=2)
-    shape = read_idx(Path(corpus.source)).shape[1:]
-    if len(shape) not in (2, 3):
-        raise DataError(
-            f"{corpus.source} holds {plural(len(shape), 'size')} of each example; pictures have "
-            "two, or three in colour"
-        )
-    if len(shape) == 3 and shape[2] not in (1, 3):
-        raise DataError(
-            f"{corpus.source} has pictures of {' x '.join(map(str, shape))}: a pixel has one "
-            "number (grey) or three (colour), which come last"
-        )
-    height, width = shape[:2]
-    patch = next(side for side in _PATCHES if not height % side and not width % side)
-    about = {"height": height, "width": width, "patch": patch, "channels": (*shape, 1)[2]}
-    try:
-        return PictureSource.model_validate(about)
-    except ValidationError as error:
-        told = " x ".join(map(str, shape))
-        raise DataError(
-            f"{corpus.source}: pictures of {told} cannot be read: {error.errors()[0]['msg']}"
-        ) from error
+def _source_of(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
+    """What is read of such files."""
+    if is_idx(corpus.source):
+        return source_of_idx(Path(corpus.source))
+    paths = [Path(file) for file in files]
+    if kind_among(paths) is PICTURES:
+        return source_of_pictures(paths)
+    return FramesSource(rate=rate_of(paths[0]), subsample=2)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from dragoman.data.columns import listed_corpus
 from dragoman.data.corpora import read_lines, read_pairs
 from dragoman.data.file_kinds import check_is_lines, check_is_read
 from dragoman.errors import RecipeError
@@ -101,8 +102,10 @@ def recipe_of(
     told = known.task if known else None
     if task is not None and task not in TASKS:
         raise RecipeError(f"--task {task}: there is no such task; tasks are {', '.join(TASKS)}")
+    named_task = task or told or "translation"
     for path in inputs:
-        check_is_read(Path(path), task or told or "translation")
+        if named_task != "classification" or listed_corpus(path, columns, keys) is None:
+            check_is_read(Path(path), named_task)
     if model is not None and known is not None:
         given = f"--recipe {base}" if base is not None else "--from"
         raise RecipeError(
@@ -127,8 +130,8 @@ def recipe_of(
     builder = _FILES if _FILES.takes(named) else BUILDERS[named.task.name]
     if groups is not None and builder is not _FILES:
         raise RecipeError(
-            "--groups goes with a folder of recordings, or IDX files of pictures, and --task "
-            "classification; for other corpora a recipe has group_column or group_key"
+            "--groups goes with recordings or pictures, in folders or listed, or IDX files, and "
+            "--task classification; for other corpora a recipe has group_column or group_key"
         )
     if not builder.takes(named):  # then it is a recipe, or there is no such file
         builder = BUILDERS["translation"]

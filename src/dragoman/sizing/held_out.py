@@ -23,7 +23,8 @@ def held_files(
         return None
     wanted = 1 if train.target is None else 2
     if len(named) != wanted:
-        what = "one folder" if wanted == 1 else "two files, of pictures and of their labels"
+        one = "one folder" if train.format == "folders" else "one list"
+        what = one if wanted == 1 else "two files, of pictures and of their labels"
         raise RecipeError(f"{option} {' '.join(files or ())}: give {what}, as for training")
     target = named[1] if wanted == 2 else None
     corpus = train.model_copy(update={"source": named[0], "target": target})

@@ -44,8 +44,8 @@ class DataSettings(Settings):
     split: SplitSettings = SplitSettings()
     """How much is held out where dev or test is not given."""
     moses: bool = False
-    """Lower-case and tokenise all text as Moses does, like older papers. Translations are
-    detokenised, but stay in lower case."""
+    """Lower-case and tokenise all text as Moses does, as was usual in older papers. Translations
+    are detokenised, but stay in lower case."""
     cleaning: CleaningSettings = CleaningSettings()
     """What is not worth training on."""
 

@@ -140,7 +140,7 @@ def parse_over(text: str) -> Over:
 
 
 def usual(recipe: Recipe) -> list[Over]:
-    """The learning rate, from a quarter of the recipe's to four times it, and the dropout that is
+    """The learning rate, from a quarter of the recipe's to four times that, and the dropout that is
     usual for the kind of model."""
     schedule = recipe.training.schedule
     name, rate = ("factor", schedule.factor) if schedule.kind == "noam" else ("peak", schedule.peak)

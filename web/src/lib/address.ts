@@ -15,6 +15,7 @@ export const taskOf = {
   fill: "masked",
   parse: "parsing",
   tag: "tagging",
+  label: "classification",
 } as const;
 export type TaskView = keyof typeof taskOf;
 /** What a run does. */
@@ -30,9 +31,14 @@ export function taskOfView(view: View): Task | undefined {
   return view in taskOf ? taskOf[view as TaskView] : undefined;
 }
 
-/** The view that is for runs of a task. */
+/** The view that is for runs of a task, over texts. */
 export function viewOf(task: Task): TaskView {
   return taskViews.find((view) => taskOf[view] === task) ?? "translate";
+}
+
+/** The view that is for a run: those that label files have one of their own. */
+export function viewFor({ task, reads }: { task: Task; reads: string }): TaskView {
+  return reads === "text" ? viewOf(task) : "label";
 }
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */

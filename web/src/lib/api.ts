@@ -80,6 +80,10 @@ export interface Knowledge {
 export interface RunInfo {
   name: string;
   task: Task;
+  /** What it reads. */
+  reads: "text" | "pictures" | "recordings";
+  /** How it reads files, where it does. */
+  takes: { rate?: number; height?: number; width?: number; channels?: number } | null;
   /** Whether it can be looked into. */
   look: boolean;
   /** Whether figures can be made of it. */
@@ -95,6 +99,8 @@ export interface ServerInfo {
   runs: RunInfo[];
   key_required: boolean;
   characters: number;
+  /** Most seconds of sound of one request. */
+  sound_seconds: number;
 }
 
 export interface Series {

@@ -1,7 +1,7 @@
 // A text that a run is asked about as it is typed: what the views of labels, blanks, trees and tags
 // share.
 
-import { viewOf, type Place, type Task } from "./address";
+import { viewFor, viewOf, type Place, type Task } from "./address";
 import { ApiError, type RunInfo } from "./api";
 
 const PAUSE = 250; // ms without a key before a text is asked about
@@ -32,7 +32,7 @@ export class Asked<Answer> {
   }
 
   setRun(run: RunInfo): void {
-    if (run.task !== this.task || this.run?.name === run.name) return;
+    if (viewFor(run) !== viewOf(this.task) || this.run?.name === run.name) return;
     this.run = run;
     this.answer = null;
     this.#soon(0);

@@ -33,6 +33,30 @@ export async function classify(text: string, run: string, signal: AbortSignal): 
   return (await (await call("v1/classify", post(asked, signal))).json()).texts[0];
 }
 
+/** What a model reads of a file, as a picture. */
+export interface Seen {
+  width: number;
+  height: number;
+  png: string;
+}
+
+export interface LabelledFile {
+  label: string;
+  probability: number;
+  labels: Label[];
+  cut: boolean;
+  /** Seconds of sound, or pixels. */
+  size: number;
+  seen: Seen;
+}
+
+export async function labelFile(file: Blob, name: string, run: string, signal: AbortSignal): Promise<LabelledFile> {
+  const body = new FormData();
+  for (const [field, value] of Object.entries({ run, top: String(MOST_LABELS), seen: "true" })) body.set(field, value);
+  body.set("file", file, name);
+  return (await (await call("v1/classify", { method: "POST", body, signal })).json()).files[0];
+}
+
 export type Measure = "gradient" | "attention";
 
 /** A tenth of a nat moves a probability of one half by 2.5 points: where no word does as much, all

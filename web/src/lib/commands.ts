@@ -17,6 +17,12 @@ export function curl(path: string, body?: Record<string, unknown>): string {
   return parts.join(" ");
 }
 
+/** The same with a form that sends a file. */
+export function curlFile(path: string, name: string, fields: Record<string, string>): string {
+  const parts = Object.entries({ ...fields, file: `@${name}` }).map(([field, value]) => `-F ${quoted(`${field}=${value}`)}`);
+  return [curl(path), ...parts].join(" ");
+}
+
 /** A verb of the program on a run, where runs lie as the program puts them. */
 export function dragoman(verb: string, run: string, ...rest: string[]): string {
   return ["dragoman", verb, `runs/${run}`, ...rest].map(quoted).join(" ");

@@ -68,7 +68,7 @@ const DOUBTS: [RegExp, (...found: string[]) => string][] = [
   [
     /^the (\w+) side should be (.+) and reads as (.+)$/,
     (name, wanted, found) =>
-      `${side(name)} 쪽은 ${language(wanted)}여야 하는데 ${(found ?? "").split(" or ").map(language).join(" 또는 ")}로 보입니다`,
+      `${side(name)} 쪽은 ${language(wanted)}여야 하는데 ${(found ?? "").split(" or ").map(language).join(" 또는 ")}인 것 같습니다`,
   ],
   [/^both sides seem to be in one language$/, () => "두 쪽이 같은 언어인 것 같습니다"],
   [

@@ -84,10 +84,11 @@ class HtmlDocument:
             pass
         return document
 
-    def reading(self, source: str) -> Iterator[None]:
-        """Cut a document, part by part: it is whole at the end."""
+    def reading(self, source: str, *, is_xml: bool = False) -> Iterator[None]:
+        """Cut a document, part by part: it is whole at the end. ``is_xml``: of XHTML, where every
+        element may end itself (``<script/>``)."""
         gathered: list[_Part] = []
-        for part in _cut_up(source, self.texts):
+        for part in _cut_up(source, self.texts, is_xml=is_xml):
             yield
             if part.kind != "block":
                 gathered.append(part)
@@ -149,13 +150,13 @@ def _cut_at_edges(parts: Sequence[_Part], before: int, behind: int) -> list[_Par
     return cut
 
 
-def _cut_up(source: str, texts: list[Unit]) -> Iterator[_Part]:
+def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
     """Cut a document; what is not translated comes as one, as far as it goes. The texts of
     attributes are added to ``texts``."""
     reader, elements = Reader(source), OpenElements()
     kept = _KeptRun()
     translates = True
-    while token := reader.next(foreign=elements.foreign):
+    while token := reader.next(foreign=elements.foreign or is_xml):
         before, was_foreign = translates, elements.foreign
         opened = raw = None
         inserts: tuple[Insert, ...] = ()
@@ -173,6 +174,9 @@ def _cut_up(source: str, texts: list[Unit]) -> Iterator[_Part]:
                 around = elements.translates(NEVER, around=opened is not None)
                 if marked or (around and marked is None):
                     inserts = tuple(_inserts(shown, texts))
+            if opened and is_xml and token.closes_itself:
+                elements.end(token.name)
+                opened = None
             if opened and not opened.foreign:
                 raw = reader.rest() if token.name == "plaintext" else None
                 raw = reader.raw(token.name) if token.name in RAW else raw
@@ -295,7 +299,7 @@ def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequ
         translation = "".join(translations[one.text])
         if translation != one.value:
             quote = written[one.begin] if written[one.begin] in "\"'" else '"'
-            value = translation.replace("&", "&amp;")
+            value = translation.replace("&", "&amp;").replace("<", "&lt;")
             value = value.replace(quote, "&quot;" if quote == '"' else "&#39;")
             filled += written[end : one.begin] + quote + value + quote
             end = one.end

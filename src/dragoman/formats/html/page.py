@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from dragoman.formats.html.document import HtmlDocument
 from dragoman.formats.html.tokens import Reader
-from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.document import Document, Wanted, check_pieces
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.unit import Target, Unit, parts_of
 
 _CHARSET = re.compile(
     r"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w\-.:]{1,40})|<\?xml[^>]{0,200}encoding=[\"']([\w\-.:]{1,40})",
     re.IGNORECASE,
+)
+_XHTML = re.compile(
+    r"\A\s*<\?xml\s|<html\s[^>]{0,1000}http://www\.w3\.org/1999/xhtml", re.IGNORECASE
 )
 _LOOKED_AT = 4096
 """Bytes in which a page says its encoding; browsers look at 1,024."""
@@ -38,7 +41,11 @@ class HtmlPage(Document):
         if charset and charset.lower() in ("iso-8859-1", "latin1", "latin-1"):
             charset = "latin-1"
         source = decoded(data, name, charset)
-        return cls(name, source, HtmlDocument.cut(source.text))
+        page = HtmlDocument()
+        is_xml = _XHTML.search(source.text[:_LOOKED_AT]) is not None
+        for number, _ in enumerate(page.reading(source.text, is_xml=is_xml)):
+            check_pieces(number, name)
+        return cls(name, source, page)
 
     @property
     def units(self) -> Sequence[Unit]:

@@ -16,7 +16,7 @@ from dragoman.formats.office.parts import Part
 from dragoman.formats.office.right_to_left import bidi_font, bidi_paragraphs
 from dragoman.formats.units.document import BadDocument, Document, Wanted
 from dragoman.formats.units.unit import Target, Unit
-from dragoman.formats.xml.tokens import Xml
+from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
 _TYPES = "[Content_Types].xml"
 _SIGNED = re.compile(r"_xmlsignatures/sig\d*\.xml", re.IGNORECASE)
@@ -69,10 +69,13 @@ class OfficeDocument(Document):
                 left -= len(content)
                 found.append((member, content, kind))
         headings = _headings(archive, name, left)
+        most = MOST_TOKENS
         for member, content, kind in found:
-            part = Part.read(
-                content, f"{name}, {member}", set(kind.paragraphs), keep_space=kind.keep_space
-            )
+            if not _may_hold(content, kind):
+                continue
+            where, names = f"{name}, {member}", set(kind.paragraphs)
+            part = Part.read(content, where, names, most=most, keep_space=kind.keep_space)
+            most -= len(part.xml.tokens)
             parts[member] = part.without(headings) if headings else part
         if not found:
             raise BadDocument(f"{name} holds no text: no document, slide or sheet is in it")
@@ -102,6 +105,12 @@ class OfficeDocument(Document):
                 content = part.join(own)
             new[member] = content
         return self.archive.replaced(new)
+
+
+def _may_hold(content: bytes, kind: _Kind) -> bool:
+    """Whether a part may hold text: most sheets hold the numbers of texts that stand elsewhere."""
+    starts = [f"{before}{name}".encode() for name in kind.paragraphs for before in ("<", ":")]
+    return b"\0" in content[:100] or any(start in content for start in starts)
 
 
 def _translated(types: Xml) -> list[tuple[str, _Kind]]:

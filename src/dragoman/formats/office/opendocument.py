@@ -14,7 +14,7 @@ from dragoman.formats.units.document import BadDocument, Document, Wanted
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import Replacement, replaced
-from dragoman.formats.xml.tokens import Token, Xml
+from dragoman.formats.xml.tokens import MOST_TOKENS, Token, Xml
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"
@@ -34,7 +34,7 @@ class OpenDocument(Document):
     @classmethod
     def read(cls, data: bytes, name: str) -> OpenDocument:
         archive = Archive.read(data, name)
-        left = MOST_BYTES
+        left, most = MOST_BYTES, MOST_TOKENS
         if _MANIFEST in archive.members:
             manifest = archive.member(_MANIFEST, left)
             if b"encryption-data" in manifest:
@@ -44,7 +44,8 @@ class OpenDocument(Document):
             if member in archive.members:
                 content = archive.member(member, left)
                 left -= len(content)
-                xml = Xml.read(content, f"{name}, {member}")
+                xml = Xml.read(content, f"{name}, {member}", most)
+                most -= len(xml.tokens)
                 parts[member] = xml, list(_units(xml))
         if "content.xml" not in parts:
             raise BadDocument(f"{name} is no OpenDocument file: it has no content.xml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.formats.office.runs import RunUnit, units_in, written
+from dragoman.formats.office.runs import RunUnit, name_at, units_in, written
 from dragoman.formats.units.document import Splice
 from dragoman.formats.units.inline import spaced
 from dragoman.formats.units.unit import Target
@@ -23,15 +23,24 @@ class Part:
     """Whether texts say that their spaces count."""
 
     @classmethod
-    def read(cls, data: bytes, name: str, paragraphs: set[str], *, keep_space: bool = True) -> Part:
-        """``paragraphs``: the names of the elements that hold runs."""
-        xml = Xml.read(data, name)
+    def read(
+        cls, data: bytes, name: str, paragraphs: set[str], *, most: int, keep_space: bool = True
+    ) -> Part:
+        """``paragraphs``: the names of the elements that hold runs. ``most``: tokens that may be
+        read."""
+        xml = Xml.read(data, name, most)
         kept = _in_fields(xml)
         units: list[RunUnit] = []
         for number, token in enumerate(xml.tokens):
             if token.kind == "start" and token.name in paragraphs:
                 units += units_in(xml, number, kept)
         return cls(xml, units, keep_space)
+
+    @property
+    def prefix(self) -> str:
+        """That of the names of the format, with its colon; of most files ``w:``."""
+        root = next(token for token in self.xml.tokens if token.kind == "start")
+        return name_at(self.xml, root.begin).removesuffix(root.name)
 
     def without(self, texts: Collection[str]) -> Part:
         """The part, with some texts left as they are."""
@@ -41,14 +50,16 @@ class Part:
         self,
         targets: Sequence[Target],
         extra: Sequence[Splice] = (),
-        font: Callable[[str], str] | None = None,
+        font: Callable[[str, str], str] | None = None,
     ) -> bytes:
         """The part with its translations. ``extra``: what else is replaced. ``font``: makes the
-        fonts of what is translated."""
+        fonts of what is translated, of a font and the prefix of its name."""
         replacements = [put(*splice) for splice in extra]
+        prefix = self.prefix
         for one, target in zip(self.units, targets, strict=True):
-            if font is not None:
-                replacements.append(self._replacement(_in_font(one, font), target))
+            if font is not None and one.text == f"{prefix}t":
+                own = _in_font(one, lambda given: font(given, prefix))
+                replacements.append(self._replacement(own, target))
             elif target != one.unit.as_it_is:
                 replacements.append(self._replacement(one, target))
         return replaced(self.xml, replacements)

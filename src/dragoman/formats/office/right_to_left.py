@@ -21,21 +21,22 @@ _RTL = re.compile(r"<(?:\w+:)?rtl[\s/>]")
 _END = re.compile(r"</(?:\w+:)?rPr>|/>\Z")
 
 
-def bidi_font(font: str) -> str:
-    """The properties of a run, from right to left."""
+def bidi_font(font: str, prefix: str) -> str:
+    """The properties of a run, from right to left. ``prefix``: that of WordprocessingML."""
     if _RTL.search(font):
         return font
-    if not font:
-        return "<w:rPr><w:rtl/></w:rPr>"
     place = _BEHIND_RTL.search(font) or _END.search(font)
     if place is None or place[0] == "/>":
-        return "<w:rPr><w:rtl/></w:rPr>"
-    return f"{font[: place.start()]}<w:rtl/>{font[place.start() :]}"
+        return f"<{prefix}rPr><{prefix}rtl/></{prefix}rPr>"
+    return f"{font[: place.start()]}<{prefix}rtl/>{font[place.start() :]}"
 
 
 def bidi_paragraphs(part: Part) -> list[Splice]:
     """What makes each paragraph with text one from right to left."""
     tokens, splices = part.xml.tokens, []
+    bidi = f"<{part.prefix}bidi/>"
+    properties = f"<{part.prefix}pPr>{bidi}</{part.prefix}pPr>"
+    paragraph = f"<{part.prefix}p".encode()  # and no paragraph of a drawing
     begins = sorted(one.begin for one in part.units)
     if not begins:
         return []
@@ -43,11 +44,13 @@ def bidi_paragraphs(part: Part) -> list[Splice]:
         if token.kind != "start" or token.name != "p" or part.xml.is_empty(number):
             continue
         end = tokens[token.partner].begin
+        if part.xml.data[token.begin : token.begin + len(paragraph)] != paragraph:
+            continue
         if not _any_between(begins, token.end, end):
             continue
         first = next((n for n in range(number + 1, token.partner) if tokens[n].kind == "start"), -1)
         if first < 0 or tokens[first].name != "pPr":
-            splices.append(Splice(token.end, token.end, "<w:pPr><w:bidi/></w:pPr>"))
+            splices.append(Splice(token.end, token.end, properties))
             continue
         inner = [
             n
@@ -57,12 +60,11 @@ def bidi_paragraphs(part: Part) -> list[Splice]:
         if any(tokens[n].name == "bidi" for n in inner):
             continue
         if part.xml.is_empty(first):
-            splices.append(
-                Splice(tokens[first].begin, tokens[first].end, "<w:pPr><w:bidi/></w:pPr>")
-            )
+            end = tokens[tokens[first].partner].end
+            splices.append(Splice(tokens[first].begin, end, properties))
             continue
         behind = next((n for n in inner if tokens[n].name in _BEHIND_BIDI), tokens[first].partner)
-        splices.append(Splice(tokens[behind].begin, tokens[behind].begin, "<w:bidi/>"))
+        splices.append(Splice(tokens[behind].begin, tokens[behind].begin, bidi))
     return splices
 
 

@@ -91,6 +91,8 @@ def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
         if token.kind == "end" and wrappers and token.partner == wrappers[-1]:
             begin = _inner_end(xml, wrappers[-1])
             yield Atom("closes", begin, token.end, wrapper=wrappers.pop())
+        elif token.kind == "other":  # a comment
+            yield Atom("code", token.begin, token.end)
         elif token.kind == "end" or token.name in _NO_CONTENT or token.kind != "start":
             at = token.partner if token.kind == "start" else at
         elif token.name == "r":
@@ -148,6 +150,8 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
             else:
                 children.append(at)
             at = token.partner
+        elif token.kind == "other":
+            children.append(at)
         at += 1
     has_text = any(tokens[n].name == "t" and n not in kept for n in children)
     if not has_text and not any(tokens[n].name in BREAKS for n in children):
@@ -162,6 +166,8 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
             yield _text(xml, child, font, number, kept)
         elif token.name in BREAKS:
             yield Atom("break", token.begin, tokens[token.partner].end, run=number)
+        elif token.kind == "other":
+            yield Atom("code", token.begin, token.end, font=font, run=number)
         elif token.name not in _PASSED_OVER:
             stop = tokens[token.partner].end
             shows = token.name in _SHOWN
@@ -207,9 +213,9 @@ def _unit(xml: Xml, atoms: Sequence[Atom]) -> Iterator[RunUnit]:
     runs = begin, end, open_first, open_last
     if len(inner) == 1:  # the run stays as it is
         begin, end, open_first, open_last = inner[0].begin, inner[0].end, base, base
-    text_name = _name_at(xml, atoms[texts[0]].begin)
+    text_name = name_at(xml, atoms[texts[0]].begin)
     run = atoms[texts[0]].run
-    run_name = _name_at(xml, xml.tokens[run].begin) if run >= 0 else ""
+    run_name = name_at(xml, xml.tokens[run].begin) if run >= 0 else ""
     made = RunUnit(Unit(""), begin, end, base, open_first, open_last, run_name, text_name)
     made.runs = runs
     made.unit = _with_codes(made, inner)
@@ -244,7 +250,7 @@ def _edge(xml: Xml, atom: Atom, *, first: bool) -> tuple[int, str | None]:
     return (atom.end, atom.font) if behind else (stop.end, None)
 
 
-def _name_at(xml: Xml, place: int) -> str:
+def name_at(xml: Xml, place: int) -> str:
     """The name of the tag that begins there, as it is written."""
     end = place + 1
     while xml.data[end : end + 1] not in (b" ", b">", b"/", b"\t", b"\n", b"\r"):
@@ -273,11 +279,13 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
             pair(mark, add(None, closes=True, repeats=True))
             mark = None
 
-    behind = [""] * len(atoms)  # the first character of the next text
+    # Whether a word, or what is shown as one, stands right before and right behind.
+    before, behind = False, [False] * len(atoms)
     for n in range(len(atoms) - 2, -1, -1):
         following = atoms[n + 1]
         is_text = following.kind == "text" and following.text
-        behind[n] = following.text[0] if is_text else behind[n + 1]
+        word = following.text[0].isalnum() if is_text else following.shows
+        behind[n] = word or (behind[n + 1] and not is_text)
     for n, atom in enumerate(atoms):
         if atom.kind == "text":
             if not atom.text:
@@ -288,6 +296,7 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
                 if atom.font != made.base:
                     mark = add(atom.font, opens=True, repeats=True)
             text += atom.text
+            before = text[-1].isalnum()
             continue
         if atom.wrapper >= 0:
             end_mark()
@@ -302,9 +311,10 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
         else:
             add(
                 atom,
-                apart_before=atom.shows and not text[-1:].isalnum(),
-                apart_behind=atom.shows and not behind[n].isalnum(),
+                apart_before=atom.shows and not before,
+                apart_behind=atom.shows and not behind[n],
             )
+            before = before or atom.shows
     end_mark()
     return Unit(text, tuple(codes), ordered=is_orphan or bool(begun))
 

@@ -20,12 +20,13 @@ def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Ta
             length += len(one)
     as_many = len(spaces) == source.count(" ")
     chosen: dict[int, list[tuple[int, str]]] = {}
-    first = 0
+    first = before = counted = 0  # spaces before the place that has been counted to
     for number, (place, written) in enumerate(breaks):
         last = len(spaces) - (len(breaks) - number - 1)  # the others need one each
         nearest, wanted = first, place / max(1, len(source)) * length
         if as_many:
-            nearest = source.count(" ", 0, place)
+            before += source.count(" ", counted, place)
+            nearest, counted = before, place
         else:
             while nearest + 1 < last and _nearer(spaces, nearest + 1, nearest, wanted):
                 nearest += 1

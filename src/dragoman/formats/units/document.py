@@ -6,7 +6,7 @@ All that is not a unit comes out byte for byte, and so does a unit that is its o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,15 +50,27 @@ class Document(ABC):
         """The file with a translation for each unit. Errors: ``BadDocument`` where it cannot hold
         one."""
 
-    @property
-    def pairs(self) -> Sequence[tuple[str, str]]:
-        """Texts and their translations, of a file that holds both languages."""
-        return ()
+    def in_columns(self, columns: Collection[int]) -> Document:
+        """The document, of which some columns, from 1, are translated alone. Errors:
+        ``BadDocument`` for one that has no such."""
+        raise BadDocument("columns are those of a table (CSV, TSV), and a document is none")
 
     @property
     def notes(self) -> Sequence[str]:
         """What is lost by translating it, one line each."""
         return ()
+
+
+MOST_PIECES = 1_000_000
+"""Texts, cells, marks or tags of one document: each takes far more memory than its bytes."""
+
+
+def check_pieces(count: int, name: str) -> None:
+    """Errors: ``BadDocument`` for more pieces than a document may have."""
+    if count > MOST_PIECES:
+        raise BadDocument(
+            f"{name} has more than {MOST_PIECES:,} pieces of text and marks: cut it into parts"
+        )
 
 
 class Splice(NamedTuple):

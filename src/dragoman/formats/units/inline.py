@@ -12,16 +12,22 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.document import check_pieces
 from dragoman.formats.units.unit import Code, Target, Unit
 
 _PLACEHOLDER = (
-    r"%(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]?\d{0,4}(?:\.\d{1,4})?(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@](?![\w])"
-    r"|%%|%\{[\w.\-]{1,64}\}|%\w{1,32}%"
-    r"|\$\{[^{}\s]{1,64}\}|\{\{[^{}\n]{1,64}\}\}|\{[\w.\-]{0,64}(?:[:!][^{}\n]{0,32})?\}"
+    r"%(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]{0,3}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?"
+    r"(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@](?![\w])"
+    r"|%%|%\{[\w.\-]{1,64}\}|%<[\w.\-]{1,64}>(?:[#0+\-]{0,3}\d{0,4}(?:\.\d{1,4})?[a-zA-Z](?!\w))?"
+    r"|%\w{1,32}%|%L?[1-9]\d?(?![\w%])"
+    r"|\$\{[^{}\s]{1,64}\}|(?<![\w$])\$[A-Za-z_]\w{0,63}(?![\w(])"
+    r"|\{\{[^{}\n]{1,64}\}\}|\{\$?[\w.\-]{0,64}(?:[:!][^{}\n]{0,32})?\}"
+    r"|\{\s?\w{1,64}\s?,\s?(?:number|date|time|spellout|ordinal|duration)\s?(?:,[^{}\n]{0,64})?\}"
     r"|\$t\([^()\n]{1,64}\)"
 )
+"""Of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and of ICU with a type."""
 _TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
-_MARKUP = re.compile(rf"(?P<tag>{_TAG})|(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)")
+_MARKUP = re.compile(rf"(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)|(?P<tag>{_TAG})")
 _URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
 
 
@@ -45,6 +51,12 @@ class Found(NamedTuple):
 def message_unit(text: str) -> Unit:
     """The text of a message with its placeholders and tags as codes."""
     return unit_of(text, codes_in(text))
+
+
+def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
+    """``text``: of a whole file; ``begin``: the characters that codes in it begin with. A code
+    takes some 400 bytes of memory. Errors: ``BadDocument`` for more than a file may have."""
+    check_pieces(sum(map(text.count, begin)), name)
 
 
 def codes_in(text: str) -> list[Found]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from sys import intern
 from xml.parsers import expat
 
 from dragoman.formats.units.document import BadDocument, Splice
@@ -19,6 +20,10 @@ MOST_NESTED = 500
 """Elements in elements. Word nests some dozens."""
 MOST_BYTES = 100_000_000
 """Of one file of XML."""
+MOST_TOKENS = 2_000_000
+"""Tags and texts of one document. Each takes some 150 bytes of memory, and four in the file."""
+_TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts to read: cut the document into parts"
+_NONE: dict[str, str] = {}
 
 
 @dataclass(slots=True)
@@ -33,7 +38,7 @@ class Token:
     """Of a tag, its prefix left out."""
     text: str = ""
     """Characters of a text, as they are meant."""
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=lambda: _NONE)
     """By their names as they are written."""
     partner: int = -1
     """The number of the tag that ends the element, or began it."""
@@ -50,14 +55,16 @@ class Xml:
     tokens: list[Token]
 
     @classmethod
-    def read(cls, data: bytes, name: str) -> Xml:
-        """Errors: ``BadDocument``, with the line."""
+    def read(cls, data: bytes, name: str, most: int = MOST_TOKENS) -> Xml:
+        """``most``: tokens that may be read. Errors: ``BadDocument``, with the line."""
         if len(data) > MOST_BYTES:
             raise BadDocument(f"{name} has {len(data):,} bytes of XML; {MOST_BYTES:,} are read")
         declared = _DECLARED.match(data[:400].decode("latin-1"))
         source = decoded(data, name, declared[1] if declared else None)
         utf8 = source.text.encode()
-        return cls(name, utf8, source, _tokens(utf8, name))
+        if utf8.count(b"<") > most:  # before half a minute is spent on it
+            raise BadDocument(f"{name}: with it there are {_TOO_MANY}")
+        return cls(name, utf8, source, _tokens(utf8, name, most))
 
     def written(self, begin: int, end: int) -> str:
         """What stands between two places."""
@@ -116,7 +123,7 @@ def escaped(text: str) -> str:
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def _tokens(data: bytes, name: str) -> list[Token]:
+def _tokens(data: bytes, name: str, most: int) -> list[Token]:
     parser = expat.ParserCreate("UTF-8")
     parser.buffer_text = False
     parser.ordered_attributes = True
@@ -127,6 +134,10 @@ def _tokens(data: bytes, name: str) -> list[Token]:
         place = parser.CurrentByteIndex
         if tokens:
             tokens[-1].end = place
+        if len(tokens) >= most:
+            raise BadDocument(
+                f"{name}, line {parser.CurrentLineNumber}: with it there are {_TOO_MANY}"
+            )
         tokens.append(Token(kind, place, place, **more))  # type: ignore[arg-type]
 
     def start(tag: str, attributes: list[str]) -> None:
@@ -136,13 +147,13 @@ def _tokens(data: bytes, name: str) -> list[Token]:
                 f"{MOST_NESTED} deep"
             )
         begun.append(len(tokens))
-        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
-        add("start", name=local(tag), attributes=pairs)
+        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True)) if attributes else _NONE
+        add("start", name=intern(local(tag)), attributes=pairs)
 
     def end(tag: str) -> None:
         first = begun.pop()
         tokens[first].partner = len(tokens)
-        add("end", name=local(tag), partner=first)
+        add("end", name=intern(local(tag)), partner=first)
 
     def entity(*_: object) -> None:
         raise BadDocument(

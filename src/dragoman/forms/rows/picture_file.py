@@ -52,9 +52,9 @@ def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
 
     Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or no picture.
     """
-    from PIL import ImageOps
-
     with _opened(file) as image:
+        from PIL import ImageOps
+
         try:
             whole = _turned(_in_bytes(image, "L" if channels == 1 else "RGB"), image)
             fitted = ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
@@ -130,3 +130,9 @@ def _turned(pixels: Image, image: Image) -> Image:
 
 def _told(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def has_colours(file: File) -> bool:
+    """Whether its header tells of colours. Errors: ``DataError``."""
+    with _opened(file) as image:
+        return image.mode not in {"1", "L", "LA", "F", *_DEEP}

@@ -1,15 +1,17 @@
-"""Pictures as a form: a raw example is a place in an IDX file, ``train-images-idx3-ubyte.gz#17``
-(counted from 0), and its rows are square patches, from left to right and from top to bottom."""
+"""Pictures as a form: a raw example is the path of a file, or a place in an IDX file,
+``train-images-idx3-ubyte.gz#17`` (counted from 0). Its rows are square patches, from left to right
+and from top to bottom."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.idx import Bytes, read_idx
+from dragoman.forms.rows.idx import Bytes, is_idx, read_idx
 from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.picture_file import library, picture_size, pixels_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
@@ -19,6 +21,8 @@ from dragoman.shortened import shortened
 
 _DIGITS = 20
 """More than the number of any picture has."""
+_TOGETHER = 64 << 20
+"""Bytes of pictures that are encoded together."""
 
 
 class PicturesForm(RowsForm):
@@ -26,13 +30,20 @@ class PicturesForm(RowsForm):
 
     settings: PictureSource
     row_type = "uint8"
-    encoded_together = 4096
 
     def __init__(self, settings: PictureSource) -> None:
         self.settings = settings
+        size = settings.height * settings.width * settings.channels
+        self.encoded_together = max(1, min(4096, _TOGETHER // size))
 
     def rows(self, raw: str) -> Rows:
-        settings, pixels = self.settings, picture_at(raw)
+        settings = self.settings
+        check_count(raw, settings.patches, "patches")
+        if not _names_place(raw):
+            library()
+            pixels = pixels_of(Path(raw), settings.height, settings.width, settings.channels)
+            return patches_of(pixels, settings.patch)
+        pixels = picture_at(raw)
         wanted = (settings.height, settings.width, settings.channels)
         if pixels.shape != wanted:
             is_, are = (" x ".join(map(str, shape)) for shape in (pixels.shape, wanted))
@@ -40,7 +51,6 @@ class PicturesForm(RowsForm):
                 f"{raw} is {is_} (height, width, channels), and {are} is read (source.height, "
                 "source.width, source.channels)"
             )
-        check_count(raw, settings.patches, "patches")
         return patches_of(pixels, settings.patch)
 
     def check_library(self) -> None:
@@ -84,6 +94,13 @@ def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
     whole[: len(patches)] = patches
     grid = whole.reshape(down, across, patch, patch, channels)
     return grid.swapaxes(1, 2).reshape(height, width, channels)
+
+
+def _names_place(raw: str) -> bool:
+    """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
+    path, _, number = raw.rpartition("#")
+    is_place = bool(path) and number.isdecimal() and not os.path.exists(raw)
+    return is_idx(raw) or is_idx(path) or is_place
 
 
 def picture_at(raw: str) -> Bytes:

@@ -51,6 +51,8 @@ _MOST = 4 << 30
 """Bytes of standard input at most."""
 _BEGINNINGS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3")
 """Of what is read; an MP3 file may also begin with a frame of sound."""
+_FORMATS = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"})
+"""What libsndfile calls those that are read."""
 _RATES = range(1_000, 768_001)
 """Samples a second that a header may tell."""
 _LONGEST_PAGE = 27 + 255 + 255 * 255
@@ -100,6 +102,9 @@ def opened(raw: Recording) -> Any:
         raise unusable(name, error) from error
     except sound.LibsndfileError as error:
         raise _not_one(name, error.error_string) from error
+    if recording.format not in _FORMATS:  # of another kind behind what begins as one of these
+        recording.close()
+        raise _not_one(name, f"it is {recording.format}")
     if recording.samplerate not in _RATES:
         recording.close()
         raise DataError(

@@ -29,7 +29,8 @@ POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",
+        "img-src 'self' data: blob:",
+        "media-src 'self' blob:",
         "connect-src 'self'",
         "manifest-src 'self'",
         "base-uri 'none'",
@@ -40,13 +41,14 @@ POLICY = "; ".join(
     )
 )
 """Nothing from outside, nothing inline, nothing framed, and no string becomes HTML but the page's
-own templates."""
+own templates. A ``blob:`` is a file that a person gave to the page."""
 
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(self), microphone=(self), geolocation=()"),
 )
 
 

@@ -29,8 +29,8 @@ class TranslationWarning(Message):
     """In which text it stands."""
     begin: int
     end: int
-    """Characters of the sentence on that side (Unicode code points): the first, and the one behind
-    the last."""
+    """Characters of the source or target sentence, depending on the kind (Unicode code points): the
+    first, and the one behind the last."""
     text: str
     """What stands there."""
     languages: list[str] = Field(default=[])

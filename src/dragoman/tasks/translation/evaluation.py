@@ -172,6 +172,8 @@ def evaluate_run(
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
+    if translator.by_ctc and search.sampling is None and search.beam > 1 and not mbr:
+        described += f", ranked with CTC (weight {settings.ctc_weight:g})"
     if mbr:
         described = f"minimum Bayes risk by chrF among {mbr} of: {described}"
     runs = (opened, *ensemble)

@@ -11,12 +11,15 @@ the memory of some parts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.engine import Engine
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
@@ -24,13 +27,22 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.recording_file import called
-from dragoman.forms.rows.recordings import blocks_of
+from dragoman.forms.rows.recordings import Floats, blocks_of
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import FramesSource
-from dragoman.recordings.captions import CaptionFormat, Segment, captions
-from dragoman.recordings.cutting import CuttingSettings, Span, cut, levels_of, spans_of
+from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
+from dragoman.recordings.cutting import (
+    CuttingSettings,
+    Span,
+    cut,
+    levels_of,
+    spans_of,
+    threshold_of,
+)
 from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.translation.ctc_ranking import CtcRanking, ctc_log_probabilities
 
 Progress = Callable[[float, float], None]
 """Is told how many seconds of how many are done."""
@@ -90,6 +102,7 @@ class Transcriber:
             )
         self.settings = settings or TranslatorSettings()
         self.engine = Engine.open(self.run, self.settings, search_settings, None, ())
+        self._ctc = CtcRanking.of(self.engine, self.run.recipe, self.settings.ctc_weight)
         assert isinstance(self.engine.source, FramesForm)
         self._form = self.engine.source
         seconds = self.run.recipe.bounded_plan.max_source * source.hop_ms / 1000
@@ -105,18 +118,26 @@ class Transcriber:
         recording: str | Path,
         *,
         beam: int | None = None,
+        words: bool = False,
         progress: Progress = lambda *_: None,
     ) -> Transcription:
         """Transcribe a file of any rate and any number of channels: WAV, FLAC, OGG, Opus or MP3.
-        "-" is standard input. ``beam`` changes the run's own.
+        "-" is standard input. ``beam`` changes the run's own. With ``words``, each segment has its
+        words with their times and how sure the model is of each.
 
-        Errors: ``DataError`` for a file that cannot be used.
+        Errors: ``DataError`` for a file that cannot be used; ``RunError`` for ``words`` of a run
+        that was trained without CTC.
         """
+        if words and not self.run.recipe.training.ctc_weight:
+            raise RunError(
+                f"{self.run.folder} was trained without CTC, which says when each word is said: "
+                "set training.ctc_weight = 0.3 and train again, or leave out the words"
+            )
         raw = str(recording)
         spans, seconds = self.spans(raw)
         segments = list[Segment]()
         progress(0.0, seconds)
-        for segment in self._heard(raw, spans, beam):
+        for segment in self._heard(raw, spans, beam, words):
             segments.append(segment)
             progress(segment.end, seconds)
         progress(seconds, seconds)
@@ -136,24 +157,50 @@ class Transcriber:
                 yield block
 
         levels = levels_of(measured(), rate)
-        spans, seconds = spans_of(levels, rate, self.cutting), samples / rate
-        if spans and seconds <= self.cutting.longest:
-            spans = [Span(0.0, seconds)]
-        return spans, seconds
+        seconds = samples / rate
+        if seconds > self.cutting.longest:
+            return spans_of(levels, rate, self.cutting), seconds
+        is_silent = math.isinf(threshold_of(levels))
+        return [] if is_silent else [Span(0.0, seconds)], seconds
 
-    def _heard(self, raw: str, spans: Sequence[Span], beam: int | None) -> Iterator[Segment]:
+    def _heard(
+        self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
+    ) -> Iterator[Segment]:
         """The segment of each span, in their order."""
         engine, rate, name = self.engine, self._form.settings.rate, called(raw)
         settings = with_beams(engine.search_settings, beam, None)
 
-        def rows() -> Iterator[tuple[Span, Rows]]:
-            pieces = cut(blocks_of(raw, rate), spans, rate)
-            for span, samples in zip(spans, pieces, strict=True):
-                yield span, self._form.rows_of([samples], name)
+        def pieces() -> Iterator[tuple[Span, Floats, Rows]]:
+            of_spans = cut(blocks_of(raw, rate), spans, rate)
+            for span, samples in zip(spans, of_spans, strict=True):
+                yield span, samples, self._form.rows_of([samples], name)
 
-        for window in parts(rows(), _AT_ONCE):
-            requests = [engine.request(values, settings) for _, values in window]
-            found = engine.search(requests)
+        for window in parts(pieces(), _AT_ONCE):
+            asked = settings if self._ctc is None else self._ctc.asked(settings)
+            found = engine.search([engine.request(values, asked) for *_, values in window])
+            if self._ctc is not None:
+                found = [self._ctc(one[2], of) for one, of in zip(window, found, strict=True)]
             texts = engine.target.raw([best.tokens for best, *_ in found])
-            for (span, _), text in zip(window, texts, strict=True):
-                yield Segment(text, span.begin, span.end)
+            for (span, samples, values), (best, *_), text in zip(window, found, texts, strict=True):
+                own = self._words(span, samples, values, best) if words else ()
+                yield Segment(text, span.begin, span.end, own)
+
+    def _words(
+        self, span: Span, samples: Floats, values: Rows, best: Hypothesis
+    ) -> list[SpokenWord]:
+        """The words of a span; none where CTC has no room for them."""
+        from dragoman.tasks.translation.word_times import Heard, best_rows, timed
+
+        source, tokens = self._form.settings, best.tokens
+        rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
+        if rows is None or not tokens:
+            return []
+        numbers = words_of(tokens, starts_of(self.engine.target))
+        begins = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(tokens)]
+        written = self.engine.target.raw([tokens[a:b] for a, b in pairwise(begins)])
+        heard = [
+            Heard(text.strip(), slice(a, b), math.exp(sum(best.token_log_probabilities[a:b])))
+            for text, (a, b) in zip(written, pairwise(begins), strict=True)
+        ]
+        row = source.hop_ms / 1000 * source.subsample
+        return timed(heard, rows, row, samples, source.rate, span)

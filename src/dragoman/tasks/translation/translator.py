@@ -20,6 +20,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, require_task
 from dragoman.engine.search_settings import with_beams
@@ -31,6 +33,7 @@ from dragoman.plural import plural
 from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.translation.ctc_ranking import CtcRanking
 from dragoman.tasks.translation.given_pairs import score_pairs
 from dragoman.tasks.translation.lines import LinePlan
 from dragoman.tasks.translation.minimum_risk import expected_chrf
@@ -83,6 +86,8 @@ class Translator(Predictor):
         engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
         super().__init__(run, engine)
         self._lines = LinePlan(self.engine, run, cut_off=self.settings.long_lines == "cut")
+        ranks = not self.ensemble  # several runs have no CTC of their own
+        self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process go the folders' paths, and the runs are opened anew there."""
@@ -93,6 +98,11 @@ class Translator(Predictor):
     def search_settings(self) -> SearchSettings:
         """How it searches unless told otherwise."""
         return self.engine.search_settings
+
+    @property
+    def by_ctc(self) -> bool:
+        """Whether CTC ranks what the beam finds (``TranslatorSettings.ctc_weight``)."""
+        return self._ctc is not None
 
     # ---- translating
 
@@ -179,12 +189,17 @@ class Translator(Predictor):
     ) -> Iterator[Translation]:
         """The translation of each text from those of its pieces; the first begins as ``begun``."""
         risk = self.settings.mbr
-        requests = requests_of(self.engine, passages, settings, begun, risk)
-        spoken = [piece.text for one in passages for piece in one.pieces]
+        asked = settings if self._ctc is None or risk else self._ctc.asked(settings)
+        requests = requests_of(self.engine, passages, asked, begun, risk)
+        pieces = [piece for one in passages for piece in one.pieces]
+        spoken = [piece.text for piece in pieces]
 
         def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
             if risk:
                 return self._agreed(spoken[n], hypotheses, settings)
+            if self._ctc is not None and asked.sampling is None:
+                ranked = self._ctc(np.asarray(pieces[n].values), hypotheses)
+                hypotheses = ranked[: settings.n_best]
             return Translation.of(spoken[n], hypotheses, self.engine.written)
 
         found = self.engine.each(requests, made)

@@ -1,0 +1,180 @@
+"""``--on`` and ``--part``: what a verb does to lines, in parts and by many workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
+
+On = Annotated[
+    str | None,
+    "Work in parts, in several processes: local (local:4 for four) on this machine, ray (ray:40 "
+    "for forty) on a Ray cluster. Inputs are files, folders or patterns such as "
+    "'s3://bucket/in/*.zst', with lines of text, JSON Lines or Parquet. The parts are written to "
+    "the folder or bucket that --to names. Repeat the command to continue after an interruption.",
+]
+Part = Annotated[
+    str | None,
+    "Work on a share of the parts: 17/500 is the 17th of 500 commands that share the work, such as "
+    "the tasks of a Slurm array or an indexed Kubernetes job. 0/500 only makes the plan.",
+]
+Lines = Annotated[int, "With --on or --part: the most lines in a part."]
+FieldRead = Annotated[
+    str,
+    "With --on or --part: the field of JSON Lines or the column of Parquet to read. For pairs: two "
+    "names with a comma between them.",
+]
+Into = Annotated[str, "With --on or --part: the field or column to write."]
+Mixed = Annotated[
+    bool,
+    "With --on or --part: allow workers with different processors or versions. Their outputs may "
+    "differ in rare ties.",
+]
+LINES = 20_000
+PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "precision")
+"""Options that do not say what the output of a line is. The precision is agreed on by the workers;
+one that is asked for is theirs from the beginning."""
+
+Arguments = TypeVar("Arguments")
+
+
+def wants_parts(args: Any) -> bool:
+    """Whether a verb is to work in parts."""
+    return args.on is not None or args.part is not None
+
+
+def in_parts(
+    verb: str,
+    args: Any,
+    inputs: Sequence[Sequence[str]],
+    make: Callable[[Any, str], LineMapper],
+    language: str,
+    *,
+    unfit: Sequence[str] = (),
+    reads: int = 1,
+    inputs_named: Sequence[str] = ("given",),
+) -> None:
+    """Do what ``verb`` does, in parts.
+
+    ``inputs``: addresses; of several lists those whose lines belong together. ``make``: the mapper
+    of arguments and a precision; a function of a module. ``language``: of the text. ``unfit``:
+    options that have no place here. ``reads``: texts of a row. ``inputs_named``: the arguments that
+    name inputs.
+
+    Errors: ``DragomanError``.
+    """
+    from dragoman.cluster.command import Wanted, run
+    from dragoman.errors import DragomanError
+
+    option = "--on" if args.on is not None else "--part"
+    for name in unfit:
+        if getattr(args, name):
+            raise DragomanError(f"--{name.strip('_')} has no place in parts: leave out {option}")
+    if args.to is None:
+        raise DragomanError(
+            f"{option} writes parts: name the folder or bucket for them: --to FOLDER, or --to "
+            "s3://bucket/out"
+        )
+    if not 1 <= args.lines <= 10_000_000:
+        raise DragomanError(f"--lines {args.lines}: from 1 to 10,000,000")
+    if not inputs or not all(inputs):
+        raise DragomanError(
+            f"{option} reads files, not standard input: name files, folders or patterns"
+        )
+    given = _absolute(args)
+    asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language)
+    wanted = Wanted(asked, args.to, partial(make, given), args.on, args.part, args.mixed)
+    quiet = getattr(args, "quiet", False)
+
+    def write(text: str) -> None:
+        if not quiet:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    run(wanted, lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty())
+
+
+def with_precision(args: Arguments, precision: str) -> Arguments:
+    """Arguments in the precision of the other workers, if there are any yet."""
+    if not precision:
+        return args
+    return replace(args, precision=precision)  # type: ignore[type-var]
+
+
+def _asked(
+    verb: str, args: Any, inputs: Sequence[Sequence[str]], reads: int, left_out: set[str],
+    language: str,
+) -> Any:  # fmt: skip
+    from dragoman.cluster.inputs.files import files_of
+    from dragoman.cluster.inputs.rows.row import Fields
+    from dragoman.cluster.parts.job import version
+    from dragoman.cluster.parts.plan import Asked
+    from dragoman.errors import DragomanError
+
+    names = tuple(args.field.split(","))
+    if reads == 2 and names == ("text",):
+        names = ("source", "target")
+    if len(names) != reads or not all(names) or not args.into:
+        wants = "one name" if reads == 1 else "two names with a comma between them"
+        raise DragomanError(f"--field {args.field}: give {wants}")
+    columns = [files_of(addresses) for addresses in inputs]
+    if len({len(column) for column in columns}) > 1:
+        counts = " and ".join(str(len(column)) for column in columns)
+        raise DragomanError(f"there are {counts} files on the two sides; give as many on each")
+    runs, options = {}, {"dragoman": version("dragoman")}
+    for one in fields(args):
+        value = getattr(args, one.name)
+        if one.name in ("run", "rerank") or one.name == "ensemble":
+            several = value if isinstance(value, list) else [value] if value is not None else []
+            runs.update({str(path): run_fingerprint(Path(path)) for path in several})
+        elif one.name not in left_out:
+            options[one.name] = value
+    return Asked(
+        verb, runs, options, args.lines, Fields(names, args.into),
+        tuple(zip(*columns, strict=True)), None if getattr(args, "plain", False) else language,
+    )  # fmt: skip
+
+
+_OF_RUN = (
+    "recipe.toml", "data.json", "source.model", "target.model", "shared.model", "labels.json",
+    "target.json", "shortlist.safetensors",
+)  # fmt: skip
+
+
+def run_fingerprint(folder: Path) -> str:
+    """Of all that a run computes with. Errors: ``RunError``."""
+    import hashlib
+
+    from dragoman.cluster.parts.plan import fingerprint
+    from dragoman.reading import open_regular
+    from dragoman.runs.run import Run
+
+    found = [("weights", Run.open(folder).weights_hash)]
+    for name in _OF_RUN:
+        if (folder / name).exists():
+            with open_regular(folder / name) as file:
+                found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
+    return fingerprint(found)
+
+
+def _absolute(args: Arguments) -> Arguments:
+    """Workers of other machines may stand in another folder."""
+    changes: Mapping[str, Any] = {
+        one.name: _absolute_value(getattr(args, one.name))
+        for one in fields(args)  # type: ignore[arg-type]
+        if one.name in ("run", "rerank", "ensemble")
+    }
+    return replace(args, **changes)  # type: ignore[type-var]
+
+
+def _absolute_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_absolute_value(one) for one in value]
+    return value if value is None else Path(os.path.abspath(value))

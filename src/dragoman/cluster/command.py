@@ -1,0 +1,184 @@
+"""One command, from what is asked to parts that stand: ``--on local:4``, ``--part 17/500``."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dragoman.cluster.driver import Driver, Outcome
+from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.mapper import MakeMapper
+from dragoman.cluster.parts.plan import PLAN, Asked
+from dragoman.cluster.parts.standing import (
+    BAD_LINES,
+    all_stand,
+    finish,
+    plan_of,
+    standing,
+    was_done,
+)
+from dragoman.cluster.parts.way_agreed import way_that_stands
+from dragoman.cluster.progress import ProgressLine, in_figures, in_words
+from dragoman.cluster.stores.folder import FolderStore
+from dragoman.cluster.stores.opened import is_remote, opened, split_address
+from dragoman.cluster.workers.workers import Workers
+from dragoman.errors import DragomanError
+from dragoman.native.processor import cores
+from dragoman.plural import plural
+
+_PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
+_SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which parts a command does: every ``of``-th, from ``number`` (1 to ``of``) on; number 0
+    makes the plan alone."""
+
+    number: int = 1
+    of: int = 1
+
+
+def share_of(given: str | None) -> Share:
+    """Of ``--part 17/500``. Errors: ``DragomanError``."""
+    if given is None:
+        return Share()
+    found = _SHARE.match(given)
+    if found is None or int(found[1]) > int(found[2]):
+        raise DragomanError(
+            f"--part {given}: give a number and how many there are, from 1/500 to 500/500; 0/500 "
+            "makes the plan alone"
+        )
+    return Share(int(found[1]), int(found[2]))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where workers are, and how many; None: as many as there are cores."""
+
+    name: str
+    number: int | None
+
+
+def place_of(given: str | None) -> Place:
+    """Of ``--on local:4``; without it one process. Errors: ``DragomanError``."""
+    found = _PLACE.match(given or "local:1")
+    if found is None:
+        raise DragomanError(f"--on {given}: give local, local:4, ray or ray:40")
+    return Place(found[1], int(found[2]) if found[2] else None)
+
+
+def workers_at(place: Place) -> Workers:
+    """Those of a place. Errors: ``DragomanError`` where Ray is not there."""
+    if place.name == "ray":
+        from dragoman.cluster.workers.actors import Actors
+
+        return Actors(place.number)
+    from dragoman.cluster.workers.processes import Processes
+
+    return Processes(place.number or cores(), cores())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a command is to do."""
+
+    asked: Asked
+    to: str
+    make: MakeMapper
+    on: str | None
+    part: str | None
+    mixed: bool
+
+
+def run(
+    wanted: Wanted, say: Callable[[str], None], write: Callable[[str], object], *, terminal: bool
+) -> None:
+    """Do it, or go on with it. ``say``: writes a line for people; ``write``: text as it is.
+
+    Errors: ``DragomanError``, also where parts were given up.
+    """
+    share, place = share_of(wanted.part), place_of(wanted.on)
+    to = wanted.to.rstrip("/") if is_remote(wanted.to) else split_address(wanted.to)[0]
+    if is_remote(to):
+        split_address(to)
+    store = opened(to)
+    began = time.monotonic()
+    plan, is_new = plan_of(store, wanted.asked, mixed=wanted.mixed)
+    job = Job(plan, to, wanted.make, way_that_stands(store))
+    total = len(job.places)
+    if is_new:
+        took = in_words(time.monotonic() - began)
+        say(f"{plural(plan.lines, 'line')} in {plural(total, 'part')}, counted in {took}")
+    if share.number == 0:
+        return
+    listed = standing(job)
+    done = was_done(job, listed)
+    if done is not None:
+        say(f"all {plural(total, 'part stands', 'parts stand')} already: nothing to do")
+        _tell_bad(job, done["bad"], say)
+        return
+    mine = [n for n in range(total) if n % share.of == share.number - 1 and n not in listed]
+    if mine:
+        workers = workers_at(place)
+        lines = [plan.part(one)[1].stretches[0].lines for one in job.places]
+        of_share = range(share.number - 1, total, share.of)
+        progress = ProgressLine(
+            sum(lines[n] for n in of_share),
+            sum(lines[n] for n in of_share if n in listed),
+            write,
+            terminal,
+        )
+        if len(mine) < len(of_share):
+            say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} stand already")
+        driver = Driver(job, workers, mine, progress, say, mixed=wanted.mixed)
+        try:
+            _tell(driver.run(), progress, say)
+        except DragomanError:
+            # Where no model could be opened, the plan is not to be in the way of the next command.
+            if is_new and way_that_stands(store) is None:
+                store.remove(PLAN)
+            raise
+        if driver.outcome.given_up:
+            raise DragomanError(_given_up(job, driver.outcome))
+    if not all_stand(job, standing(job)):
+        say(f"the parts of this share stand: {wanted.part}")
+        return
+    _tell_bad(job, finish(job)["bad"], say)
+    if isinstance(store, FolderStore):
+        store.sweep()
+    say(f"all {plural(total, 'part stands', 'parts stand')}: {to}")
+
+
+def _tell(outcome: Outcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
+    lines = sum(note.lines for note in outcome.done)
+    told = f"{plural(lines, 'line')} in {in_words(progress.seconds)}"
+    if lines and progress.seconds:
+        told += f", {in_figures(lines / progress.seconds)} lines/s"
+    if outcome.died:
+        told += f"; {plural(outcome.died, 'worker was', 'workers were')} replaced"
+    if outcome.stood:
+        told += f"; {plural(outcome.stood, 'part', 'parts')} somebody else did meanwhile"
+    say(told)
+
+
+def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:
+    if bad:
+        say(
+            f"{plural(bad, 'line was', 'lines were')} not read as they should be: "
+            f"{job.store.place(BAD_LINES)}"
+        )
+
+
+def _given_up(job: Job, outcome: Outcome) -> str:
+    named = []
+    for number, how in sorted(outcome.given_up.items()):
+        _, part = job.plan.part(job.places[number])
+        named.append(f"{job.name(number)} ({part.place}: {how})")
+    count = plural(len(named), "part was", "parts were")
+    return (
+        f"{count} given up, and all others stand: {'; '.join(named)}. The same command tries them "
+        "again"
+    )

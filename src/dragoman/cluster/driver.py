@@ -1,0 +1,200 @@
+"""Gives parts to workers until all stand.
+
+A worker that dies loses one part, which another does; a part with which three workers died is given
+up, and the others are done. Nothing that must be kept lies in this process: who gives the same
+command again goes on from the parts that stand.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.part import PartNote
+from dragoman.cluster.parts.way_agreed import agreed_way
+from dragoman.cluster.progress import ProgressLine
+from dragoman.cluster.workers.workers import (
+    Died,
+    Done,
+    Event,
+    Progress,
+    Ready,
+    Refused,
+    Workers,
+)
+from dragoman.errors import DragomanError
+from dragoman.plural import plural
+
+TRIES = 3
+"""Workers that a part may cost before it is given up."""
+_STARTS = 3
+"""Workers that may die one after another before their model is open."""
+_TICK = 1.0
+
+
+@dataclass
+class Outcome:
+    """What one command did."""
+
+    done: list[PartNote] = field(default_factory=list)
+    """Parts of its own."""
+    stood: int = 0
+    """Parts that somebody else did meanwhile."""
+    died: int = 0
+    """Workers that were replaced."""
+    given_up: dict[int, str] = field(default_factory=dict)
+    """Part -> why."""
+
+
+class Driver:
+    """One command's share of a job. Use it once."""
+
+    def __init__(
+        self, job: Job, workers: Workers, parts: Iterable[int], progress: ProgressLine,
+        say: Callable[[str], None], *, mixed: bool = False,
+    ) -> None:  # fmt: skip
+        """``parts``: those that are to be done; ``say``: writes a line for people."""
+        self._job, self._workers = job, workers
+        self._waiting = deque(parts)
+        self._progress, self._say = progress, say
+        self._mixed = mixed
+        self._busy: dict[int, int] = {}
+        """Worker -> its part."""
+        self._under_way: dict[int, int] = {}
+        """Worker -> the lines of its part that it has done."""
+        self._ready: set[int] = set()
+        self._starting: set[int] = set()
+        self._wished: set[int] = set()
+        self._tries: Counter[int] = Counter()
+        self._starts = 0
+        self._started = 0
+        self.outcome = Outcome()
+
+    def run(self) -> Outcome:
+        """Until every part stands or is given up. Errors: ``DragomanError`` where going on cannot
+        help; all workers are ended first."""
+        try:
+            self._start()  # one alone: how it computes is how all do
+            while self._waiting or self._busy:
+                for event in self._workers.wait(_TICK):
+                    self._take(event)
+                self._give()
+                self._progress.show(len(self._ready))
+            return self.outcome
+        finally:
+            self._progress.clear()
+            self._workers.close()
+
+    # ---- workers
+
+    def _start(self) -> None:
+        worker = self._started
+        self._started += 1
+        self._starting.add(worker)
+        if self._job.way is not None:
+            self._wished.add(worker)
+        self._workers.start(worker, self._job)
+
+    def _fill(self) -> None:
+        """As many workers as there are to be, and no more than there are parts."""
+        wanted = min(self._workers.number, len(self._waiting) + len(self._busy))
+        if self._ready or self._job.way is not None:
+            for _ in range(wanted - len(self._ready) - len(self._starting)):
+                self._start()
+
+    def _give(self) -> None:
+        self._fill()
+        for worker in sorted(self._ready - self._busy.keys()):
+            while self._waiting:
+                number = self._waiting.popleft()
+                if self._job.store.stat(self._job.name(number)) is not None:
+                    self._stood(number)
+                    continue
+                self._busy[worker] = number
+                self._under_way[worker] = 0
+                self._workers.give(worker, number)
+                break
+
+    # ---- events
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Ready):
+            self._begin(event.worker, event.way, event.description)
+        elif isinstance(event, Progress):
+            if event.worker in self._busy:
+                self._under_way[event.worker] += event.lines
+                self._progress.add(event.lines)
+        elif isinstance(event, Done):
+            number = self._busy.pop(event.worker)
+            lines = self._under_way.pop(event.worker)
+            if event.own:
+                self.outcome.done.append(event.note)
+            else:
+                self._progress.add(-lines)
+                self._stood(number)
+        elif isinstance(event, Refused):
+            raise DragomanError(event.message)
+        else:
+            self._lose(event)
+
+    def _begin(self, worker: int, way: Way, description: str) -> None:
+        self._starting.discard(worker)
+        agreed = agreed_way(self._job.store, way)
+        self._job = self._job.with_way(agreed)
+        if way != agreed and not self._mixed:
+            if worker not in self._wished:
+                self._workers.stop(worker)  # another will compute as is agreed
+                return
+            raise DragomanError(
+                f"parts of {self._job.to} were computed in {agreed.words}, and here it would be "
+                f"{way.words}: in rare ties the output may differ. Work on machines that are "
+                "alike, or allow both: --mixed"
+            )
+        if not self._ready:
+            self._say(description)
+        self._starts = 0
+        self._ready.add(worker)
+        self._progress.begin()
+
+    def _lose(self, event: Died) -> None:
+        self._ready.discard(event.worker)
+        number = self._busy.pop(event.worker, None)
+        self._progress.add(-self._under_way.pop(event.worker, 0))
+        self.outcome.died += 1
+        if number is None:
+            if event.worker in self._starting:
+                self._starting.discard(event.worker)
+                self._starts += 1
+                if self._starts == _STARTS:
+                    raise DragomanError(
+                        f"{plural(_STARTS, 'worker')} ended before the model was open: {event.how}"
+                    )
+            if not self._ready and not self._starting:
+                self._start()
+            return
+        self._tries[number] += 1
+        name = self._described(number)
+        self._progress.clear()
+        if self._tries[number] == TRIES:
+            self.outcome.given_up[number] = event.how
+            self._say(f"given up after {TRIES} workers: {name}: {event.how}")
+        else:
+            self._waiting.append(number)  # others first: it may be what kills them
+            self._say(f"a worker is lost: {event.how}. Once more: {name}")
+
+    def _stood(self, number: int) -> None:
+        """Somebody else works on the same parts: take the rest in another order than theirs."""
+        self.outcome.stood += 1
+        _, part = self._job.plan.part(self._job.places[number])
+        self._progress.stood(part.stretches[0].lines)
+        rest = list(self._waiting)
+        random.shuffle(rest)
+        self._waiting = deque(rest)
+
+    def _described(self, number: int) -> str:
+        _, part = self._job.plan.part(self._job.places[number])
+        return f"{self._job.name(number)} ({part.place})"

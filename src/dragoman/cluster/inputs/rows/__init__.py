@@ -1,0 +1,1 @@
+"""The kinds of inputs: lines of text, JSON Lines, Parquet."""

@@ -1,0 +1,152 @@
+"""One part, from the rows of its input to its output in the store.
+
+The note about a part is written before the part itself, under a name that holds the digest of the
+output: so a part that stands has a note, whoever wrote it and whenever that process was killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from dragoman.cluster.inputs.compression import compressed
+from dragoman.cluster.inputs.rows.row import Kind, PartOfInput, Row
+from dragoman.cluster.parts.mapper import LineMapper, Way
+from dragoman.cluster.parts.plan import NOTES, Plan
+from dragoman.cluster.stores.store import InputChanged, Store
+from dragoman.errors import DragomanError
+
+WINDOW = 4000
+"""Rows that the mapper gets at once."""
+MOST_BAD = 1000
+"""Bad lines of a part that are named; all are counted."""
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that could not be read as it should."""
+
+    place: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class PartNote:
+    """What is noted about a part."""
+
+    number: int
+    name: str
+    lines: int
+    size: int
+    """Bytes of the output, as they are stored."""
+    digest: str
+    """SHA-256 of them, in hex."""
+    bad: int
+    bad_lines: tuple[BadLine, ...]
+    way: str
+    """How it was computed, in words."""
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False).encode()
+
+    @classmethod
+    def of(cls, data: bytes) -> PartNote:
+        """What ``to_bytes`` gave. Errors: ``ValueError``, ``KeyError``, ``TypeError``."""
+        found = json.loads(data)
+        return cls(**{**found, "bad_lines": tuple(BadLine(**one) for one in found["bad_lines"])})
+
+
+def note_name(number: int, digest: str) -> str:
+    """Where it is noted."""
+    return f"{notes_of(number)}{digest[:_DIGITS]}.json"
+
+
+def notes_of(number: int) -> str:
+    """How the names of all notes about a part begin."""
+    return f"{NOTES}/parts/{number:07}-"
+
+
+def do_part(
+    plan: Plan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way, store: Store,
+    told: Callable[[int], None] = lambda _: None,
+) -> tuple[PartNote, bool]:  # fmt: skip
+    """Do a part and commit it: what is noted, and whether it is this one that stands.
+
+    ``told``: gets how many more lines are done. Errors: ``InputChanged``, ``StoreError``.
+    """
+    kind, part = plan.part(place)
+    rows, outputs, bad = _mapped(kind, part, mapper, told)
+    data = compressed(kind.written(part, rows, outputs), part.compressions[0])
+    digest = hashlib.sha256(data).hexdigest()
+    name = plan.name(number, place)
+    note = PartNote(
+        number, name, len(rows), len(data), digest, len(bad), tuple(bad[:MOST_BAD]), way.words
+    )
+    store.create(note_name(number, digest), note.to_bytes())
+    return note, store.create(name, data)
+
+
+def _mapped(
+    kind: Kind, part: PartOfInput, mapper: LineMapper, told: Callable[[int], None]
+) -> tuple[list[Row], list[str | None], list[BadLine]]:
+    rows: list[Row] = []
+    outputs: list[str | None] = []
+    bad: list[BadLine] = []
+    place = part.files[0].place
+    waiting: list[Row] = []
+
+    def do_waiting() -> None:
+        good = [row for row in waiting if row.texts is not None]
+        found = iter(_each(good, mapper))
+        for row in waiting:
+            output, reason = next(found) if row.texts is not None else (None, row.bad)
+            reason = reason or row.bad
+            if output is None and reason:
+                row = Row(row.number, None, reason, row.given)
+            if reason:
+                bad.append(BadLine(place, row.number, reason))
+            rows.append(row)
+            outputs.append(output)
+        told(len(waiting))
+        waiting.clear()
+
+    for row in kind.rows(part):
+        waiting.append(row)
+        if len(waiting) == WINDOW:
+            do_waiting()
+    do_waiting()
+    if len(rows) != part.stretches[0].lines:
+        raise InputChanged(f"{part.place}: there are {len(rows):,} lines now")
+    return rows, outputs, bad
+
+
+def _each(rows: Sequence[Row], mapper: LineMapper) -> Iterator[tuple[str | None, str]]:
+    """The output of each row, or why there is none: rows of which one is refused are halved until
+    it is found."""
+    if not rows:
+        return
+    try:
+        outputs = list(mapper.outputs([row.texts for row in rows if row.texts is not None]))
+    except DragomanError as error:
+        if len(rows) == 1:
+            yield None, _without_number(str(error))
+            return
+        half = len(rows) // 2
+        yield from _each(rows[:half], mapper)
+        yield from _each(rows[half:], mapper)
+        return
+    assert len(outputs) == len(rows), "an output for each row"
+    for output in outputs:
+        yield output, ""
+
+
+def _without_number(reason: str) -> str:
+    """Messages about one line begin with its number among those that were given."""
+    for beginning in ("line 1: ", "line 1 "):
+        reason = reason.removeprefix(beginning)
+    return reason

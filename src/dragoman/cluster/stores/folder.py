@@ -1,0 +1,122 @@
+"""A folder of this machine, or one that several machines share.
+
+An object is written under a temporary name, forced to disk, and linked to its own name: a link is
+refused where that name is taken, on NFS too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from dragoman.atomic import TEMPORARY
+from dragoman.cluster.stores.store import InputChanged, Stat, Store, StoreError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_OLD = 3600.0
+"""Seconds after which a temporary file belongs to nobody who is still writing it."""
+
+
+class FolderStore(Store):
+    """Objects are files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = str(folder)
+
+    def stat(self, name: str) -> Stat | None:
+        try:
+            return _stat(os.stat(self.folder / name))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read {self.place(name)}: {error.strerror}") from error
+
+    def read(self, name: str, start: int, length: int, tag: str = "") -> bytes:
+        try:
+            with open(self.folder / name, "rb") as file:
+                before = _stat(os.fstat(file.fileno()))
+                file.seek(start)
+                data = file.read(length)
+                after = _stat(os.fstat(file.fileno()))
+        except FileNotFoundError:
+            raise InputChanged(f"{self.place(name)} is not there any more") from None
+        except OSError as error:
+            raise StoreError(f"cannot read {self.place(name)}: {error.strerror}") from error
+        if tag and {before.tag, after.tag} != {tag}:
+            raise InputChanged(f"{self.place(name)} has changed since the plan was made")
+        return data
+
+    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
+        top = self.folder / below.rpartition("/")[0]
+        found = []
+        for folder, _, files in os.walk(top, onerror=_unreadable):
+            inside = Path(folder).relative_to(self.folder).as_posix()
+            for file in files:
+                name = file if inside == "." else f"{inside}/{file}"
+                if name.startswith(below) and not file.startswith(TEMPORARY):
+                    found.append(name)
+        for name in sorted(found):
+            if (stat := self.stat(name)) is not None:
+                yield name, stat
+
+    def create(self, name: str, data: bytes) -> bool:
+        path = self.folder / name
+        temporary = path.with_name(f"{TEMPORARY}{os.urandom(4).hex()}-{path.name}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with open(temporary, "xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            finally:
+                temporary.unlink(missing_ok=True)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise StoreError(self._why(path, error)) from error
+        return True
+
+    def remove(self, name: str) -> None:
+        (self.folder / name).unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what killed processes left half-written, long ago."""
+        before = time.time() - _OLD
+        for path in self.folder.rglob(f"{TEMPORARY}*"):
+            if path.is_file() and path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)
+
+    def _why(self, path: Path, error: OSError) -> str:
+        told = f"cannot write {path}: {error.strerror}"
+        if error.errno in _FULL:
+            free = shutil.disk_usage(self.folder).free / 1e6
+            return (
+                f"{told}. The disk is full or a quota is used up ({free:,.0f} MB are free). What "
+                "is written already stays; make room, then give the same command again"
+            )
+        if error.errno in _NO_LINKS:
+            return f"{told}: parts need a file system with hard links, or an object store"
+        return told
+
+
+def _stat(found: os.stat_result) -> Stat:
+    # Not the inode: the same file is another one on another machine.
+    return Stat(found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}")
+
+
+def _unreadable(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise StoreError(f"cannot read {error.filename}: {error.strerror}") from error

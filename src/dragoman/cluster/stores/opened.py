@@ -1,0 +1,40 @@
+"""From the address that a user writes to a store, and the name of what is meant in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dragoman.cluster.stores.folder import FolderStore
+from dragoman.cluster.stores.objects import SCHEMES, ObjectStore
+from dragoman.cluster.stores.patient import PatientStore
+from dragoman.cluster.stores.store import Store, StoreError
+
+
+def is_remote(address: str) -> bool:
+    """Whether it names an object store or a server: ``s3://bucket/in``."""
+    return "://" in address
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """The store's own address, and the name in it: ``s3://bucket``, ``in/a.txt``. Of a file of this
+    machine the folder, absolute, and nothing; ``opened`` goes on from there.
+
+    Errors: ``StoreError`` for a scheme that nobody knows.
+    """
+    if not is_remote(address):
+        return os.path.abspath(address), ""
+    found = urlsplit(address)
+    if found.scheme not in SCHEMES:
+        known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "http", "https"))
+        raise StoreError(f"{address}: {found.scheme}:// is not known; known are {known}")
+    name = address.partition("://")[2].partition("/")[2]
+    return f"{found.scheme}://{found.netloc}", name
+
+
+def opened(address: str) -> Store:
+    """The store of an address that ``split_address`` gave."""
+    if is_remote(address):
+        return PatientStore(ObjectStore(address))
+    return FolderStore(Path(address))

@@ -1,0 +1,1 @@
+"""Who does parts: processes of this machine, or actors of Ray."""

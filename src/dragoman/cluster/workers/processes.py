@@ -1,0 +1,135 @@
+"""Workers as processes of this machine.
+
+A process hears of its parts through a pipe. When the driver is gone, however it ended, the pipe
+ends, and the process with it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.part import do_part
+from dragoman.cluster.workers.workers import (
+    Died,
+    Done,
+    Event,
+    Progress,
+    Ready,
+    Refused,
+    Workers,
+    opened_model,
+)
+from dragoman.errors import DragomanError
+
+_THREADS = "OMP_NUM_THREADS"
+
+
+class Processes(Workers):
+    """``number`` processes, which share the cores that this one may use."""
+
+    def __init__(self, number: int, cores: int) -> None:
+        self.number = number
+        self._context = multiprocessing.get_context("spawn")
+        self._running: dict[int, tuple[SpawnProcess, Connection]] = {}
+        # What a process inherits; this one computes nothing.
+        os.environ.setdefault(_THREADS, str(max(1, cores // number)))
+
+    def start(self, worker: int, job: Job) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_work, args=(theirs, worker, job), name=f"worker {worker}", daemon=True
+        )
+        process.start()
+        theirs.close()
+        self._running[worker] = process, ours
+
+    def give(self, worker: int, part: int) -> None:
+        with suppress(OSError):  # it is gone, which ``wait`` says
+            self._running[worker][1].send(part)
+
+    def wait(self, seconds: float) -> Sequence[Event]:
+        of = {pipe: worker for worker, (_, pipe) in self._running.items()}
+        found: list[Event] = []
+        for pipe in wait(list(of), seconds):
+            assert isinstance(pipe, Connection)
+            worker = of[pipe]
+            try:
+                found.append(pipe.recv())
+            except (EOFError, OSError):
+                process = self._forget(worker)
+                process.join()
+                found.append(Died(worker, _ended(process.exitcode)))
+        return found
+
+    def stop(self, worker: int) -> None:
+        if worker in self._running:
+            process = self._forget(worker)
+            process.kill()
+            process.join()
+
+    def close(self) -> None:
+        for worker in list(self._running):
+            self.stop(worker)
+
+    def ids(self) -> dict[int, int]:
+        """The number of each process in the system."""
+        return {worker: one.pid for worker, (one, _) in self._running.items() if one.pid}
+
+    def _forget(self, worker: int) -> SpawnProcess:
+        process, pipe = self._running.pop(worker)
+        pipe.close()
+        return process
+
+
+def _ended(code: int | None) -> str:
+    if code is not None and code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = str(-code)
+        memory = ", as the system does where memory runs out" if name == "SIGKILL" else ""
+        return f"it was ended by {name}{memory}"
+    return f"it ended with exit code {code}"
+
+
+def _work(pipe: Connection, worker: int, job: Job) -> None:
+    """What a process does. It never returns before the pipe ends or something is wrong."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for all of a group: the driver's
+    parts: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def listen() -> None:
+        while True:
+            try:
+                parts.put(pipe.recv())
+            except (EOFError, OSError):
+                os._exit(1)
+
+    try:
+        threading.Thread(target=listen, daemon=True, name="parts").start()
+        mapper, way = opened_model(job)
+        pipe.send(Ready(worker, way, mapper.description))
+        while True:
+            number = parts.get()
+            note, own = do_part(
+                job.plan, number, job.places[number], mapper, way, job.store,
+                lambda lines: pipe.send(Progress(worker, lines)),
+            )  # fmt: skip
+            pipe.send(Done(worker, note, own))
+    except DragomanError as error:
+        pipe.send(Refused(worker, str(error)))
+        threading.Event().wait()  # until the driver ends it
+    except BrokenPipeError:
+        os._exit(1)
+    except Exception:
+        traceback.print_exc()  # a mistake of ours: the part is tried again, then given up
+        raise

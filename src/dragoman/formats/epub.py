@@ -1,0 +1,182 @@
+"""Books (EPUB 2 and 3): an archive of XHTML pages, whose package says which members they are.
+
+https://www.w3.org/TR/epub-33/. Pages, the navigation (nav and NCX) and nothing else are translated;
+the package gets the language and the direction of the translation.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from dragoman.formats.html.page import HtmlPage
+from dragoman.formats.office.archive import MOST_BYTES, Archive
+from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted
+from dragoman.formats.units.unit import Target, Unit, says_something
+from dragoman.formats.xml.tokens import Token, Xml, escaped, with_attribute
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_SIGNATURES = "META-INF/signatures.xml"
+_PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+_CONTENTS = "application/x-dtbncx+xml"
+
+
+@dataclass(frozen=True)
+class Book(Document):
+    """A book."""
+
+    name: str
+    archive: Archive
+    package: str
+    """The member that lists the others."""
+    of_package: Xml
+    parts: dict[str, Document]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Book:
+        archive = Archive.read(data, name)
+        members = _Members(archive, name)
+        package = next(
+            (
+                token.attributes.get("full-path", "")
+                for token in _starts(members.xml(_CONTAINER))
+                if token.name == "rootfile"
+            ),
+            "",
+        )
+        of_package = members.xml(package)
+        locked = _locked(members)
+        parts: dict[str, Document] = {}
+        for token in _starts(of_package):
+            if token.name != "item":
+                continue
+            kind = token.attributes.get("media-type", "")
+            href = unquote(token.attributes.get("href", ""))
+            member = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
+            if member not in archive.members or member in parts:
+                continue
+            if kind not in (*_PAGES, _CONTENTS):
+                continue
+            if member in locked:
+                raise BadDocument(f"{name}, {member}: it is encrypted (DRM), so it cannot be read")
+            where = f"{name}, {member}"
+            if kind == _CONTENTS:
+                parts[member] = _Contents.read(members.bytes(member), where)
+            else:
+                parts[member] = HtmlPage.read(members.bytes(member), where)
+        if not parts:
+            raise BadDocument(f"{name} holds no text: its package {package} names no page")
+        return cls(name, archive, package, of_package, parts)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [unit for part in self.parts.values() for unit in part.units]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        if _SIGNATURES in self.archive.members:
+            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
+        return ()
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        new: dict[str, bytes] = {}
+        first = 0
+        for member, part in self.parts.items():
+            last = first + len(part.units)
+            new[member] = part.join(targets[first:last], wanted)
+            first = last
+        if wanted.language != "und":
+            new[self.package] = self.of_package.spliced(_in_language(self.of_package, wanted))
+        changed = {
+            member: content
+            for member, content in new.items()
+            if content != self.archive.member(member, MOST_BYTES)
+        }
+        return self.archive.replaced(changed)
+
+
+@dataclass(frozen=True)
+class _Contents(Document):
+    """The table of contents of EPUB 2 (NCX): its labels."""
+
+    xml: Xml
+    places: Sequence[tuple[int, int, str]]
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> _Contents:
+        xml = Xml.read(data, name)
+        places = []
+        for number, token in enumerate(xml.tokens):
+            if token.kind == "start" and token.name == "text" and not xml.is_empty(number):
+                inside = xml.tokens[number + 1 : token.partner]
+                text = "".join(one.text for one in inside if one.kind == "text")
+                if says_something(text) and all(one.kind == "text" for one in inside):
+                    places.append((*xml.inside(number), text))
+        return cls(xml, places)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [Unit(text) for _, _, text in self.places]
+
+    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+        return self.xml.spliced(
+            [
+                Splice(begin, end, escaped("".join(map(str, target))))
+                for (begin, end, text), target in zip(self.places, targets, strict=True)
+                if target != [text]
+            ]
+        )
+
+
+class _Members:
+    """The members of a book, as long as they are not more than may be read."""
+
+    def __init__(self, archive: Archive, name: str) -> None:
+        self.archive, self.name, self._left = archive, name, MOST_BYTES
+
+    def bytes(self, member: str) -> bytes:
+        if member not in self.archive.members:
+            raise BadDocument(f"{self.name} is no book: it has no member {member!r}")
+        content = self.archive.member(member, self._left)
+        self._left -= len(content)
+        return content
+
+    def xml(self, member: str) -> Xml:
+        return Xml.read(self.bytes(member), f"{self.name}, {member}")
+
+
+def _starts(xml: Xml) -> Iterator[Token]:
+    return (token for token in xml.tokens if token.kind == "start")
+
+
+def _locked(members: _Members) -> frozenset[str]:
+    """The members that are encrypted; fonts often are, which nobody needs to read."""
+    if _ENCRYPTION not in members.archive.members:
+        return frozenset()
+    tokens = _starts(members.xml(_ENCRYPTION))
+    return frozenset(
+        unquote(token.attributes.get("URI", ""))
+        for token in tokens
+        if token.name == "CipherReference"
+    )
+
+
+def _in_language(package: Xml, wanted: Wanted) -> list[Splice]:
+    """The language of the book, and the direction in which its pages are turned."""
+    splices = []
+    for number, token in enumerate(package.tokens):
+        if token.kind == "start" and token.name == "language" and not package.is_empty(number):
+            splices.append(Splice(*package.inside(number), escaped(wanted.language)))
+        elif token.kind == "start" and token.name == "spine":
+            direction = token.attributes.get("page-progression-direction")
+            if wanted.from_right or direction == "rtl":
+                tag = with_attribute(
+                    package.written(token.begin, token.end),
+                    "page-progression-direction",
+                    "rtl" if wanted.from_right else "ltr",
+                )
+                splices.append(Splice(token.begin, token.end, tag))
+    return splices

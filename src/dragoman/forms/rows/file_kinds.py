@@ -1,0 +1,69 @@
+"""Kinds of files that are examples themselves, told by the endings of their names."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.errors import DataError
+from dragoman.forms.rows import recording_file
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """Recordings, or pictures."""
+
+    noun: str
+    endings: Collection[str]
+    """Of files that are read."""
+    foreign_endings: Collection[str]
+    """Of files of the same kind that are not read."""
+    foreign: Callable[[Path, str], DataError]
+    """The error of such a file, whose format is named, with the command that converts it."""
+
+    def count(self, files: Iterable[Path]) -> int:
+        """How many of the files are of this kind, read or not."""
+        endings = {*self.endings, *self.foreign_endings}
+        return sum(file.suffix.lower() in endings for file in files)
+
+    @property
+    def formats(self) -> str:
+        """``.bmp, .gif, ...``"""
+        return ", ".join(sorted(self.endings))
+
+
+def _foreign_picture(file: Path, kind: str) -> DataError:
+    given, made = str(file), str(file.with_suffix(".png"))
+    if given.startswith("-"):  # not an option
+        given, made = f"./{given}", f"./{made}"
+    return DataError(
+        f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
+        f"magick {shlex.quote(given)} {shlex.quote(made)}"
+    )
+
+
+RECORDINGS = FileKind(
+    "recording",
+    recording_file.ENDINGS,
+    recording_file.FOREIGN_ENDINGS,
+    recording_file.foreign,
+)
+PICTURES = FileKind(
+    "picture",
+    frozenset({".png", ".jpg", ".jpeg", ".jpe", ".gif", ".bmp", ".webp"}),
+    frozenset(
+        {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm",
+         ".pgm", ".pbm"}
+    ),
+    _foreign_picture,
+)  # fmt: skip
+KINDS = {"frames": RECORDINGS, "picture": PICTURES}
+"""By the kind of source that reads them (``source.kind``)."""
+
+
+def kind_among(files: Collection[Path]) -> FileKind:
+    """The kind of most of the files: recordings may lie beside the picture of a cover, and pictures
+    beside a film."""
+    return max(KINDS.values(), key=lambda kind: kind.count(files))  # the first of equals

@@ -1,0 +1,154 @@
+"""Processes as workers: really started, really killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from asked_parts import asked, joined, run, wanted
+from loud import DEADLY
+
+from dragoman.errors import DragomanError
+
+DOUBLES = Path(__file__).parents[1] / "doubles"
+LINES = [f"line {number}" for number in range(40)]
+
+COMMAND = """
+import sys
+from asked_parts import asked, run, wanted
+
+if __name__ == "__main__":
+    source, to, pause, on = sys.argv[1:]
+    print(run(wanted(asked([source]), to, on=on, pause=float(pause))))
+"""
+"""A driver of its own: this one can be killed."""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def doubles_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spawned process gets the path of this one; a driver that is started does not."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(DOUBLES), *sys.path]))
+
+
+def begin(
+    source: Path, to: Path, pause: float = 0.02, on: str = "local:2"
+) -> subprocess.Popen[str]:
+    script = to.with_name("driver.py")
+    script.write_text(COMMAND)
+    return subprocess.Popen(
+        [sys.executable, str(script), str(source), str(to), str(pause), on], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def children_of(process: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if parent == process and b"spawn_main" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def wait_for(parts: int, to: Path) -> None:
+    until = time.monotonic() + 60
+    while len(list(to.glob("part-*"))) < parts:
+        assert time.monotonic() < until, "no part came"
+        time.sleep(0.01)
+
+
+def test_processes_do_what_one_process_does(source: Path, tmp_path: Path) -> None:
+    told = run(wanted(asked([source]), tmp_path / "out", on="local:2"))
+    assert joined(tmp_path / "out").decode() == source.read_text().upper()
+    assert "40 lines in 10 parts" in told
+
+
+def test_a_line_that_kills_processes_costs_three_and_the_rest_is_done(tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{line}\n" for line in [*LINES[:10], DEADLY, *LINES[10:]]))
+    with pytest.raises(DragomanError, match=r"part-00002\.txt.*SIGKILL.*memory"):
+        run(wanted(asked([source]), tmp_path / "out", on="local:2"))
+    assert len(list((tmp_path / "out").glob("part-*"))) == 10
+
+
+def test_a_killed_driver_takes_its_workers_along_and_the_same_command_goes_on(
+    source: Path, tmp_path: Path
+) -> None:
+    to = tmp_path / "out"
+    driver = begin(source, to)
+    wait_for(2, to)
+    workers = children_of(driver.pid)
+    assert workers
+    driver.kill()
+    driver.communicate()
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < until, "a worker outlived its driver"
+        time.sleep(0.01)
+    assert len(list(to.glob("part-*"))) < 10
+    told = run(wanted(asked([source]), to, on="local:2"))
+    assert "parts stand already" in told
+    assert joined(to).decode() == source.read_text().upper()
+
+
+def test_workers_end_with_their_driver_whatever_they_are_at(source: Path, tmp_path: Path) -> None:
+    to = tmp_path / "out"
+    driver = begin(source, to, pause=600)
+    until = time.monotonic() + 60
+    while not (to / "_dragoman" / "way.json").exists():
+        assert time.monotonic() < until, "no worker began"
+        time.sleep(0.01)
+    workers = children_of(driver.pid)
+    driver.kill()
+    driver.communicate()
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < until, "a worker outlived its driver"
+        time.sleep(0.01)
+
+
+def test_killed_workers_are_replaced(source: Path, tmp_path: Path) -> None:
+    to = tmp_path / "out"
+    driver = begin(source, to)
+    wait_for(1, to)
+    for worker in children_of(driver.pid):
+        os.kill(worker, signal.SIGKILL)
+    told, _ = driver.communicate(timeout=60)
+    assert driver.returncode == 0, told
+    assert "a worker is lost" in told and "SIGKILL" in told
+    assert joined(to).decode() == source.read_text().upper()
+
+
+def test_two_drivers_at_once_write_each_part_once(source: Path, tmp_path: Path) -> None:
+    to = tmp_path / "out"
+    drivers = [begin(source, to), begin(source, to)]
+    told = [driver.communicate(timeout=60)[0] for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0, 0], told
+    assert joined(to).decode() == source.read_text().upper()
+    assert len(list((to / "_dragoman" / "parts").iterdir())) == 10
+
+
+def test_an_interrupted_driver_ends_with_its_workers(source: Path, tmp_path: Path) -> None:
+    to = tmp_path / "out"
+    driver = begin(source, to)
+    wait_for(1, to)
+    workers = children_of(driver.pid)
+    driver.send_signal(signal.SIGINT)
+    driver.communicate(timeout=60)
+    assert driver.returncode != 0
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)

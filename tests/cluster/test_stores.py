@@ -1,0 +1,227 @@
+"""Stores: what a folder does, a bucket does too, and the faults of both harm nothing."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+
+import pytest
+import zstandard
+from asked_parts import asked, joined, run, wanted
+from faulty_s3 import BUCKET, FaultySwitch, s3
+from inline_workers import InlineWorkers
+from loud import loud
+
+from dragoman.cluster import command
+from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.plan import Plan
+from dragoman.cluster.stores import patient
+from dragoman.cluster.stores.folder import FolderStore
+from dragoman.cluster.stores.objects import ObjectStore
+from dragoman.cluster.stores.opened import opened
+from dragoman.cluster.stores.patient import PatientStore
+from dragoman.cluster.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
+from dragoman.errors import DragomanError
+
+TEXT = "".join(f"line {number}\n" for number in range(40)).encode()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultySwitch]:
+    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+    monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
+    with s3(monkeypatch) as switch:
+        yield switch
+
+
+@pytest.fixture(params=["folder", "s3", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """Each kind, empty."""
+    if request.param == "folder":
+        return FolderStore(tmp_path)
+    if request.param == "memory":
+        return PatientStore(ObjectStore("memory://"))
+    request.getfixturevalue("bucket")
+    return opened(f"s3://{BUCKET}")
+
+
+def test_what_every_store_does(store: Store) -> None:
+    assert store.stat("a/x") is None and list(store.names("a/")) == []
+    assert store.create("a/x", b"hello") and not store.create("a/x", b"other")
+    stat = store.stat("a/x")
+    assert stat is not None and stat.size == 5
+    assert store.read("a/x", 1, 3, stat.tag) == b"ell"
+    assert store.create("a/y", b"") and store.create("b/x", b"1")
+    assert [name for name, _ in store.names("a/")] == ["a/x", "a/y"]
+    assert dict(store.names(""))["a/x"] == stat
+    with pytest.raises(InputChanged, match="has changed"):
+        store.read("a/x", 0, 5, "another")
+    with pytest.raises(InputChanged, match="not there any more"):
+        store.read("a/none", 0, 5)
+    store.remove("a/x")
+    assert store.stat("a/x") is None
+
+
+def parts_of(address: str) -> bytes:
+    store = opened(address.partition("/out")[0])
+    return b"".join(
+        store.read(name, 0, stat.size) for name, stat in store.names("out/") if "/part-" in name
+    )
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["none", *(pytest.param(one, marks=pytest.mark.slow) for one in ("refuse", "lose", "short"))],
+)
+def test_a_bucket_that_fails_gives_what_a_folder_gives(
+    fault: str, bucket: FaultySwitch, tmp_path: Path
+) -> None:
+    address = f"s3://{BUCKET}"
+    assert opened(address).create("in/a.txt", TEXT)
+    assert opened(address).create("in/b.txt.zst", zstandard.compress(TEXT))
+    bucket.put.clear()
+    bucket.every = {} if fault == "none" else {fault: 7}
+    told = run(wanted(asked([f"{address}/in/a*"]), f"{address}/out"))
+    assert "all 10 parts stand" in told
+    assert "nothing to do" in run(wanted(asked([f"{address}/in/a*"]), f"{address}/out/"))
+    bucket.every = {}
+    assert bool(bucket.injected) == (fault != "none")
+    assert parts_of(f"{address}/out") == TEXT.upper()
+    parts = {name: count for name, count in bucket.put.items() if "/part-" in name}
+    assert len(parts) == 10 and set(parts.values()) == {1}  # none twice
+    run(wanted(asked([f"{address}/in/"]), tmp_path / "both"))
+    packed = sorted((tmp_path / "both").glob("*.zst"))
+    assert joined(tmp_path / "both").startswith(TEXT.upper())
+    assert b"".join(zstandard.decompress(p.read_bytes()) for p in packed) == TEXT.upper()
+
+
+def test_a_job_travels_to_other_processes_and_leaves_its_store_behind() -> None:
+    job = Job(Plan(asked(), ()), "memory://", loud, Way("int8"))
+    assert job.store.create("x", b"")
+    other = ForkingPickler.loads(ForkingPickler.dumps(job))
+    assert other == job and other.store.stat("x") is None
+
+
+def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
+    bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"s3://{BUCKET}"
+    opened(address).create("in.txt", TEXT)
+
+    def expire(part: int) -> None:
+        bucket.denies = part == 3
+
+    workers = InlineWorkers(1, before_part=expire)
+    monkeypatch.setattr(command, "workers_at", lambda place: workers)
+    with pytest.raises(DragomanError, match=r"Are there credentials.*AWS_SESSION_TOKEN"):
+        run(wanted(asked([f"{address}/in.txt"]), f"{address}/out"))
+    bucket.denies = False
+    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+    assert "3 of 10 parts stand" in run(wanted(asked([f"{address}/in.txt"]), f"{address}/out"))
+    assert parts_of(f"{address}/out") == TEXT.upper()
+
+
+def test_a_bucket_that_lists_late_costs_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+    (tmp_path / "in.txt").write_bytes(TEXT)
+    what = asked([tmp_path / "in.txt"])
+    run(wanted(what, tmp_path / "out", part="1/2"))
+    whole = FolderStore.names
+
+    def late(self: FolderStore, below: str) -> Iterator[tuple[str, Stat]]:
+        return (one for one in whole(self, below) if not one[0].startswith("part-"))
+
+    monkeypatch.setattr(FolderStore, "names", late)
+    told = run(wanted(what, tmp_path / "out", part="2/2"))
+    assert "all 10 parts stand" in told
+    workers = InlineWorkers(1)
+    monkeypatch.setattr(command, "workers_at", lambda place: workers)
+    run(wanted(what, tmp_path / "out"))
+    assert workers.given == []
+    assert joined(tmp_path / "out") == TEXT.upper()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None: ...
+
+
+def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "in.txt").write_bytes(TEXT)
+    handler = partial(Quiet, directory=str(tmp_path / "web"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        run(wanted(asked([f"{address}/in.txt"]), tmp_path / "out"))
+        with pytest.raises(DragomanError, match="names no file"):
+            asked([f"{address}/none.txt"])
+        server.shutdown()
+    assert joined(tmp_path / "out") == TEXT.upper()
+
+
+class Failing(FolderStore):
+    """Answers every so many requests only, or short."""
+
+    failures = 0
+    short = False
+
+    def read(self, name: str, start: int, length: int, tag: str = "") -> bytes:
+        if self.failures:
+            self.failures -= 1
+            if not self.short:
+                raise Unanswered("no answer")
+            return super().read(name, start, length // 2, tag)
+        return super().read(name, start, length, tag)
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_request_is_made_again_until_it_is_answered_whole(
+    short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
+    failing = Failing(tmp_path)
+    failing.short, failing.failures = short, 3
+    failing.create("x", b"hello")
+    store = PatientStore(failing)
+    assert store.read("x", 0, 5) == b"hello" and store.asked_again == 3
+    failing.failures = 1000
+    with pytest.raises(StoreError, match=r"asked for 0 seconds.*give the same command again"):
+        PatientStore(failing, patience=0.01).read("x", 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("missing", "what"),
+    [
+        ("obstore", lambda path: opened("s3://bucket")),
+        ("zstandard", lambda path: asked_zstd(path)),
+    ],
+)
+def test_what_is_not_installed_is_told_in_one_line(
+    missing: str, what: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(
+        DragomanError, match=rf'{missing} is not.*pip install "dragoman\[cluster\]"'
+    ):
+        what(tmp_path)
+
+
+def asked_zstd(folder: Path) -> None:
+    (folder / "in.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    run(wanted(asked([folder / "in.zst"]), folder / "out"))
+
+
+def test_an_address_of_another_kind_is_told() -> None:
+    with pytest.raises(StoreError, match=r"ftp:// is not known; known are s3://"):
+        asked(["ftp://host/in.txt"])

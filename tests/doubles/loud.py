@@ -1,0 +1,35 @@
+"""A mapper that writes its lines in capitals, in place of a model. Not a test: tests import it, and
+so do the processes that they start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from dragoman.cluster.parts.mapper import LineMapper, Texts
+from dragoman.errors import DragomanError
+
+DEADLY = "this line kills"
+REFUSED = "this line is refused"
+
+
+def loud(precision: str, pause: float = 0.0) -> LineMapper:
+    """``pause``: seconds that each line takes."""
+
+    def outputs(rows: Sequence[Texts]) -> Iterable[str]:
+        if any(REFUSED in text for texts in rows for text in texts):
+            raise DragomanError("line 1: it is refused")
+        return _each(rows, pause)
+
+    return LineMapper(outputs, precision or "fp32", "", "capitals")
+
+
+def _each(rows: Sequence[Texts], pause: float) -> Iterator[str]:
+    for texts in rows:
+        if DEADLY in texts[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if pause:
+            time.sleep(pause)
+        yield " | ".join(texts).upper()
