@@ -68,6 +68,10 @@ def test_paths_are_relative_to_the_recipes_own_file(tmp_path: Path) -> None:
         ("training.label_smoothing=1.5", ["training.label_smoothing", "less than 1"]),
         ("model.model_dim=130", ["130", "num_heads"]),
         ("training", ["section.key=value"]),
+        ("source.rate=8000", ["unknown key 'source.rate'; known are kind"]),
+        ("source={kind='frames', subsamples=2}", ["'source.subsamples'; did you mean 'subsample'"]),
+        ("source={kind='frames', subsample=3}", ["source.subsample: Input should be 2 or 4"]),
+        ("source={kind='picture', patch=0}", ["source.patch: Input should be greater"]),
         ("seed.x=1", ["seed"]),
     ],
 )

@@ -16,12 +16,18 @@ from pydantic import BaseModel, ValidationError
 
 from dragoman.data.corpus_settings import CORPUS_FILES
 from dragoman.errors import RecipeError, RunError
+from dragoman.forms.rows.settings import SOURCES
 from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes
 from dragoman.shortened import shortened
 
 _MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""
+
+_KINDS_OF: Mapping[str | int | None, Mapping[str, type[BaseModel]]] = {
+    "model": KINDS, "source": SOURCES,
+}  # fmt: skip
+"""Sections of which there are several kinds."""
 
 _TOLD, _SHOWN = 20, 200
 """Mistakes of a recipe that are told at once, and characters that are shown of each."""
@@ -130,8 +136,8 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
     lines = []
     for problem in error.errors()[:_TOLD]:
         location = [part for part in problem["loc"] if isinstance(part, str | int)]
-        # pydantic names the kind of model behind the section that holds it.
-        has_kind = location[:1] == ["model"] and len(location) > 1 and location[1] in KINDS
+        # pydantic names the kind of model or source behind the section that holds it.
+        has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(location[0], ())
         written = location[:1] + location[2:] if has_kind else location
         key = shortened(".".join(str(part) for part in written), _SHOWN)
         if problem["type"] == "extra_forbidden":
@@ -152,9 +158,10 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
 
 def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     """The field names of the settings at ``location`` within ``model``."""
-    for part in location:
-        if part in KINDS:
-            model = KINDS[str(part)]
+    for before, part in zip((None, *location), location, strict=False):
+        if (kinds := _KINDS_OF.get(before)) is not None and part in kinds:
+            model = kinds[str(part)]
+            continue
         if isinstance(part, int) or part not in model.model_fields:
             continue
         found = settings_in(model.model_fields[part].annotation)

@@ -60,6 +60,16 @@ def test_a_folder_of_recordings_becomes_a_run(
     assert "copy has learned from 74 of the 80 test texts" in compared.out, compared.err
     compared = dragoman("compare", run, tmp_path / "copy")
     assert compared.code == 0 and "has learned" not in compared.out, compared.err
+    names = f"{one}\n{files / 'falling'}\n".encode()  # a file and a folder, as arguments have them
+    assert dragoman("classify", run, stdin=names).out == found.out
+    for arguments, stdin, told in (
+        ((), one.read_bytes(), "standard input is read as names of files, one a line, and has"),
+        ((), b"\n", "the name of a file is empty"),
+        ((one, ""), b"", "the name of a file is empty"),
+    ):
+        refused = dragoman("classify", run, *arguments, stdin=stdin)
+        assert refused.code == 1 and told in refused.err and not refused.out, refused.err
+        assert len(refused.err.strip().splitlines()) == 1, refused.err
     looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
     assert looked.code == 0 and not looked.err, looked.err
     assert "0.02s" in (tmp_path / "look.csv").read_text("utf-8")
@@ -296,6 +306,15 @@ def test_a_group_in_both_parts_is_named_with_both_places(
         shutil.copy(file, tmp_path / "upper" / file.parent.name / file.name.replace("ada", "ADA"))
     said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--test", tmp_path / "upper")
     assert said.code == 1 and "the group 'ADA' is in test and in training" in said.err, said.err
+    for side, speaker in (("dev", "Zoe"), ("both", "zoe")):  # in neither case in training
+        for file in sorted((tones / "test").rglob("*_ada_*.wav")):
+            (tmp_path / side / file.parent.name).mkdir(parents=True, exist_ok=True)
+            name = file.name.replace("ada", speaker)
+            shutil.copy(file, tmp_path / side / file.parent.name / name)
+    said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--dev", tmp_path / "dev",
+                    "--test", tmp_path / "both")  # fmt: skip
+    told = "both, line 1: the group 'zoe' is in test and in dev (dev, line 1). Move all of it"
+    assert said.code == 1 and told in said.err, said.err
     assert not (tmp_path / "run").exists()
     said = dragoman(*asked, "--set=training.updates=2", "--set=training.validate_every=2")
     assert said.code == 0, said.err
@@ -330,8 +349,16 @@ def test_a_translator_of_recordings_writes_what_they_say(
         said = dragoman("translate", tmp_path / "run", *given)
         assert said.code == 0 and said.out.startswith("a falling"), said.out + said.err
         assert len(said.out.splitlines()) == (40 if given[0].is_dir() else len(given))
-    refused = dragoman("translate", tmp_path / "run", files[0], "--paragraphs")
-    assert refused.code == 1 and "and " + str(tmp_path / "run") in refused.err, refused.err
+    said = dragoman("translate", tmp_path / "run", stdin=f"{files[0]}\n{files[1]}\n".encode())
+    assert said.code == 0 and len(said.out.splitlines()) == 2, said.err
+    for arguments, told in (
+        (("translate", tmp_path / "run", files[0], "--paragraphs"), "reads recordings"),
+        (("translate", tmp_path / "run", files[0], "--warn"), "reads recordings"),
+        (("compare", *[tmp_path / "run"] * 2, "--to", tmp_path / "a.html"), "reads recordings"),
+    ):
+        refused = dragoman(*arguments)
+        assert refused.code == 1 and told in refused.err and not refused.out, refused.err
+        assert len(refused.err.strip().splitlines()) == 1, refused.err
     (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
     assert measured.code == 0 and "1 recording" in measured.out, measured.out + measured.err
@@ -346,6 +373,25 @@ def hearing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = tiny_cell("translation", "transformer", "frames", folder)
     train(recipe, folder / "run", say=lambda _: None, display=False, measure=False)
     return folder / "run"
+
+
+def test_recordings_are_read_by_several_runs_together(
+    dragoman: Dragoman, hearing: Path, tmp_path: Path
+) -> None:
+    one = next((hearing.parent / "tones" / "rising").glob("*.wav"))
+    alone, twice = (
+        dragoman("translate", hearing, one, "--scores", "--precision", "fp32", *more)
+        for more in ((), ("--ensemble", hearing))
+    )
+    assert alone.code == twice.code == 0, twice.err
+    (score, text), (other, same) = (said.out.strip().split("\t") for said in (alone, twice))
+    assert text == same and float(score) == pytest.approx(float(other), abs=1e-3)
+    shutil.copytree(hearing, tmp_path / "finer")
+    recipe = tmp_path / "finer" / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace("hop_ms = 10.0", "hop_ms = 5.0"))
+    refused = dragoman("translate", hearing, one, "--ensemble", tmp_path / "finer")
+    assert refused.code == 1 and "hop_ms = 5.0" in refused.err, refused.err
+    assert "needs the same section [source]" in refused.err
 
 
 def test_what_is_heard_is_measured_in_wrong_words(dragoman: Dragoman, hearing: Path) -> None:

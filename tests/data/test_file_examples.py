@@ -253,6 +253,23 @@ def test_what_a_file_holds_is_fingerprinted(tmp_path: Path) -> None:
     assert corpus_fingerprint(corpora[0]) != changed[0]
 
 
+@pytest.mark.parametrize("name", ["clips.idx#1.wav", "a-idx1-ubyte.gz#2 b.wav", "clips.idx#1"])
+def test_a_name_like_a_place_in_an_idx_file_is_that_of_a_file(tmp_path: Path, name: str) -> None:
+    path = write_wav(tmp_path / "a" / name, tone(400, 0.2))
+    other = write_wav(tmp_path / "a" / "other.wav", tone(500, 0.2))
+    (tmp_path / "list.tsv").write_text(f"a/{name}\tx\na/other.wav\ty\n")
+    corpora = [CorpusSettings(source=str(tmp_path / "list.tsv"), holds="files")]
+    if path.suffix == ".wav":
+        corpora.append(folders(tmp_path))
+    for corpus in corpora:
+        before = corpus_fingerprint(corpus)
+        groups = {pair.source: pair.group for pair in read_pairs(corpus)}
+        assert groups == {str(one): content_of(str(one)) for one in (path, other)}
+        assert len(set(groups.values())) == 2
+        write_wav(path, tone(600 + len(before), 0.3 + 0.1 * corpora.index(corpus)))
+        assert corpus_fingerprint(corpus) != before
+
+
 def test_pictures_and_labels_of_idx_files(tmp_path: Path) -> None:
     pictures, labels = write_bars(tmp_path, 6)
     pairs = list(read_pairs(CorpusSettings(source=str(pictures), target=str(labels))))

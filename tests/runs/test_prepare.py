@@ -9,11 +9,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 
-from dragoman.errors import RecipeError
+from dragoman.errors import DataError, RecipeError
 from dragoman.forms.text import Text
 from dragoman.forms.text_settings import TextSettings
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
+from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.settings import Settings
 
 SENTENCES = [f"L'homme isn't the dog's {n}, qu'il said: «don't». Isn't it?" for n in range(14)]
@@ -127,3 +128,28 @@ def test_what_changes_the_tokens_changes_the_key_of_their_store(
     assert store(recipe) == first
     Text.train(SENTENCES, TextSettings(vocabulary=305)).save(run / "shared.model")
     assert store(recipe) != first
+
+
+def test_a_text_without_a_group_is_in_none(tmp_path: Path) -> None:
+    """An empty cell is no group that two parts have in common."""
+    train, dev = tmp_path / "train.tsv", tmp_path / "dev.tsv"
+    rows = [f"{text}\tx {text}\t{('anna', 'ben', '')[n % 3]}" for n, text in enumerate(SENTENCES)]
+    train.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    dev.write_text("one\teins\t\ntwo\tzwei\tcarl\n")
+    recipe = Recipe.parse(
+        {
+            "languages": {"source": "en", "target": "de"},
+            "data": {
+                "train": [{"source": str(train), "group_column": 3}],
+                "dev": {"source": str(dev), "group_column": 3},
+            },
+            "text": {"vocabulary": 310},
+        }
+    )
+    learn_vocabularies(recipe, tmp_path, lambda _: None)
+    said = list[str]()
+    assert len(prepare(recipe, tmp_path, said.append).dev) == 2
+    assert "2 groups by group_column = 3: each stands on one side of the split" in said
+    dev.write_text("one\teins\t\ntwo\tzwei\tBen.\n")  # a split takes both for one
+    with pytest.raises(DataError, match=r"^dev.tsv, line 2: the group 'Ben.' is in dev and in tra"):
+        prepare(recipe, tmp_path, said.append)

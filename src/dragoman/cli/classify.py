@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dragoman.cli.given import AsText, Plain, files_among, lines_given, named_files
+from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
 from dragoman.cli.in_parts import (
     LINES,
     FieldRead,
@@ -107,7 +107,10 @@ def classify(args: ClassifyArguments) -> None:
 
     labeller = Labeller(opened)
     cut = 0
-    lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain or of_files)
+    if of_files:
+        lines = files_given(texts, opened.recipe.source.kind)
+    else:
+        lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
     with output_to(None if args.to is None else Path(args.to)) as out:
         for window in windows(lines):
             found = labeller(window)

@@ -68,7 +68,7 @@ def compare(args: CompareArguments) -> None:
     """
     from dragoman.cli.console import log_to_stderr, prepare_process, say
     from dragoman.errors import DragomanError
-    from dragoman.studies.catalogue import compare_by, task_of
+    from dragoman.studies.catalogue import check_reads_text, compare_by, task_of
     from dragoman.studies.comparison import compare as compare_systems
 
     prepare_process()
@@ -90,6 +90,8 @@ def compare(args: CompareArguments) -> None:
             raise DragomanError("--to is a report of runs that translate: leave it out")
         compared = compare_task(*texts, *how)
     else:
+        if args.to is not None:
+            check_reads_text(args.systems)
         translated = compare_systems(*texts, *how)
         compared = translated.compared
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())

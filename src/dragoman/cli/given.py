@@ -67,8 +67,8 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     """The recordings or pictures that were given: files, places in IDX files, and those of folders,
     in the order of their names. ``source``: the kind of source that reads them.
 
-    Errors: ``DragomanError`` for a folder without such files, or for a name that is more than one
-    line.
+    Errors: ``DragomanError`` for a folder without such files, or for a name that is empty or
+    more than one line.
     """
     from dragoman.data.file_examples import checked, files_in
     from dragoman.errors import DataError
@@ -77,6 +77,8 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
 
     kind, found = KINDS[source], list[str]()
     for one in given:
+        if not one:
+            raise DataError("the name of a file is empty")
         if is_idx(one):
             found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
         elif os.path.isdir(one):
@@ -88,6 +90,29 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
             checked(Path(one))
             found.append(one)
     return found
+
+
+def files_given(names: Sequence[str], source: str) -> Iterator[str]:
+    """``names`` of recordings or pictures, as ``named_files`` has them; else those that standard
+    input names, one a line, as they come. Errors: as ``named_files``; ``DataError`` for input that
+    is a recording itself."""
+    if names:
+        yield from names
+        return
+    from dragoman.data.lines import decode_lines
+
+    for line in decode_lines(sys.stdin.buffer, check=_check_is_names):
+        yield from named_files([line], source)
+
+
+def _check_is_names(start: bytes, name: str) -> None:
+    from dragoman.errors import DataError
+
+    if b"\0" in start:
+        raise DataError(
+            f"{name} is read as names of files, one a line, and has a NUL, as in a recording or a "
+            "picture. A recording from standard input: give - in place of its name"
+        )
 
 
 def looks_like_a_file(text: str) -> bool:

@@ -14,6 +14,7 @@ from dragoman.cli.given import (
     AsText,
     Plain,
     files_among,
+    files_given,
     lines_given,
     named_files,
     running_text,
@@ -182,10 +183,9 @@ def translate(args: TranslateArguments) -> None:
     of_files, given, documents = not opened.recipe.source.is_text, args.given, []
     if of_files:
         given = named_files(given, opened.recipe.source.kind)
-        if args.paragraphs:
-            raise DragomanError(
-                f"--paragraphs is for running text, and {opened.folder} reads {opened.task.noun}"
-            )
+        option = "--paragraphs is for running" if args.paragraphs else "--warn is about"
+        if args.paragraphs or args.warn:
+            raise DragomanError(f"{option} text, and {opened.folder} reads {opened.task.noun}")
     elif not args.text and not args.plain:
         documents = documents_among(given, to, asked=args.document)
     _check_document_options(args, documents)
@@ -208,7 +208,10 @@ def translate(args: TranslateArguments) -> None:
             log_line(translator.description)
             out.write(translator.paragraphs(read, prefix=args.prefix))
             return
-        lines = lines_given(files, given, language, plain=args.plain or of_files)
+        if of_files:
+            lines = files_given(given, opened.recipe.source.kind)
+        else:
+            lines = lines_given(files, given, language, plain=args.plain)
         told = WarningsTold(held=bool(files)) if args.warn else None
         with told or nullcontext():
             described = False

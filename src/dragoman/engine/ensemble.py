@@ -8,6 +8,7 @@ import torch
 
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.text import Text
 from dragoman.models.ensemble import Reader
 from dragoman.nn.layout import Sequences
@@ -45,11 +46,30 @@ def _pieces(text: Text) -> list[str]:
 
 
 def _reads_alike(first: Run, run: Run) -> bool:
-    """Whether both cut every text into the same tokens."""
+    """Whether both cut every text into the same tokens, or make the same rows of every file.
+
+    Errors: ``RunError`` where one of them reads files that the other does not read so.
+    """
+    if first.source.width is not None or run.source.width is not None:
+        if first.source.fingerprint != run.source.fingerprint:
+            raise RunError(
+                f"{run.folder} reads {_read_by(run)} and {first.folder} {_read_by(first)}: an "
+                "ensemble of runs that read files needs the same section [source] in all of them"
+            )
+        return True
     if first.source_text.fingerprint != run.source_text.fingerprint:
         return False
     moses = [one.recipe.data.moses and one.recipe.languages.source for one in (first, run)]
     return moses[0] == moses[1]
+
+
+def _read_by(run: Run) -> str:
+    """What a run reads, and how."""
+    source = run.recipe.source
+    if not isinstance(source, RowsSource):
+        return source.units
+    ways = source.model_dump(exclude={"kind", *source.of_front_end}).items()
+    return f"{source.units} ({', '.join(f'{key} = {value}' for key, value in ways)})"
 
 
 def _reader(given: Form, form: Form) -> Reader:

@@ -117,26 +117,27 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
 
 def _groups(recipe: Recipe) -> dict[str, Any] | None:
     """Which setting tells the groups of the training examples, and how many there are; None where
-    nothing does. Errors: ``DataError`` for a group that stands in training and in dev or test, with
-    both places."""
-    by = [corpus.groups_by for corpus in recipe.data.train if corpus.groups_by is not None]
-    if not by:
-        return None
-    found: dict[int, str] = {}  # by what a split goes by: Anna and anna are one
-    for corpus in recipe.data.train:
-        if corpus.groups_by is not None:
-            for pair in read_pairs(corpus):
-                found.setdefault(hash_of(pair.group), f"{corpus.name}, line {pair.line}")
-    for side, named in (("dev", recipe.data.dev), ("test", recipe.data.test)):
-        if named is None or named.groups_by is None:
+    nothing does. Errors: ``DataError`` for a group that stands in two of training, dev and test,
+    with both places."""
+    data, count = recipe.data, 0
+    found: dict[int, tuple[str, str]] = {}  # by what a split goes by: Anna and anna are one
+    held = [("dev", data.dev), ("test", data.test)]
+    for side, corpus in [*(("training", corpus) for corpus in data.train), *held]:
+        if corpus is None or corpus.groups_by is None:
             continue
-        for pair in read_pairs(named):
-            if (group := hash_of(pair.group)) in found:
+        for pair in read_pairs(corpus):
+            if not pair.group:  # a split goes by its text
+                continue
+            place = f"{corpus.name}, line {pair.line}"
+            other, first = found.setdefault(hash_of(pair.group), (side, place))
+            if other != side:
                 raise DataError(
-                    f"{named.name}, line {pair.line}: the group {pair.group!r} is in {side} and in "
-                    f"training ({found[group]}). Move all of it to one side"
+                    f"{place}: the group {pair.group!r} is in {side} and in {other} ({first}). "
+                    "Move all of it to one side"
                 )
-    return {"by": ", ".join(dict.fromkeys(by)), "count": len(found)}
+        count = len(found) if side == "training" else count
+    by = dict.fromkeys(corpus.groups_by for corpus in data.train if corpus.groups_by is not None)
+    return {"by": ", ".join(by), "count": count} if by else None
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:

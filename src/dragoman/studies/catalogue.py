@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RunError
 from dragoman.specs.spec import Spec
 from dragoman.studies.seeds import runs_of
 
@@ -34,6 +34,16 @@ def task_of(paths: Sequence[Path]) -> Spec | None:
     """
     folder = next((path for path in paths if path.is_dir()), None)
     return None if folder is None else runs_of(folder)[0].task
+
+
+def check_reads_text(paths: Sequence[Path]) -> None:
+    """Errors: ``RunError`` for runs that read files: a report goes by the words of sources."""
+    for run in (runs_of(path)[0] for path in paths if path.is_dir()):
+        if not run.recipe.source.is_text:
+            raise RunError(
+                f"--to is a report of runs that read text, and {run.folder} reads "
+                f"{run.task.noun}: leave it out"
+            )
 
 
 def compare_by(task: Spec | None) -> Compare | None:

@@ -4,6 +4,7 @@ wherever they lie."""
 from __future__ import annotations
 
 import hashlib
+import os.path
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,8 +20,11 @@ _KEPT = 1 << 17
 
 
 def content_of(raw: str) -> str:
-    """A hash, in hex. Errors: ``DataError`` for a file that is missing or cannot be read."""
-    if is_idx(raw.rpartition("#")[0]):
+    """A hash, in hex; of a picture in an IDX file that of its pixels, of any other file, such as
+    clips.idx#1.wav, that of its bytes. Errors: ``DataError`` for a file that is missing or cannot
+    be read."""
+    path, _, place = raw.rpartition("#")
+    if is_idx(path) and place.isascii() and place.isdecimal() and not os.path.isfile(raw):
         return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()
     try:
         about = Path(raw).stat()
