@@ -79,7 +79,7 @@ def test_what_does_not_go_with_recordings_is_refused(
     empty = tmp_path / "empty.tsv"
     empty.write_text("\n")
     for more, told in (
-        (("--test", empty), f"--test {empty}: there are no examples in it"),
+        (("--test", empty), f"--test {empty}: there are no recordings in it"),
         (("--model", "lstm"), "recordings alone choose a --model transformer"),
         (("--texts", "file"), "--texts does not go with recordings"),
         (("--test", tmp_path), f"{tmp_path} has no recordings with what is said in them"),

@@ -145,7 +145,8 @@ class SpokenBuilder(RecipeBuilder):
                 raise RecipeError(f"--{side} {' '.join(named)}: give one folder or one list")
             if named:
                 held[side] = self._corpus_at(absolute(named[0]), inputs)
-                next(read_pairs(held[side]), None)
+                if next(read_pairs(held[side]), None) is None:
+                    raise RecipeError(f"--{side} {named[0]}: there are no {self.noun} in it")
         return held
 
     def data(
