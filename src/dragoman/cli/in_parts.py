@@ -22,8 +22,9 @@ On = Annotated[
 ]
 Part = Annotated[
     str | None,
-    "Work on a share of the parts: 17/500 is the 17th of 500 commands that share the work, such as "
-    "the tasks of a Slurm array or an indexed Kubernetes job. 0/500 only makes the plan.",
+    "Work only on some of the parts, so that several commands divide the work. 17/500: this is "
+    "command 17 of 500, such as the tasks of a Slurm array or an indexed Kubernetes job. 0/500 "
+    "only writes the plan, which lists the parts.",
 ]
 Lines = Annotated[int, "With --on or --part: the most lines in a part."]
 FieldRead = Annotated[
@@ -34,8 +35,8 @@ FieldRead = Annotated[
 Into = Annotated[str, "With --on or --part: the field or column to write."]
 Mixed = Annotated[
     bool,
-    "With --on or --part: allow workers with different processors or versions. Their outputs may "
-    "differ in rare ties.",
+    "With --on or --part: allow workers with different processors or versions. In rare cases, "
+    "where two outputs have almost the same score, they may choose differently.",
 ]
 LINES = 20_000
 PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "precision")

@@ -54,8 +54,8 @@ def sweep(args: SweepArguments) -> None:
     If the sweep is stopped or killed, run the same command again, or run dragoman resume on the
     folder, on this machine or another. A larger --trials adds trials.
 
-    A sweep takes --minutes; without --minutes, each trial takes as long as training the recipe
-    once.
+    With --minutes, the whole sweep lasts about that long. Without it, each trial takes as long as
+    training the recipe once.
 
     Examples:
 

@@ -41,10 +41,10 @@ class FilesArguments:
     """For a tab-separated file: the columns of source and target, or of text and label, such as
     2,3. For labelled texts, label,text and text,label are accepted too. Default: detected."""
     groups: str | None = option(metavar="PATTERN")
-    """For recordings: a regular expression whose one group matches the speaker in a file name, such
-    as _([a-z]+)_ for 7_jackson_32.wav; with a / in it, the path inside the folder, such as
-    ^([^/]+)/ for the first folder. All recordings of a speaker are put on the same side of the
-    split."""
+    """For recordings: a regular expression with one group, which matches the speaker in the file
+    name, such as _([a-z]+)_ for 7_jackson_32.wav. If it contains a /, it is matched against the
+    path inside the folder instead: ^([^/]+)/ takes the name of the first folder. All recordings of
+    a speaker are put on the same side of the split."""
     label_ends: str | None = option(metavar="CHARACTERS")
     """For trees: the characters at which a label is cut off. With -= (the default), NP-SBJ-1 is
     learned as NP; with -=., grup.nom.ms is learned as grup; with "", labels are kept whole. The
@@ -75,9 +75,9 @@ class TrainArguments(FilesArguments):
     epochs: float | None = option(ge=0.01)
     """Train for this many epochs."""
     recipe: str | None = None
-    """With training files: take everything except the data from this recipe, such as sizes,
-    schedule, cleaning and Moses tokenisation, and also the languages if the file names do not
-    contain them."""
+    """With training files: use the settings of this recipe (sizes, schedule, cleaning, Moses
+    tokenisation), but not its data. The languages are taken from the recipe too if the file names
+    do not contain them."""
     dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
     """Validation data: two files or one file, in the same layout as the training files. If you give
     one file, put the option after the training files. If you give only one of --dev and --test, the

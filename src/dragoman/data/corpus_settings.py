@@ -71,12 +71,12 @@ class CorpusSettings(Settings):
     value, labels are kept whole.
     """
     source_key: str = "source"
-    """For JSON Lines: the key of the source sentence; for format spoken also the name of the column
-    of the file. Use dots for nested keys: ``translation.en``.
-    For TMX: the source language, if entries have more than two languages."""
+    """For JSON Lines: the key of the source sentence. Use dots for nested keys:
+    ``translation.en``. For the format spoken: the key or column that names the recording. For TMX:
+    the source language, if entries have more than two languages."""
     target_key: str = "target"
-    """For JSON Lines: the key of the target sentence; for format spoken also the name of the column
-    of the transcript. For TMX: the target language."""
+    """For JSON Lines: the key of the target sentence. For the format spoken: the key or column of
+    the transcript. For TMX: the target language."""
     source_column: int = Field(1, ge=1, le=1_000)
     """For tab-separated files: the column of the source sentence, numbered from 1."""
     target_column: int = Field(2, ge=1, le=1_000)
@@ -89,8 +89,9 @@ class CorpusSettings(Settings):
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""
     group_key: str | None = None
-    """For JSON Lines: the key of the group of an example; see ``group_column``. For format spoken:
-    the name of the column of the speaker, or of Kaldi's file, utt2spk."""
+    """For JSON Lines: the key of the group of an example; see ``group_column``. For the
+    format spoken: the column that names the speaker; for a data folder of Kaldi, the name of the
+    file that lists the speakers, utt2spk."""
     group_pattern: str | None = Field(None, max_length=200)
     """For corpora of files: a regular expression that is matched against the file name. What its
     first capturing group matches is the group of the example; see ``group_column``. ``_([a-z]+)_``
