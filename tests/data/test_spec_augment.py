@@ -11,6 +11,7 @@ from tiny_cells import tiny_cell
 from dragoman.data.plan import Plan
 from dragoman.data.spec_augment import SpecAugmentSettings, masked
 from dragoman.errors import RecipeError
+from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.tasks.catalogue import runtime_of
@@ -89,3 +90,12 @@ def test_text_and_pictures_are_not_masked(tmp_path: Path) -> None:
     recipe = tiny_cell("translation", "transformer", "picture", tmp_path)
     with pytest.raises(RecipeError, match=r"spec_augment hides parts of recordings"):
         recipe.change(["training.spec_augment.band_masks=1"])
+
+
+def test_coefficients_are_masked_in_time_alone(tmp_path: Path) -> None:
+    recipe = tiny_cell("translation", "transformer", "frames", tmp_path)
+    values = recipe.model_dump(mode="json", exclude_none=True)
+    values["source"] = {"kind": "frames", "features": "mfcc"}
+    made = Recipe.parse(values).change(["training.spec_augment.time_masks=1"])
+    with pytest.raises(RecipeError, match=r"band_masks hides bands"):
+        made.change(["training.spec_augment.band_masks=1"])

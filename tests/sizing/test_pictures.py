@@ -19,8 +19,8 @@ from dragoman.sizing.pictures import source_of_pictures
         ([(33, 33)] * 3, "RGB", (33, 33, 3, 3)),
         ([(640, 480), (480, 640), (500, 500)], "RGB", (64, 64, 3, 8)),
         ([(30, 40), (31, 50), (90, 33)], "L", (28, 28, 1, 4)),
-        ([(1, 1), (2, 3)], "L", (8, 8, 1, 4)),
-        ([(1, 1)] * 2, "L", (1, 1, 1, 1)),
+        ([(1, 2), (2, 3)], "L", (8, 8, 1, 4)),
+        ([(61, 61)] * 2, "L", (56, 56, 1, 8)),
         ([(400, 20)] * 2, "P", (20, 20, 3, 4)),
     ],
 )
@@ -38,3 +38,10 @@ def test_a_picture_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "one.png").write_bytes(b"hello")
     with pytest.raises(DataError, match=r"one\.png is damaged or no picture"):
         source_of_pictures([tmp_path / "one.png"])
+
+
+def test_a_single_pixel_shows_nothing(tmp_path: Path) -> None:
+    Image.new("L", (9, 9)).save(tmp_path / "0.png")
+    Image.new("L", (1, 1)).save(tmp_path / "1.png")
+    with pytest.raises(DataError, match=r"1\.png is a single pixel"):
+        source_of_pictures([tmp_path / "0.png", tmp_path / "1.png"])

@@ -42,7 +42,8 @@ class FilesArguments:
     2,3. For labelled texts, label,text and text,label are accepted too. Default: detected."""
     groups: str | None = option(metavar="PATTERN")
     """For recordings: a regular expression whose one group matches the speaker in a file name, such
-    as _([a-z]+)_ for 7_jackson_32.wav. All recordings of a speaker are put on the same side of the
+    as _([a-z]+)_ for 7_jackson_32.wav; with a / in it, the path inside the folder, such as
+    ^([^/]+)/ for the first folder. All recordings of a speaker are put on the same side of the
     split."""
     label_ends: str | None = option(metavar="CHARACTERS")
     """For trees: the characters at which a label is cut off. With -= (the default), NP-SBJ-1 is
@@ -57,11 +58,13 @@ class TrainArguments(FilesArguments):
     inputs: list[str] = argument("SOURCE TARGET | RECIPE")
     """Training data, or a recipe: a .toml file, or the name of a recipe that comes with dragoman.
     For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
-    .jsonl, .tmx, .xlf, .po). A language model or a masked model takes one file or a folder of text;
-    a parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or
-    .jsonl file of texts and labels, a folder of recordings or pictures with a subfolder for each
-    label, a list (.csv, .tsv, .jsonl) of such files and their labels, or two IDX files with
-    pictures and labels; a tagger takes one file of tagged words."""
+    .jsonl, .tmx, .xlf, .po). For transcription, give a folder of recordings with a .txt file beside
+    each, a list (.tsv, .csv, .jsonl) of file, text and speaker, or a data folder of Kaldi. A
+    language model or a masked model takes one file or a folder of text; a parser takes one file or
+    a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl file of texts and
+    labels, a folder of recordings or pictures with a subfolder for each label, a list (.csv, .tsv,
+    .jsonl) of such files and their labels, or two IDX files with pictures and labels; a tagger
+    takes one file of tagged words."""
     to: Path | None = None
     """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
     If the folder already contains a run, training does not start."""

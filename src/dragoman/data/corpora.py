@@ -30,6 +30,7 @@ from dragoman.data.file_examples import files_in, grouped, listed, read_folders,
 from dragoman.data.file_kinds import check_is_text
 from dragoman.data.lines import LOOKED_AT, Check, decode_lines
 from dragoman.data.pair import Pair
+from dragoman.data.spoken import read_spoken
 from dragoman.data.tagged import read_tagged
 from dragoman.data.trees import read_examples
 from dragoman.errors import DataError
@@ -58,7 +59,7 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     pairs = _read_pairs(corpus)
     if corpus.holds == "files":
         pairs = listed(pairs, Path(corpus.source))
-    return grouped(pairs, corpus.group_pattern, corpus.name) if corpus.names_files else pairs
+    return grouped(pairs, corpus) if corpus.names_files else pairs
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
@@ -71,6 +72,8 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_tsv(Path(corpus.source), *columns, corpus.group_column)
         case "folders":
             return read_folders(Path(corpus.source))
+        case "spoken":
+            return read_spoken(corpus, read_lines)
         case "idx":
             assert corpus.target is not None
             return read_idx_pairs(Path(corpus.source), Path(corpus.target))
@@ -114,7 +117,12 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     if corpus.holds == "files":
         for pair in listed(_read_pairs(corpus), Path(corpus.source)):
             digest.update(content_of(pair.source).encode())
-    for path in chain.from_iterable(files_of(name) for name in (corpus.source, corpus.target)):
+    if corpus.format == "spoken":
+        for pair in read_spoken(corpus, read_lines):
+            told = f"{content_of(pair.source)} {pair.target}\n"
+            digest.update(told.encode("utf-8", "surrogateescape"))
+    sides = () if corpus.format == "spoken" else (corpus.source, corpus.target)
+    for path in chain.from_iterable(map(files_of, sides)):
         with _opened(path, packed=True) as file:
             content = hashlib.sha256()
             while block := file.read(1 << 20):

@@ -21,7 +21,7 @@ CORPUS_FILES = ("source", "target", "links")
 
 Format = Literal[
     "auto", "lines", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "text", "documents", "file",
-    "trees", "tags", "folders", "idx",
+    "trees", "tags", "folders", "spoken", "idx",
 ]  # fmt: skip
 """How the files of a corpus are laid out."""
 
@@ -31,7 +31,7 @@ TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
 _TABBED = (".tsv", ".tab")
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 
-FILES = ("folders", "idx")
+FILES = ("folders", "spoken", "idx")
 """Formats whose examples are files themselves."""
 
 BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
@@ -54,7 +54,9 @@ class CorpusSettings(Settings):
     texts) or file (each file is one text). trees: bracketed trees, in a file or a folder of files
     (task parsing). tags: words and their tags, as columns, as ``word_TAG`` or as trees (task
     tagging). folders: ``source`` is a folder that has a subfolder of recordings or pictures for
-    each label. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
+    each label. spoken: recordings and their transcripts: a folder in which a .txt file lies beside
+    each recording, a list (.tsv, .csv, .jsonl), a folder with metadata.csv, or a data folder of
+    Kaldi. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
     """For tasks whose examples have a source but no target: the maximum number of characters in a
     text. A longer text is split into several, at the end of a line or a word."""
@@ -69,10 +71,12 @@ class CorpusSettings(Settings):
     value, labels are kept whole.
     """
     source_key: str = "source"
-    """For JSON Lines: the key of the source sentence. Use dots for nested keys: ``translation.en``.
+    """For JSON Lines: the key of the source sentence; for format spoken also the name of the column
+    of the file. Use dots for nested keys: ``translation.en``.
     For TMX: the source language, if entries have more than two languages."""
     target_key: str = "target"
-    """For JSON Lines: the key of the target sentence. For TMX: the target language."""
+    """For JSON Lines: the key of the target sentence; for format spoken also the name of the column
+    of the transcript. For TMX: the target language."""
     source_column: int = Field(1, ge=1, le=1_000)
     """For tab-separated files: the column of the source sentence, numbered from 1."""
     target_column: int = Field(2, ge=1, le=1_000)
@@ -85,11 +89,13 @@ class CorpusSettings(Settings):
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""
     group_key: str | None = None
-    """For JSON Lines: the key of the group of an example; see ``group_column``."""
+    """For JSON Lines: the key of the group of an example; see ``group_column``. For format spoken:
+    the name of the column of the speaker, or of Kaldi's file, utt2spk."""
     group_pattern: str | None = Field(None, max_length=200)
     """For corpora of files: a regular expression that is matched against the file name. What its
     first capturing group matches is the group of the example; see ``group_column``. ``_([a-z]+)_``
-    matches jackson in 7_jackson_32.wav."""
+    matches jackson in 7_jackson_32.wav. A pattern with / is matched against the path inside the
+    folder of the corpus: ``^([^/]+)/`` takes the first folder."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -123,7 +129,9 @@ class CorpusSettings(Settings):
         ]
         ending = Path(self.source.removesuffix(".gz")).suffix.lower()
         for name, value, layout, endings, files in wanted:
-            fits = self.format == layout or (self.format == "auto" and ending in endings)
+            fits = self.format in (layout, "spoken") or (
+                self.format == "auto" and ending in endings
+            )
             if value is not None and (self.target is not None or not fits):
                 raise ValueError(f"{name} is for {files}, and {self.name} is none: leave it out")
 

@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
@@ -142,18 +143,25 @@ def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
         yield pair._replace(source=str(path))
 
 
-def grouped(pairs: Iterable[Pair], pattern: str | None, corpus: str) -> Iterator[Pair]:
-    """The same pairs, each with its group: what ``pattern`` finds first in the name of its file, or
-    what a column has told; else what the file holds. Errors: ``DataError`` for a name without one.
+def grouped(pairs: Iterable[Pair], corpus: CorpusSettings) -> Iterator[Pair]:
+    """The same pairs, each with its group: what ``group_pattern`` finds first in the name of its
+    file, or in its path where the pattern has a ``/``, or what a column has told; else what the
+    file holds. Errors: ``DataError`` for a name without one.
     """
+    pattern = corpus.group_pattern
     compiled = None if pattern is None else re.compile(pattern)
+    root = Path(corpus.source)
+    root = root if root.is_dir() else root.parent
     for pair in pairs:
         if compiled is not None:
-            found = compiled.search(_composed(Path(pair.source).name))
+            path = Path(pair.source)
+            inside = path.relative_to(root) if path.is_relative_to(root) else path
+            name = _composed(inside.as_posix() if "/" in compiled.pattern else path.name)
+            found = compiled.search(name)
             if found is None or not found[1]:
                 raise DataError(
-                    f"{corpus}, line {pair.line}: {pattern!r} (group_pattern) finds nothing in "
-                    f"{Path(pair.source).name!r}"
+                    f"{corpus.name}, line {pair.line}: {pattern!r} (group_pattern) finds nothing "
+                    f"in {name!r}"
                 )
             yield pair._replace(group=found[1])
         elif pair.group:

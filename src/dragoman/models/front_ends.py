@@ -68,7 +68,7 @@ class FramesFrontEnd(FrontEnd):
         self.convolutions = nn.ModuleList(
             Convolution2d(channels if number else 1, channels) for number in range(halvings)
         )
-        bands = settings.bands
+        bands = settings.row_width
         for _ in range(halvings):
             bands = -(-bands // 2)
         self.out = Linear(channels * bands, width)

@@ -15,6 +15,7 @@ from dragoman.data.corpora import is_one_file, read_lines, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.file_kinds import check_is_read
 from dragoman.data.pair import Pair
+from dragoman.data.spoken import places_of
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
@@ -58,6 +59,9 @@ class EvaluationSet:
         """
         for file in files:
             check_is_read(file, "translation")
+        if columns is None and keys is None and (spoken := _spoken(run, files)) is not None:
+            pairs = list(read_pairs(spoken))
+            return cls(pairs, _with_further(pairs, []), spoken.name)
         placed = file_at(files, columns, keys)
         if len(files) == 1 and not is_one_file(str(files[0])):
             raise DragomanError(
@@ -96,6 +100,19 @@ class EvaluationSet:
         first, *further = references
         pairs = [Pair(n, "", line) for n, line in enumerate(read_lines(first), 1)]
         return cls(pairs, _with_further(pairs, further), first.name)
+
+
+def _spoken(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
+    """Recordings with what is said in them, for a run that reads such; None for anything else, and
+    for a list whose columns have no names. Errors: ``DataError``."""
+    if run.recipe.source.kind != "frames" or len(files) != 1:
+        return None
+    places = places_of(files[0], read_lines)
+    if not places and not files[0].is_dir():
+        return None
+    return CorpusSettings.model_validate(
+        {"source": str(files[0]), "format": "spoken", **(places or {})}
+    )
 
 
 def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[str]]:

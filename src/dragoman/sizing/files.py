@@ -95,7 +95,7 @@ class FilesBuilder(HeadBuilder):
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if (corpus := _list_of(inputs)) is not None:
-            return _grouped(corpus.model_dump(exclude_unset=True), inputs.groups)
+            return grouped_corpus(corpus.model_dump(exclude_unset=True), inputs.groups)
         if len(inputs.names) == 1 and not is_idx(inputs.first):
             return self.file_at(inputs.first, inputs)
         if len(inputs.names) != 2:
@@ -104,10 +104,10 @@ class FilesBuilder(HeadBuilder):
                 "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz"
             )
         about = {"source": inputs.first, "target": absolute(inputs.names[1])}
-        return _grouped(about, inputs.groups)
+        return grouped_corpus(about, inputs.groups)
 
     def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
-        return _grouped({"source": path, "format": "folders"}, inputs.groups)
+        return grouped_corpus({"source": path, "format": "folders"}, inputs.groups)
 
     def labels_of(self, pair: Pair) -> Iterable[str]:
         return (plain(pair.target),)
@@ -178,7 +178,7 @@ def _list_of(inputs: Inputs) -> CorpusSettings | None:
     return listed_corpus(inputs.first, inputs.columns, inputs.keys)
 
 
-def _grouped(about: dict[str, Any], pattern: str | None) -> CorpusSettings:
+def grouped_corpus(about: dict[str, Any], pattern: str | None) -> CorpusSettings:
     """Errors: ``RecipeError`` for a pattern that tells no groups."""
     try:
         return CorpusSettings.model_validate({**about, "group_pattern": pattern})

@@ -22,6 +22,7 @@ from dragoman.sizing.inputs import Inputs, is_text, is_treebank
 from dragoman.sizing.labels import ClassificationBuilder
 from dragoman.sizing.languages import given_languages
 from dragoman.sizing.pairs import TranslationBuilder
+from dragoman.sizing.spoken import SpokenBuilder
 from dragoman.sizing.start_from import (
     around_part,
     check_apart,
@@ -48,8 +49,8 @@ BUILDERS: dict[str, RecipeBuilder] = {
         TaggingBuilder(),
     )
 }
-_FILES: RecipeBuilder = FilesBuilder()
-"""Of what is no text, whichever files."""
+_FILES: tuple[RecipeBuilder, ...] = (FilesBuilder(), SpokenBuilder())
+"""Of what is no text: with labels, with texts."""
 
 _LINES_READ = 400
 
@@ -127,11 +128,12 @@ def recipe_of(
         # A time limits the size where nothing else says it.
         model=model, minutes=minutes if known is None else None, say=say,
     )  # fmt: skip
-    builder = _FILES if _FILES.takes(named) else BUILDERS[named.task.name]
-    if groups is not None and builder is not _FILES:
+    taken = (one for one in _FILES if one.takes(named))
+    builder = next(taken, BUILDERS[named.task.name])
+    if groups is not None and builder not in _FILES:
         raise RecipeError(
-            "--groups goes with recordings or pictures, in folders or listed, or IDX files, and "
-            "--task classification; for other corpora a recipe has group_column or group_key"
+            "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
+            "and --task classification; for other corpora a recipe has group_column or group_key"
         )
     if not builder.takes(named):  # then it is a recipe, or there is no such file
         builder = BUILDERS["translation"]

@@ -28,7 +28,8 @@ def held_files(
         raise RecipeError(f"{option} {' '.join(files or ())}: give {what}, as for training")
     target = named[1] if wanted == 2 else None
     corpus = train.model_copy(update={"source": named[0], "target": target})
-    next(read_pairs(corpus))
+    if next(read_pairs(corpus), None) is None:
+        raise RecipeError(f"{option} {named[0]}: there are no examples in it")
     return corpus
 
 

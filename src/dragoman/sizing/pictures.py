@@ -21,6 +21,8 @@ _LOOKED_AT = 200
 _LARGEST = 64
 """Pixels of a side: larger pictures are made smaller."""
 _SMALLEST = 8
+_MOST_PATCHES = 256
+"""Of pictures that keep their size: 61 x 61 would be 3,721 patches of a pixel."""
 _LARGE = 32
 """Sides beyond it are cut into patches of twice the size."""
 
@@ -33,17 +35,27 @@ def source_of_pictures(files: Sequence[Path]) -> PictureSource:
     """
     some = files[:: -(-len(files) // _LOOKED_AT)]
     sizes = [picture_size(file) for file in some]
+    if (1, 1) in sizes:
+        raise DataError(f"{some[sizes.index((1, 1))]} is a single pixel, which shows nothing")
     channels = 3 if any(map(has_colours, some)) else 1
-    if len(set(sizes)) == 1 and max(sizes[0]) <= _LARGEST:
-        height, width = sizes[0]
-    else:
+    height, width = sizes[0]
+    if len(set(sizes)) > 1 or max(sizes[0]) > _LARGEST or _patches(height, width) > _MOST_PATCHES:
         side = int(min(_LARGEST, max(_SMALLEST, median(min(size) for size in sizes))))
         height = width = side - side % (8 if side > _LARGE else 4)
-    patches = (8, *_PATCHES) if max(height, width) > _LARGE else _PATCHES
     return PictureSource.model_validate(
         {"height": height, "width": width, "channels": channels}
-        | {"patch": _patch(height, width, patches)}
+        | {"patch": _patch(height, width, _sides(height, width))}
     )
+
+
+def _sides(height: int, width: int) -> Sequence[int]:
+    """The sides of a patch that are tried."""
+    return (8, *_PATCHES) if max(height, width) > _LARGE else _PATCHES
+
+
+def _patches(height: int, width: int) -> int:
+    """How many patches such a picture has."""
+    return height * width // _patch(height, width, _sides(height, width)) ** 2
 
 
 def source_of_idx(path: Path) -> PictureSource:

@@ -1,6 +1,7 @@
 """A row of a table of sizes, and what follows from it in a recipe, whatever is learned.
 
-The tables stand in ``pairs.py``, ``texts.py``, ``labels.py``, ``trees.py`` and ``tags.py``.
+The tables stand in ``pairs.py``, ``texts.py``, ``labels.py``, ``trees.py``,
+``tags.py``, ``files.py`` and ``spoken.py``.
 """
 
 from __future__ import annotations
@@ -65,6 +66,6 @@ class Size:
         }
 
 
-def row_of(table: Sequence[Size], count: int) -> Size:
+def row_of(table: Sequence[Size], count: float) -> Size:
     """The row of a table for ``count`` of what the table counts."""
     return next(row for row in table if count < row.below)

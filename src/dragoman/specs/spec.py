@@ -111,6 +111,12 @@ class Spec(Task):
                 "training.spec_augment hides parts of recordings, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
             )
+        is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
+        if is_mfcc and recipe.training.spec_augment.band_masks:
+            raise ValueError(
+                "training.spec_augment.band_masks hides bands, and cepstral coefficients are none: "
+                "set it to 0, and mask time alone"
+            )
         if recipe.training.ctc_weight and recipe.model.kind == "convolutional":
             raise ValueError(
                 "training.ctc_weight says of each row of the encoder what is spoken there, and a "

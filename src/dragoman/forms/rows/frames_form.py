@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import File
-from dragoman.forms.rows.log_mel import Floats, LogMel
+from dragoman.forms.rows.log_mel import Floats, LogMel, normalised
+from dragoman.forms.rows.mfcc import FEATURE_FILE, Mfcc, read_features
 from dragoman.forms.rows.recording_file import Recording, called, library
 from dragoman.forms.rows.recordings import blocks_of, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
@@ -29,10 +32,15 @@ class FramesForm(RowsForm):
 
     def __init__(self, settings: FramesSource) -> None:
         self.settings = settings
-        self._bands = LogMel(settings)
+        is_mfcc = settings.features == "mfcc"
+        self._features: LogMel | Mfcc = Mfcc() if is_mfcc else LogMel(settings)
 
     def rows(self, raw: str) -> Rows:
-        return _last(self._of_recording(raw))
+        if not raw.endswith(FEATURE_FILE):
+            return _last(self._of_recording(raw))
+        if self.settings.features != "mfcc":
+            raise DataError(f'{raw} is a feature file: it goes with source.features = "mfcc"')
+        return low(self._normalised([read_features(Path(raw))]))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
         """(T, F) of samples of the rate that is read, block by block. ``name``: of what they are,
@@ -51,7 +59,7 @@ class FramesForm(RowsForm):
 
     def _of_recording(self, raw: Recording, most: int | None = None) -> Iterator[Rows | None]:
         rate, name = self.settings.rate, called(raw)
-        check_count(name, self._bands.frames(samples_of(raw, rate)), "frames", most)
+        check_count(name, self._features.frames(samples_of(raw, rate)), "frames", most)
         yield from self._of_blocks(blocks_of(raw, rate), name, most)
 
     def _of_blocks(
@@ -59,12 +67,16 @@ class FramesForm(RowsForm):
     ) -> Iterator[Rows | None]:
         """None after each step, and the rows in the end."""
         parts, count = list[Floats](), 0
-        for part in self._bands.parts(blocks):
+        for part in self._features.parts(blocks):
             parts.append(part)
             count += len(part)  # there may be more than the header has promised
             check_count(name, count, "frames", most)
             yield None
-        yield low(self._bands.normalised(parts))
+        yield low(self._normalised(parts))
+
+    def _normalised(self, parts: Sequence[Floats]) -> Floats:
+        axis = 0 if self.settings.normalise == "bands" else None
+        return normalised(np.concatenate(parts), axis)
 
     def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
         """Time from left to right, low sounds at the bottom; the louder, the lighter. More than
@@ -78,7 +90,7 @@ class FramesForm(RowsForm):
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """The second at which each of ``count`` rows of the model begins, as a word each."""
-        step = self._bands.hop * self.settings.subsample
+        step = self._features.hop * self.settings.subsample
         return [f"▁{n * step / self.settings.rate:.2f}s" for n in range(count)]
 
 

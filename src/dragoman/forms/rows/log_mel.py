@@ -16,7 +16,7 @@ Shapes: N samples, T frames, F bands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -57,16 +57,12 @@ class LogMel:
 
     def __call__(self, blocks: Iterable[Floats]) -> Floats:
         """A recording in blocks of samples from -1 to 1, in their order -> (T, F), normalised."""
-        return self.normalised(list(self.parts(blocks)))
+        return normalised(self.energies(blocks), self._axis)
 
     def energies(self, blocks: Iterable[Floats]) -> Floats:
         """(T, F) logarithms of energies, as they are. A recording that is shorter than a frame has
         zeros behind."""
         return np.concatenate(list(self.parts(blocks)))
-
-    def normalised(self, parts: Sequence[Floats]) -> Floats:
-        """All ``parts`` of a recording, joined and normalised."""
-        return normalised(np.concatenate(parts), self._axis)
 
     def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
         """The same as it is computed: what each block completes."""

@@ -15,6 +15,11 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dragoman.settings import Settings
 
+MFCC_RATE = 16_000
+"""Samples a second of which cepstral coefficients are computed."""
+COEFFICIENTS = 13
+"""Of a frame of them."""
+
 
 class SourceSettings(Settings):
     """What is read."""
@@ -68,6 +73,11 @@ class FramesSource(RowsSource):
     kind: Literal["frames"] = "frames"
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
     pictures, as patches."""
+    features: Literal["log-mel", "mfcc"] = "log-mel"
+    """What a frame is. log-mel: the logarithm of the energy in each band; mfcc: the 13 cepstral
+    coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc). A model that was
+    trained on such files reads recordings too. For mfcc, rate, bands, window_ms and hop_ms keep
+    their defaults."""
     rate: int = Field(16_000, ge=1_000, le=192_000)
     """The sample rate of the recordings, in Hz."""
     bands: int = Field(80, ge=4, le=512)
@@ -98,7 +108,7 @@ class FramesSource(RowsSource):
 
     @property
     def row_width(self) -> int:
-        return self.bands
+        return self.bands if self.features == "log-mel" else COEFFICIENTS
 
     @property
     def shortens(self) -> int:
@@ -111,6 +121,13 @@ class FramesSource(RowsSource):
                 f"frames of {self.window_ms:g} ms every {self.hop_ms:g} ms leave sound between "
                 "them unread: set hop_ms to window_ms at most"
             )
+        fixed = {"rate": MFCC_RATE, "bands": 80, "window_ms": 25.0, "hop_ms": 10.0}
+        for name, value in fixed.items():
+            if self.features == "mfcc" and getattr(self, name) != value:
+                raise ValueError(
+                    f'{name} cannot be set for features = "mfcc", which are as CMU Sphinx has '
+                    "them: leave it out"
+                )
         return self
 
 

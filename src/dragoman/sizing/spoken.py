@@ -1,0 +1,188 @@
+"""A sane size and schedule of a model that writes what is said in recordings, when a user gives
+nothing but recordings and their texts (``data/spoken.py``).
+
+``SPOKEN_TABLE`` is what is chosen: the hours of sound choose a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dragoman.data.columns import numbered
+from dragoman.data.corpora import read_lines, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.split import SplitSettings
+from dragoman.data.spoken import places_of
+from dragoman.errors import DataError, RecipeError
+from dragoman.forms.identification import language_of
+from dragoman.forms.rows.recordings import rate_of, samples_of
+from dragoman.forms.rows.settings import FramesSource
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
+from dragoman.sizing.families import DEFAULT
+from dragoman.sizing.files import grouped_corpus
+from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.languages import given_language, given_languages
+from dragoman.sizing.size import Size, row_of
+from dragoman.specs.spec import Spec
+from dragoman.specs.translation import TRANSLATION
+
+SPOKEN_TABLE = (
+    Size(5, 200, 128, 4, 4, 0.1, 1_000, 300, 1.5e-3, 60),
+    Size(50, 1_000, 256, 4, 6, 0.1, 4_000, 1_000, 1e-3, 40),
+    Size(float("inf"), 4_000, 256, 4, 8, 0.1, 8_000, 2_000, 1e-3, 20),
+)
+"""By hours of sound; ``tokens_per_update`` counts what is written."""
+
+_HIGHEST_RATE = 16_000
+"""Samples a second that speech needs."""
+_LOOKED_AT = 500
+"""Recordings whose lengths are read, and whose texts tell the language."""
+_LONGEST = 3_000
+"""Frames of a recording that is learned from: half a minute."""
+_MICRO_BATCH = 16_000
+"""Frames that the model processes at once."""
+
+
+@dataclass(frozen=True)
+class SpokenSummary(CorpusSummary):
+    """What recordings and their texts look like."""
+
+    rate: int = field(kw_only=True)
+    """Samples a second of the first."""
+    hours: float = field(kw_only=True)
+    """Of sound."""
+    groups: Mapping[str, int] = field(kw_only=True)
+    """How many recordings each speaker has; nothing where speakers are not told."""
+
+
+class SpokenBuilder(RecipeBuilder):
+    """Recordings and what is said in them."""
+
+    task: ClassVar[Spec] = TRANSLATION
+    side = "target"
+    noun = "recordings"
+
+    def takes(self, inputs: Inputs) -> bool:
+        named = inputs.task.name == self.task.name and len(inputs.names) == 1 and inputs.are_files
+        return named and places_of(Path(inputs.first), read_lines) is not None
+
+    def check(self, inputs: Inputs) -> None:
+        for option, value in (("--texts", inputs.texts), ("--label-ends", inputs.label_ends)):
+            if value is not None:
+                raise RecipeError(f"{option} does not go with recordings")
+        if inputs.model not in (None, DEFAULT):
+            raise RecipeError(
+                f"--model {inputs.model}: recordings alone choose a --model {DEFAULT}; others read "
+                "them by a recipe"
+            )
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        return self._corpus_at(inputs.first, inputs)
+
+    def _corpus_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+        """What names files, texts and speakers there: as the options say, or the usual names."""
+        about: dict[str, Any] = {"source": path, "format": "spoken"}
+        about |= places_of(Path(path), read_lines) or {}
+        if inputs.keys is not None:
+            about |= dict(zip(("source_key", "target_key"), inputs.keys, strict=True))
+        if inputs.columns is not None:
+            file, text = numbered(inputs.columns)
+            about |= {"source_column": file, "target_column": text}
+        if inputs.groups is not None:
+            about.pop("group_key", None)
+        return grouped_corpus(about, inputs.groups)
+
+    def languages(self, inputs: Inputs) -> dict[str, str]:
+        """One for both, unless what is written is a translation (``de-en``)."""
+        if inputs.languages and "-" in inputs.languages:
+            source, target = given_languages(inputs.languages, inputs.names)
+            return {"source": source, "target": target}
+        code = given_language(inputs.languages, "") if inputs.languages else "und"
+        return {"source": code, "target": code}
+
+    def known(
+        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
+    ) -> Mapping[str, str]:
+        if "und" not in languages.values():
+            return languages
+        code = language_of(seen.texts)
+        if code == "und" and base is not None:
+            return base.languages.model_dump()
+        return {"source": code, "target": code}
+
+    def look(self, corpus: CorpusSettings) -> SpokenSummary:
+        amount, rate, seconds = 0, 0, list[float]()
+        texts, groups = list[str](), Counter[str]()
+        for pair in read_pairs(corpus):
+            amount += 1
+            rate = rate or rate_of(pair.source)
+            if amount <= _LOOKED_AT:
+                texts.append(pair.target)
+                seconds.append(samples_of(pair.source, rate) / rate)
+            if corpus.groups_by is not None:
+                groups[pair.group] += 1
+        if not amount:
+            raise DataError(f"{corpus.source} names no recording")
+        hours = sum(seconds) / len(seconds) * amount / 3_600
+        return SpokenSummary(amount, amount, texts, rate=rate, hours=hours, groups=groups)
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        assert isinstance(seen, SpokenSummary)
+        return row_of(SPOKEN_TABLE, seen.hours)
+
+    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
+        held = {}
+        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
+            named = [name for name in names or () if name]
+            if len(named) > 1:
+                raise RecipeError(f"--{side} {' '.join(named)}: give one folder or one list")
+            if named:
+                held[side] = self._corpus_at(absolute(named[0]), inputs)
+                if next(read_pairs(held[side]), None) is None:
+                    raise RecipeError(f"--{side} {named[0]}: there are no {self.noun} in it")
+        return held
+
+    def data(
+        self,
+        corpus: CorpusSettings,
+        seen: CorpusSummary,
+        held: Mapping[str, CorpusSettings],
+        inputs: Inputs,
+    ) -> dict[str, Any]:
+        assert isinstance(seen, SpokenSummary)
+        about = super().data(corpus, seen, held, inputs)
+        minutes = seen.hours * 60
+        inputs.say(f"{plural(seen.amount, 'recording')}, about {minutes:,.1f} minutes of sound")
+        if seen.groups:
+            split = SplitSettings.model_validate(about["split"])
+            about["split"] = split.for_whole(seen.groups, most=math.inf).model_dump()
+        else:
+            inputs.say(
+                "warning: nothing tells who speaks, so a speaker may stand in training and in "
+                "test, and scores flatter. --groups PATTERN tells it by the name of the file, a "
+                "list by a column named speaker"
+            )
+        return about
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        assert isinstance(seen, SpokenSummary)
+        return {
+            "source": FramesSource(rate=min(seen.rate, _HIGHEST_RATE)).model_dump(),
+            "data": {"cleaning": {"max_length": 0}},
+            "text": {"shared": False, "character_coverage": 1.0},
+            "model": {"decoder_layers": 2, "norm": "pre", "tie": "target"},
+            "plan": {
+                "max_source": _LONGEST, "max_target": 512, "tokens_per_micro_batch": _MICRO_BATCH,
+            },
+            "training": {
+                "ctc_weight": 0.3, "average_last": 5,
+                "spec_augment": {"time_masks": 2, "band_masks": 2},
+            },
+        }  # fmt: skip

@@ -1,0 +1,89 @@
+"""A folder of recordings and their texts becomes a run that transcribes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Dragoman
+from row_files import write_tones
+
+from dragoman.recipe import Recipe
+from dragoman.sizing.from_files import recipe_of
+
+SMALL = (
+    "--set=model.model_dim=32", "--set=model.ffn_dim=32", "--set=model.encoder_layers=1",
+    "--set=model.decoder_layers=1", "--set=model.attention.num_heads=2", "--set=model.dropout=0",
+    "--set=text.kind=word", "--set=text.byte_fallback=false", "--set=text.vocabulary=10",
+    "--set=training.updates=60", "--set=training.validate_every=30", "--set=source.bands=20",
+    "--set=training.schedule.peak=1e-2", "--set=training.schedule.warmup=5",
+    "--set=training.average_last=0", "--set=training.precision=fp32", "--set=source.subsample=2",
+    "--set=plan.tokens_per_update=60",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = write_tones(tmp_path_factory.mktemp("spoken") / "tones", 40)
+    for file in root.rglob("*.wav"):
+        file.with_suffix(".txt").write_text(f"a {file.parent.name} tone\n")
+    return root
+
+
+def test_a_folder_of_recordings_and_texts_becomes_a_run(
+    dragoman: Dragoman, tones: Path, tmp_path: Path
+) -> None:
+    said = dragoman("train", tones, "--to", tmp_path / "run", "--languages", "en", *SMALL)
+    assert said.code == 0, said.err
+    told = said.out + said.err
+    assert "80 recordings, about 0.3 minutes of sound" in told, told
+    assert "nothing tells who speaks" in told
+    rising, falling = (next((tones / name).glob("*.wav")) for name in ("rising", "falling"))
+    found = dragoman("transcribe", tmp_path / "run", rising, falling)
+    assert found.code == 0, found.err
+    assert "a rising tone" in found.out and "a falling tone" in found.out, found.out
+    measured = dragoman("evaluate", tmp_path / "run")
+    assert measured.code == 0 and "WER" in measured.out, measured.out + measured.err
+    measured = dragoman("evaluate", tmp_path / "run", tones)
+    assert measured.code == 0 and "WER" in measured.out, measured.out + measured.err
+    refused = dragoman("evaluate", tmp_path / "run", tmp_path)
+    assert refused.code == 1 and "has no recordings with what is said" in refused.err, refused.err
+
+
+def recipe(*names: Path, **more: str) -> tuple[Recipe, list[str]]:
+    told = list[str]()
+    found, _ = recipe_of([str(name) for name in names], say=told.append, **more)  # type: ignore[arg-type]
+    return found, told
+
+
+def test_a_list_says_by_which_column_speakers_are_told(tones: Path, tmp_path: Path) -> None:
+    listing = tmp_path / "list.csv"
+    rows = [
+        f"{file},{file.with_suffix('.txt').read_text().strip()},{file.name.split('_')[1]}"
+        for file in sorted(tones.rglob("*.wav"))
+    ]
+    listing.write_text("\n".join(["path,sentence,client_id", *rows]) + "\n")
+    made, told = recipe(listing)
+    (corpus,) = made.data.train
+    assert corpus.format == "spoken" and corpus.groups_by == "group_key = client_id"
+    assert made.data.split.dev and made.data.split.test and made.source.kind == "frames"
+    assert not any("nothing tells" in one for one in told)
+    by_name, told = recipe(tones, groups="_([a-z]+)_")
+    assert by_name.data.train[0].groups_by == "group_pattern = _([a-z]+)_"
+    assert not any("nothing tells" in one for one in told)
+
+
+def test_what_does_not_go_with_recordings_is_refused(
+    dragoman: Dragoman, tones: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.tsv"
+    empty.write_text("\n")
+    for more, told in (
+        (("--test", empty), f"--test {empty}: there are no recordings in it"),
+        (("--model", "lstm"), "recordings alone choose a --model transformer"),
+        (("--texts", "file"), "--texts does not go with recordings"),
+        (("--test", tmp_path), f"{tmp_path} has no recordings with what is said in them"),
+    ):
+        said = dragoman("train", tones, "--to", tmp_path / "run", *more)
+        assert said.code == 1 and told in said.err, said.err
+        assert not (tmp_path / "run").exists()
