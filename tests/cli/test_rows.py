@@ -121,6 +121,9 @@ def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
         "train", pictures, labels, "--task", "classification", "--to", tmp_path / "run", *SMALL
     )
     assert said.code == 0, said.err
+    refused = dragoman("classify", tmp_path / "run", "-", stdin=b"x")
+    assert refused.code == 1, refused.out
+    assert refused.err.startswith("error: pictures are not read from standard input"), refused.err
     found = dragoman("classify", tmp_path / "run", f"{pictures}#3")
     assert found.code == 0 and found.out.startswith(f"{pictures}#3\t"), found.err
     measured = dragoman("evaluate", tmp_path / "run", pictures)
@@ -362,6 +365,7 @@ def test_a_translator_of_recordings_writes_what_they_say(
     (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
     assert measured.code == 0 and "1 recording" in measured.out, measured.out + measured.err
+    assert "translating 1 recording: " in measured.err, measured.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err
 
