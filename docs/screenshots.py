@@ -1,7 +1,8 @@
 """Takes the pictures of the page in images/: python docs/screenshots.py http://127.0.0.1:5050
 
 A run of ``dragoman demo`` must be served there, of any task: the pictures are those of its views.
-The demo has no tagger: ``tag.png`` is of a run that was trained on sentences with names.
+The demo has no tagger: ``tag.png`` is of a run that was trained on sentences with names, and
+``label.png`` of one of MNIST's digits (docs/results.md).
 Chromium is Debian's, as for the page's tests.
 """
 
@@ -111,6 +112,24 @@ def labelling(browser: Browser, address: str) -> None:
     taken(page, "classify")
 
 
+def drawing(browser: Browser, address: str) -> None:
+    """A digit as it is drawn, and what it is taken for."""
+    page = opened(browser, f"{address}/#label", height=620)
+    box = page.locator("canvas").first.bounding_box(timeout=60_000)
+    assert box is not None
+    three = (
+        (0.3, 0.25), (0.4, 0.17), (0.55, 0.15), (0.68, 0.24), (0.67, 0.38), (0.5, 0.48),
+        (0.68, 0.58), (0.72, 0.72), (0.6, 0.84), (0.42, 0.85), (0.29, 0.76),
+    )  # fmt: skip
+    for number, (x, y) in enumerate(three):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=6)
+        if number == 0:
+            page.mouse.down()
+    page.mouse.up()
+    page.wait_for_timeout(2_000)
+    taken(page, "label")
+
+
 def parsing(browser: Browser, address: str) -> None:
     """A tree, one of its brackets pointed at."""
     page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=770)
@@ -139,11 +158,12 @@ PICTURES = {
 def main(address: str) -> None:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with urlopen(f"{address}/v1/info") as answer:
-        tasks = {run["task"] for run in json.load(answer)["runs"]}
+        runs = json.load(answer)["runs"]
+    views = {drawing if run.get("reads") == "pictures" else PICTURES[run["task"]] for run in runs}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for task in tasks:
-            PICTURES[task](browser, address)
+        for view in views:
+            view(browser, address)
         browser.close()
 
 
