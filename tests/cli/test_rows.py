@@ -84,9 +84,9 @@ def test_a_folder_of_recordings_becomes_a_run(
 
 
 def test_odd_names_of_recordings(dragoman: Dragoman, tones: Path, tmp_path: Path) -> None:
-    """Korean ones, with spaces, ``#`` and bytes that are not UTF-8, are read as any other; what
-    does not stay on one line is refused."""
-    root, run = tmp_path / "소리 #모음", tmp_path / "런 #1"
+    """Korean ones, with spaces, ``#`` and bytes that are not UTF-8, and a folder that is called as
+    an IDX file is, are read as any other; what does not stay on one line is refused."""
+    root, run = tmp_path / "소리 #모음.idx", tmp_path / "런 #1"
     for label, korean in (("falling", "내려가는 소리"), ("rising", "올라가는 #소리")):
         (root / korean).mkdir(parents=True)
         for number, file in enumerate(sorted((tones / "train" / label).glob("*.wav"))):
@@ -121,6 +121,9 @@ def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
         "train", pictures, labels, "--task", "classification", "--to", tmp_path / "run", *SMALL
     )
     assert said.code == 0, said.err
+    refused = dragoman("classify", tmp_path / "run", "-", stdin=b"x")
+    assert refused.code == 1, refused.out
+    assert refused.err.startswith("error: pictures are not read from standard input"), refused.err
     found = dragoman("classify", tmp_path / "run", f"{pictures}#3")
     assert found.code == 0 and found.out.startswith(f"{pictures}#3\t"), found.err
     measured = dragoman("evaluate", tmp_path / "run", pictures)
@@ -151,6 +154,9 @@ def test_a_folder_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path) 
     lines = [line.split("\t") for line in found.out.splitlines()]
     assert len(lines) == 7 and lines[0][0] == str(one), found.err
     assert [label for _, label, _ in lines] == ["standing"] + ["lying"] * 6
+    like_a_place = shutil.copy(one, tmp_path / "photos.idx#1.png")
+    found = dragoman("classify", run, like_a_place)
+    assert found.out.startswith(f"{like_a_place}\tstanding\t"), found.err
     looked = dragoman("look", run, one, "--to", tmp_path / "look.csv")
     assert looked.code == 0 and "1,2" in (tmp_path / "look.csv").read_text("utf-8"), looked.err
     (tmp_path / "nothing").mkdir()
@@ -362,6 +368,7 @@ def test_a_translator_of_recordings_writes_what_they_say(
     (tmp_path / "files" / "test.tsv").write_text(f"{files[0].relative_to(tmp_path / 'files')}\tx\n")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "files" / "test.tsv")
     assert measured.code == 0 and "1 recording" in measured.out, measured.out + measured.err
+    assert "translating 1 recording: " in measured.err, measured.err
     refused = dragoman("shortlist", tmp_path / "run")
     assert refused.code == 1 and "reads no text" in refused.err
 

@@ -74,11 +74,16 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     from dragoman.errors import DataError
     from dragoman.forms.rows.file_kinds import KINDS
     from dragoman.forms.rows.idx import is_idx, read_idx
+    from dragoman.forms.rows.recording_file import STANDARD_INPUT
 
     kind, found = KINDS[source], list[str]()
     for one in given:
         if not one:
             raise DataError("the name of a file is empty")
+        if one == STANDARD_INPUT and source == "picture":
+            raise DataError(
+                "pictures are not read from standard input: give files (one called - is ./-)"
+            )
         if is_idx(one):
             found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
         elif os.path.isdir(one):

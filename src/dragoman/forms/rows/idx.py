@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import os.path
 import zlib
 from functools import lru_cache
 from pathlib import Path
@@ -28,9 +29,11 @@ _LONGEST_HEAD = 4 + 4 * _MOST_SIZES
 
 
 def is_idx(path: str) -> bool:
-    """Whether its name is that of an IDX file: train-images-idx3-ubyte.gz, digits.idx."""
+    """Whether its name is that of an IDX file, train-images-idx3-ubyte.gz or digits.idx, and it is
+    no folder."""
     name = Path(path).name.removesuffix(".gz").lower()
-    return name.endswith(".idx") or ("idx" in name and name.endswith("ubyte"))
+    is_named_so = name.endswith(".idx") or ("idx" in name and name.endswith("ubyte"))
+    return is_named_so and not os.path.isdir(path)
 
 
 def read_idx(path: Path) -> Bytes:

@@ -99,8 +99,8 @@ def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
 def _names_place(raw: str) -> bool:
     """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
     path, _, number = raw.rpartition("#")
-    is_place = bool(path) and number.isdecimal() and not os.path.exists(raw)
-    return is_idx(raw) or is_idx(path) or is_place
+    is_place = is_idx(path) or (bool(path) and number.isdecimal())
+    return is_idx(raw) or (is_place and not os.path.exists(raw))
 
 
 def picture_at(raw: str) -> Bytes:

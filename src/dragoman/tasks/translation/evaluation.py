@@ -136,10 +136,8 @@ def evaluate_run(
     search = for_test_set(recipe, changes)
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
-    logger.info(
-        "translating %s %s: %s", f"{len(pairs):,}",
-        "sentences" if recipe.source.is_text else opened.task.noun, translator.description,
-    )  # fmt: skip
+    noun = "sentence" if recipe.source.is_text else opened.task.noun.removesuffix("s")
+    logger.info("translating %s: %s", plural(len(pairs), noun), translator.description)
     began = time.perf_counter()
     translations = list(translator.stream(pair.source for pair in pairs))
     seconds = time.perf_counter() - began
