@@ -91,7 +91,7 @@ def test_a_killed_driver_takes_its_workers_along_and_the_same_command_goes_on(
     source: Path, tmp_path: Path
 ) -> None:
     to = tmp_path / "out"
-    driver = begin(source, to)
+    driver = begin(source, to, pause=0.25)
     wait_for(2, to)
     workers = children_of(driver.pid)
     assert workers
@@ -124,7 +124,7 @@ def test_workers_end_with_their_driver_whatever_they_are_at(source: Path, tmp_pa
 
 def test_killed_workers_are_replaced(source: Path, tmp_path: Path) -> None:
     to = tmp_path / "out"
-    driver = begin(source, to)
+    driver = begin(source, to, pause=0.1)
     wait_for(1, to)
     for worker in children_of(driver.pid):
         os.kill(worker, signal.SIGKILL)
@@ -145,7 +145,7 @@ def test_two_drivers_at_once_write_each_part_once(source: Path, tmp_path: Path) 
 
 def test_an_interrupted_driver_ends_with_its_workers(source: Path, tmp_path: Path) -> None:
     to = tmp_path / "out"
-    driver = begin(source, to)
+    driver = begin(source, to, pause=0.5)  # of twenty seconds it sees one or two
     wait_for(1, to)
     workers = children_of(driver.pid)
     driver.send_signal(signal.SIGINT)

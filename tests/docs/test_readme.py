@@ -25,7 +25,7 @@ def _commands(page: Path) -> list[list[str]]:
     """Every line of a code block, or inline code, that calls ``dragoman``."""
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     lines += re.findall(r"`(dragoman [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     found = []
     for line in lines:

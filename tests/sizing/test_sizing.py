@@ -115,7 +115,12 @@ def test_another_recipes_sizes(parallel_text: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    "base", [name for name in shipped_recipes() if Recipe.load(name).task == "translation"]
+    "base",
+    [
+        name
+        for name in shipped_recipes()
+        if (recipe := Recipe.load(name)).task == "translation" and recipe.source.kind == "text"
+    ],
 )
 def test_of_another_recipe_only_its_text_is_replaced(
     parallel_text: tuple[Path, Path], tmp_path: Path, base: str
