@@ -51,11 +51,11 @@ def compare(args: CompareArguments) -> None:
     with different languages cannot be compared. Below the scores, the output of each system is
     shown for some of the texts.
 
-    With --to, a report compares the runs in more detail: parameters; training operations and
-    minutes, with dev BLEU plotted against both; sentences per second and memory (each run in its
-    own process, one after another); cost and path length of their layers; BLEU by source length
-    (FILE-by-length.svg and .csv); their sweeps (the sweep of runs/x is read from runs/x-sweep); and
-    the paper's tables 1 and 2. The report states the winner first. Do not use the machine for other
+    With --to, a report states the winner and compares the runs in more detail. It has parameters,
+    training operations and minutes, with dev BLEU plotted against both. It has sentences per second
+    and memory: each run is measured in its own process, one after another. It has the cost and path
+    length of the layers, BLEU by source length (FILE-by-length.svg and .csv), and tables 1 and 2 of
+    the paper. If runs/x has been swept, the sweep is read from runs/x-sweep. Do not use the machine for other
     work while speed is being measured.
 
     Classifiers are compared by accuracy and macro F1; --source is then a file of labelled texts.

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 On = Annotated[
     str | None,
-    "Work in parts, in several processes: local (local:4 for four) on this machine, ray (ray:40 "
-    "for forty) on a Ray cluster. Inputs are files, folders or patterns such as "
+    "Divide the input into parts and work on them in several processes: local on this machine "
+    "(local:4 starts four), ray on a Ray cluster (ray:40 starts forty). Inputs are files, folders or patterns such as "
     "'s3://bucket/in/*.zst', with lines of text, JSON Lines or Parquet. The parts are written to "
     "the folder or bucket that --to names. Repeat the command to continue after an interruption.",
 ]
@@ -29,8 +29,8 @@ Part = Annotated[
 Lines = Annotated[int, "With --on or --part: the most lines in a part."]
 FieldRead = Annotated[
     str,
-    "With --on or --part: the field of JSON Lines or the column of Parquet to read. For pairs: two "
-    "names with a comma between them.",
+    "With --on or --part: the field of JSON Lines or the column of Parquet to read. If each "
+    "example is a pair of texts, give two names, separated by a comma.",
 ]
 Into = Annotated[str, "With --on or --part: the field or column to write."]
 Mixed = Annotated[

@@ -59,7 +59,8 @@ class TrainArguments(FilesArguments):
     """Training data, or a recipe: a .toml file, or the name of a recipe that comes with dragoman.
     For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
     .jsonl, .tmx, .xlf, .po). For transcription, give a folder of recordings with a .txt file beside
-    each, a list (.tsv, .csv, .jsonl) of file, text and speaker, or a data folder of Kaldi. A
+    each; a .tsv, .csv or .jsonl file that lists the file name, text and speaker of each recording;
+    or a Kaldi data folder. A
     language model or a masked model takes one file or a folder of text; a parser takes one file or
     a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl file of texts and
     labels, a folder of recordings or pictures with a subfolder for each label, a list (.csv, .tsv,

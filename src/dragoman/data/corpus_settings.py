@@ -54,9 +54,9 @@ class CorpusSettings(Settings):
     texts) or file (each file is one text). trees: bracketed trees, in a file or a folder of files
     (task parsing). tags: words and their tags, as columns, as ``word_TAG`` or as trees (task
     tagging). folders: ``source`` is a folder that has a subfolder of recordings or pictures for
-    each label. spoken: recordings and their transcripts: a folder in which a .txt file lies beside
-    each recording, a list (.tsv, .csv, .jsonl), a folder with metadata.csv, or a data folder of
-    Kaldi. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
+    each label. spoken: recordings with transcripts. ``source`` is a folder with a .txt file beside
+    each recording, a .tsv, .csv or .jsonl file that lists them, a folder with metadata.csv, or a
+    Kaldi data folder. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
     """For tasks whose examples have a source but no target: the maximum number of characters in a
     text. A longer text is split into several, at the end of a line or a word."""
@@ -66,8 +66,8 @@ class CorpusSettings(Settings):
     weight: float = Field(1.0, gt=0, le=10_000)
     """The number of times that each pair is used per epoch. 0.5: in every second epoch."""
     label_ends: str = Field(LABEL_ENDS, max_length=20)
-    """For trees: the characters at which a label is cut off, because a function or an index follows
-    (``NP-SBJ-1`` is learned as NP). With ``-=.``, ``grup.nom.ms`` is learned as grup; with an empty
+    """For trees: the characters at which a label is cut off. What follows them is a grammatical
+    function or an index: ``NP-SBJ-1`` is learned as NP. With ``-=.``, ``grup.nom.ms`` is learned as grup; with an empty
     value, labels are kept whole.
     """
     source_key: str = "source"
@@ -90,7 +90,7 @@ class CorpusSettings(Settings):
     document. All examples of a group are put on the same side of a split."""
     group_key: str | None = None
     """For JSON Lines: the key of the group of an example; see ``group_column``. For the
-    format spoken: the column that names the speaker; for a data folder of Kaldi, the name of the
+    format spoken: the column that names the speaker; for a Kaldi data folder, the name of the
     file that lists the speakers, utt2spk."""
     group_pattern: str | None = Field(None, max_length=200)
     """For corpora of files: a regular expression that is matched against the file name. What its

@@ -37,8 +37,8 @@ class TranslatorSettings(EngineSettings):
     end."""
     whole: bool = False
     """Translate a line of several sentences in one piece, even if the run was trained on single
-    sentences. Without this setting, such a run translates the sentences one by one, because it
-    tends to stop after the first."""
+    sentences. Without this setting, such a run translates the sentences one by one: given several
+    at once, it tends to stop after the first."""
     mbr: int = Field(0, ge=0, le=1024)
     """Minimum Bayes risk decoding: generate this many candidates (the best of a beam, or samples)
     and return the one with the highest expected chrF against all of them. 0: return the most
