@@ -55,8 +55,8 @@ def compare(args: CompareArguments) -> None:
     training operations and minutes, with dev BLEU plotted against both. It has sentences per second
     and memory: each run is measured in its own process, one after another. It has the cost and path
     length of the layers, BLEU by source length (FILE-by-length.svg and .csv), and tables 1 and 2 of
-    the paper. If runs/x has been swept, the sweep is read from runs/x-sweep. Do not use the machine for other
-    work while speed is being measured.
+    the paper. If runs/x has been swept, the sweep is read from runs/x-sweep. Do not use the machine
+    for other work while speed is being measured.
 
     Classifiers are compared by accuracy and macro F1; --source is then a file of labelled texts.
     Parsers are compared by labelled bracket F1 and exact parses, with precision, recall, tag

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 On = Annotated[
     str | None,
     "Divide the input into parts and work on them in several processes: local on this machine "
-    "(local:4 starts four), ray on a Ray cluster (ray:40 starts forty). Inputs are files, folders or patterns such as "
-    "'s3://bucket/in/*.zst', with lines of text, JSON Lines or Parquet. The parts are written to "
-    "the folder or bucket that --to names. Repeat the command to continue after an interruption.",
+    "(local:4 starts four), ray on a Ray cluster (ray:40 starts forty). Inputs are files, folders "
+    "or patterns such as 's3://bucket/in/*.zst', with lines of text, JSON Lines or Parquet. The "
+    "parts are written to the folder or bucket that --to names. Repeat the command to continue "
+    "after an interruption.",
 ]
 Part = Annotated[
     str | None,

@@ -56,7 +56,8 @@ class CorpusSettings(Settings):
     tagging). folders: ``source`` is a folder that has a subfolder of recordings or pictures for
     each label. spoken: recordings with transcripts. ``source`` is a folder with a .txt file beside
     each recording, a .tsv, .csv or .jsonl file that lists them, a folder with metadata.csv, or a
-    Kaldi data folder. idx: ``source`` and ``target`` are IDX files of pictures and of their labels."""
+    Kaldi data folder. idx: ``source`` and ``target`` are IDX files of pictures and of their
+    labels."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
     """For tasks whose examples have a source but no target: the maximum number of characters in a
     text. A longer text is split into several, at the end of a line or a word."""
@@ -67,8 +68,8 @@ class CorpusSettings(Settings):
     """The number of times that each pair is used per epoch. 0.5: in every second epoch."""
     label_ends: str = Field(LABEL_ENDS, max_length=20)
     """For trees: the characters at which a label is cut off. What follows them is a grammatical
-    function or an index: ``NP-SBJ-1`` is learned as NP. With ``-=.``, ``grup.nom.ms`` is learned as grup; with an empty
-    value, labels are kept whole.
+    function or an index: ``NP-SBJ-1`` is learned as NP. With ``-=.``, ``grup.nom.ms`` is learned as
+    grup; with an empty value, labels are kept whole.
     """
     source_key: str = "source"
     """For JSON Lines: the key of the source sentence. Use dots for nested keys:
