@@ -40,7 +40,20 @@ PAUSE = 0.02
 
 Body = dict[str, Any]
 Question = tuple[str, Body | bytes]
-"""A path and what is asked there: bytes are a form."""
+"""A path and what is asked there: bytes are a form, one of ``file_form`` or another."""
+_BOUNDARY = "file-of-the-attacker"
+
+
+def file_form(name: str, content: bytes, fields: dict[str, str]) -> bytes:
+    """A form with a file, as browsers send it (RFC 7578)."""
+    parts = [
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    ]
+    parts.append(
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    )
+    return "".join(parts).encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
 
 
 def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Question]:
@@ -122,6 +135,14 @@ def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Quest
         "a word of 20,000 letters, 16 best": ("/v1/translate", {"text": "a" * 20_000, **best}),
         "a look with 400,000 wrong heads": ("/v1/look", {"text": "a", "heads_off": [1] * 400_000}),
         "a form of a megabyte": ("/translate", b"&" * 990_000),
+        "a document of 990,000 characters": (
+            "/translate_file",
+            file_form("a.txt", text(990_000, 1_000_000).encode(), into),
+        ),
+        "an HTML file of 9 MB, nearly all tags": (
+            "/translate_file",
+            file_form("a.html", b"<b></b>" * 1_300_000 + b"<p>a dog.</p>", into),
+        ),
     }
 
 
@@ -257,6 +278,8 @@ def _attack(pipe: Connection, port: int, path: str, body: Body | bytes, seconds:
     """In a process of its own: the same request from several connections, over and over."""
     answers: Counter[str] = Counter()
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    if isinstance(body, bytes) and body.startswith(f"--{_BOUNDARY}".encode()):
+        headers = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
     if not isinstance(body, bytes):
         headers = {"Content-Type": "application/json"}
         body = json.dumps(body, separators=(",", ":")).encode()
