@@ -19,10 +19,11 @@ DOUBLES = Path(__file__).parents[1] / "doubles"
 LINES = [f"line {number}" for number in range(40)]
 
 COMMAND = """
-import sys
+import signal, sys
 from asked_parts import asked, run, wanted
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it was ignored
     source, to, pause, on = sys.argv[1:]
     print(run(wanted(asked([source]), to, on=on, pause=float(pause))))
 """
