@@ -267,3 +267,19 @@ def dragoman(
         return Said(code, out, err)
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def own_choice_of_kernels() -> Iterator[None]:
+    """A worker computes as the first one did, and tells its process so: where that is the process
+    of the tests, the choice ends with the test."""
+    before = os.environ.get("DRAGOMAN_NATIVE")
+    yield
+    if os.environ.get("DRAGOMAN_NATIVE") == before:
+        return
+    os.environ.pop("DRAGOMAN_NATIVE", None)
+    if before is not None:
+        os.environ["DRAGOMAN_NATIVE"] = before
+    from dragoman.native import library
+
+    library.reset()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.cluster import command
-from dragoman.native import library
 from dragoman.tree import Tree
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "search.max_length=12")
@@ -31,14 +29,9 @@ ODD = [
 
 
 @pytest.fixture(autouse=True)
-def inline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Workers of this process: what they do does not depend on where they are. A worker computes
-    as the first one did, which it says to its process: that ends with the test."""
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of this process: what they do does not depend on where they are."""
     monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
-    monkeypatch.setenv("DRAGOMAN_NATIVE", os.environ.get("DRAGOMAN_NATIVE", "auto"))
-    yield
-    monkeypatch.undo()
-    library.reset()
 
 
 @pytest.fixture(scope="module")
