@@ -12,7 +12,7 @@ from inline_workers import InlineWorkers
 
 from dragoman.cluster import command
 from dragoman.cluster.parts.mapper import LineMapper, Way
-from dragoman.cluster.progress import ProgressLine, in_words
+from dragoman.cluster.progress import ProgressLine, duration
 from dragoman.errors import DragomanError
 
 TEXT = "".join(f"line {number}\n" for number in range(12))
@@ -132,4 +132,4 @@ def test_progress_tells_lines_speed_and_time_left(monkeypatch: pytest.MonkeyPatc
      (7.5 * 86_400, "7 days 12 h"), (7 * 86_400, "7 days")],
 )  # fmt: skip
 def test_times_are_told_in_the_unit_that_fits(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert duration(seconds) == words

@@ -43,6 +43,8 @@ LINES = 20_000
 PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "precision")
 """Options that do not say what the output of a line is. The precision is agreed on by the workers;
 one that is asked for is theirs from the beginning."""
+_RUNS = ("run", "rerank", "ensemble")
+"""Options that name runs."""
 
 Arguments = TypeVar("Arguments")
 
@@ -133,7 +135,7 @@ def _asked(
     runs, options = {}, {"dragoman": version("dragoman")}
     for one in fields(args):
         value = getattr(args, one.name)
-        if one.name in ("run", "rerank") or one.name == "ensemble":
+        if one.name in _RUNS:
             several = value if isinstance(value, list) else [value] if value is not None else []
             runs.update({str(path): run_fingerprint(Path(path)) for path in several})
         elif one.name not in left_out:
@@ -171,7 +173,7 @@ def _absolute(args: Arguments) -> Arguments:
     changes: Mapping[str, Any] = {
         one.name: _absolute_value(getattr(args, one.name))
         for one in fields(args)  # type: ignore[arg-type]
-        if one.name in ("run", "rerank", "ensemble")
+        if one.name in _RUNS
     }
     return replace(args, **changes)  # type: ignore[type-var]
 

@@ -20,7 +20,7 @@ from dragoman.cluster.parts.standing import (
     was_done,
 )
 from dragoman.cluster.parts.way_agreed import way_that_stands
-from dragoman.cluster.progress import ProgressLine, in_figures, in_words
+from dragoman.cluster.progress import ProgressLine, duration, in_figures
 from dragoman.cluster.stores.folder import FolderStore
 from dragoman.cluster.stores.opened import is_remote, opened, split_address
 from dragoman.cluster.workers.workers import Workers
@@ -110,7 +110,7 @@ def run(
     job = Job(plan, to, wanted.make, way_that_stands(store))
     total = len(job.places)
     if is_new:
-        took = in_words(time.monotonic() - began)
+        took = duration(time.monotonic() - began)
         say(f"{plural(plan.lines, 'line')} in {plural(total, 'part')}, counted in {took}")
     if share.number == 0:
         return
@@ -154,7 +154,7 @@ def run(
 
 def _tell(outcome: Outcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
     lines = sum(note.lines for note in outcome.done)
-    told = f"{plural(lines, 'line')} in {in_words(progress.seconds)}"
+    told = f"{plural(lines, 'line')} in {duration(progress.seconds)}"
     if lines and progress.seconds:
         told += f", {in_figures(lines / progress.seconds)} lines/s"
     if outcome.died:

@@ -73,7 +73,7 @@ class ProgressLine:
         if self.rate:
             parts += [
                 f"{in_figures(self.rate)} lines/s",
-                f"{in_words((self._total - done) / self.rate)} left",
+                f"{duration((self._total - done) / self.rate)} left",
             ]
         return ", ".join([*parts, plural(workers, "worker")])
 
@@ -83,7 +83,7 @@ def in_figures(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
-def in_words(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """40 s, 12 min, 3 h 20 min, 5 days 2 h"""
     if seconds < 90:
         return f"{max(0.0, seconds):.0f} s"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.errors import DataError
 from dragoman.forms.rows import recording_file
+from dragoman.forms.rows.unusable import conversion
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,9 @@ class FileKind:
 
 
 def _foreign_picture(file: Path, kind: str) -> DataError:
-    given, made = str(file), str(file.with_suffix(".png"))
-    if given.startswith("-"):  # not an option
-        given, made = f"./{given}", f"./{made}"
     return DataError(
         f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
-        f"magick {shlex.quote(given)} {shlex.quote(made)}"
+        f"{conversion('magick', file, '.png')}"
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import sys
 import tempfile
 from functools import lru_cache
@@ -16,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.unusable import unusable
+from dragoman.forms.rows.unusable import conversion, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -123,16 +122,7 @@ def foreign(raw: Recording, kind: str) -> DataError:
 
 def converting(raw: Recording) -> str:
     """The command that writes a recording anew, as WAV, beside it."""
-    given = Path(str(raw))
-    made = given.with_suffix(".wav")
-    if made == given:
-        made = given.with_name(f"{given.stem}-converted.wav")
-    # A name that begins with a dash is not an option.
-    read, written = (
-        shlex.quote(f"./{name}" if name.startswith("-") else name)
-        for name in (str(given), str(made))
-    )
-    return f"ffmpeg -i {read} {written}"
+    return conversion("ffmpeg -i", Path(str(raw)), ".wav")
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,9 @@
-"""What is said of a file that cannot be opened, whatever it should have held."""
+"""What is said of a file that cannot be read, whatever it should have held."""
 
 from __future__ import annotations
+
+import shlex
+from pathlib import Path
 
 from dragoman.errors import DataError
 
@@ -13,3 +16,13 @@ def unusable(path: object, error: OSError | ValueError) -> DataError:
     if isinstance(error, OSError):
         return DataError(f"{path} cannot be read: {error.strerror or error}")
     return DataError(f"{str(path)!r} cannot be the name of a file: {error}")
+
+
+def conversion(program: str, given: Path, ending: str) -> str:
+    """The command by which ``program`` writes a file anew beside it, with another ending."""
+    made = given.with_suffix(ending)
+    if made == given:
+        made = given.with_name(f"{given.stem}-converted{ending}")
+    # A name that begins with a dash is not an option.
+    names = (f"./{name}" if str(name).startswith("-") else str(name) for name in (given, made))
+    return f"{program} {' '.join(map(shlex.quote, names))}"
