@@ -12,7 +12,7 @@ import torch
 from implementations import TARGET, Path, drawn
 from torch import Tensor
 
-from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import Writing, writing
@@ -23,11 +23,13 @@ from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import use_precision
 
 SOURCES: dict[str, RowsSource] = {
     "frames by 4": FramesSource(bands=10, subsample=4, channels=3),
     "frames by 2": FramesSource(bands=7, subsample=2, channels=5),
     "patches": PictureSource(height=8, width=8, patch=4),
+    "columns by 8": LineSource(height=11, subsample=8, channels=4),
 }
 SIZES: dict[str, dict[str, Any]] = {
     "transformer": {
@@ -56,6 +58,9 @@ def rows(source: RowsSource, *lengths: int) -> list[Tensor]:
     if isinstance(source, PictureSource):
         shape = source.patches, source.row_width
         return [torch.randint(0, 256, shape, dtype=torch.uint8) for _ in lengths]
+    if isinstance(source, LineSource):
+        shapes = [(length, source.row_width) for length in lengths]
+        return [torch.randint(0, 256, shape, dtype=torch.uint8) for shape in shapes]
     return [torch.randn(length, source.row_width).half() for length in lengths]
 
 
@@ -189,3 +194,18 @@ def test_a_classifier_is_the_mean_of_what_is_left_of_the_rows(of: str) -> None:
             alone = model.project(model.encode(Sequences.of([one])).rows)
             assert distance(together[number : number + 1], alone) < 1e-5
             assert model.memory_length(len(one)) == -(-len(one) // source.shortens)
+
+
+def test_what_trains_in_bf16_is_decoded_in_int8() -> None:
+    """Validation decodes over what the model reads in the precision of its training."""
+    if missing := why_not_here():
+        pytest.skip(missing)
+    torch.manual_seed(0)
+    source = SOURCES["frames by 4"]
+    plain = network("transformer", source, model_dim=48, ffn_dim=70, norm="pre")
+    use_precision(plain, "bf16")
+    model = Int8Transformer(plain)
+    with torch.no_grad():
+        assert plain.encode(Sequences.of(rows(source, 9))).rows.dtype == torch.bfloat16
+    state = model.start(model.encode(Sequences.of(rows(source, 9))))
+    assert torch.isfinite(model.step(torch.ones(1, 1, dtype=torch.int64), state)).all()

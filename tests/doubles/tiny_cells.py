@@ -10,7 +10,7 @@ from tiny_tasks import tiny_recipe_of
 
 from dragoman.recipe import Recipe
 
-SOURCES = ("text", "frames", "picture")
+SOURCES = ("text", "frames", "picture", "line")
 _STACK = {"model_dim": 32, "ffn_dim": 32, "layers": 1, "attention": {"num_heads": 2}, "dropout": 0}
 _BOTH = {
     "model_dim": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0, "tie": "target",
@@ -55,6 +55,13 @@ def _files(task: str, source: str, folder: Path) -> tuple[dict[str, Any], list[d
         pictures, labels = write_bars(folder)
         about = {"kind": "picture", "height": 8, "width": 8, "patch": 4}
         return about, [{"source": str(pictures), "target": str(labels)}]
+    if source == "line":
+        listing = folder / "words.tsv"
+        words = ["red", "green", "blue", "white"]
+        about = {"kind": "line", "height": 8, "subsample": 4, "channels": 4}
+        lines = [f"{words[n % 4]} {n}\t{words[n % 4]}\n" for n in range(40)]
+        listing.write_text("".join(lines), encoding="utf-8")
+        return about, [{"source": str(listing), "holds": "drawn"}]
     about = {"kind": "frames", "rate": 8000, "bands": 20, "subsample": 2, "channels": 4}
     root = write_tones(folder / "tones", 40)
     if task == "classification":

@@ -35,6 +35,7 @@ CELLS = [
     ("classification", "encoder", "picture"),
     ("translation", "transformer", "frames"),
     ("translation", "convolutional", "picture"),
+    ("translation", "transformer", "line"),
 ]
 cells = pytest.mark.parametrize(("task", "kind", "source"), CELLS, ids=map("-".join, CELLS))
 

@@ -80,7 +80,7 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     for one in given:
         if not one:
             raise DataError("the name of a file is empty")
-        if one == STANDARD_INPUT and source == "picture":
+        if one == STANDARD_INPUT and source != "frames":
             raise DataError(
                 "pictures are not read from standard input: give files (one called - is ./-)"
             )

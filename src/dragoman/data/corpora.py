@@ -35,6 +35,7 @@ from dragoman.data.tagged import read_tagged
 from dragoman.data.trees import read_examples
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
+from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
 from dragoman.plural import plural
 from dragoman.reading import readable
@@ -59,6 +60,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     pairs = _read_pairs(corpus)
     if corpus.holds == "files":
         pairs = listed(pairs, Path(corpus.source))
+    elif corpus.holds == "drawn":
+        pairs = (pair._replace(source=DRAWN + pair.source) for pair in pairs)
     return grouped(pairs, corpus) if corpus.names_files else pairs
 
 

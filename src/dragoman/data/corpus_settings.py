@@ -82,10 +82,10 @@ class CorpusSettings(Settings):
     """For tab-separated files: the column of the source sentence, numbered from 1."""
     target_column: int = Field(2, ge=1, le=1_000)
     """For tab-separated files: the column of the target sentence or the label."""
-    holds: Literal["text", "files"] = "text"
-    """For tab-separated files and JSON Lines: what the source column or key contains. text: the
-    text itself; files: the name of a file, such as a recording or a picture, relative to the folder
-    of the corpus."""
+    holds: Literal["text", "files", "drawn"] = "text"
+    """What the source file, column or key contains. text: the text itself; files (for tab-separated
+    files and JSON Lines): the name of a file, such as a recording or a picture, relative to the
+    folder of the corpus; drawn: text of which the program draws a picture (source.kind = line)."""
     group_column: int | None = Field(None, ge=1, le=1_000)
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""
@@ -109,6 +109,8 @@ class CorpusSettings(Settings):
             raise ValueError("source_column and target_column are the same column")
         if self.format == "idx" and self.target is None:
             raise ValueError("format idx needs two files: name the labels as target")
+        if self.holds == "drawn" and self.format in (*FILES, *BY, *TASK_OF_FORMAT):
+            raise ValueError(f"format {self.format} has no text beside its target to be drawn")
         self._check_groups()
         return self
 
@@ -140,7 +142,7 @@ class CorpusSettings(Settings):
     @property
     def names_files(self) -> bool:
         """Whether the sources of its examples are files: recordings, pictures."""
-        return self.format in FILES or self.holds == "files" or is_idx(self.source)
+        return self.format in FILES or self.holds != "text" or is_idx(self.source)
 
     @property
     def groups_by(self) -> str | None:

@@ -5,6 +5,7 @@ length are made of them, whatever the model.
   every second place is kept, ReLU, and a linear map to the width of the model (Dong et al., 2018,
   "Speech-Transformer"). Nothing leaks across the end of a recording: what stands behind it is zero
   in every layer, as what stands before its beginning.
+- ``LineFrontEnd``: the same over the columns of a line of text, in which paper is zero.
 - ``PatchesFrontEnd``: a linear map of each patch (Dosovitskiy et al., 2021, equation 1).
 
 Shapes: B sources, P packed rows of width F, P' and D what is made of them, T frames, C channels.
@@ -18,7 +19,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.forms.rows.settings import (
+    FramesSource,
+    LineSource,
+    PictureSource,
+    RowsSource,
+)
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Computing, Linear, Precision
 
@@ -62,7 +68,7 @@ class Convolution2d(Computing):
 class FramesFrontEnd(FrontEnd):
     """Frames of sound, of which two or four become one row."""
 
-    def __init__(self, settings: FramesSource, width: int) -> None:
+    def __init__(self, settings: FramesSource | LineSource, width: int) -> None:
         super().__init__()
         channels, halvings = settings.channels, settings.subsample.bit_length() - 1
         self.convolutions = nn.ModuleList(
@@ -80,16 +86,28 @@ class FramesFrontEnd(FrontEnd):
 
     def forward(self, source: Sequences) -> Sequences:
         layout = source.layout
-        grid = layout.pad(source.values.to(self.out.weight.dtype))[:, None]  # (B, 1, T, F)
-        for convolution in self.convolutions:
+        grid = layout.pad(self.scaled(source.values.to(self.out.weight.dtype)))[:, None]
+        for convolution in self.convolutions:  # grid: (B, C, T, F)
             layout = Layout(
                 [-(-length // 2) for length in layout.lengths], layout.device, layout.first_row_keys
             )
-            grid = torch.relu(convolution(grid))  # (B, C, T, F)
+            grid = torch.relu(convolution(grid))
             if not layout.is_even:
                 grid = grid * layout.mask[:, None, :, None].to(grid.dtype)
         rows = layout.pack(grid.transpose(1, 2).flatten(2))  # (P', C x F)
         return Sequences(self.out(rows), layout)
+
+    def scaled(self, values: Tensor) -> Tensor:
+        """(P, F) rows as they are stored -> what the first convolution reads."""
+        return values
+
+
+class LineFrontEnd(FramesFrontEnd):
+    """Columns of pixels, of which two, four or eight become one row: bytes from paper (0) to ink
+    (255), which become 0 to 2."""
+
+    def scaled(self, values: Tensor) -> Tensor:
+        return values * (2 / _WHITE)
 
 
 class PatchesFrontEnd(FrontEnd):
@@ -110,5 +128,7 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
         return None
     if isinstance(source, FramesSource):
         return FramesFrontEnd(source, width)
+    if isinstance(source, LineSource):
+        return LineFrontEnd(source, width)
     assert isinstance(source, PictureSource)
     return PatchesFrontEnd(source, width)

@@ -84,7 +84,8 @@ class EvaluationSet:
             places = {} if learned is None else learned.model_dump(include=_PLACES)
             corpus = CorpusSettings(source=str(source), **places)
         if not run.recipe.source.is_text:
-            corpus = corpus.model_copy(update={"holds": "files"})
+            holds = "drawn" if references and run.recipe.source.kind == "line" else "files"
+            corpus = corpus.model_copy(update={"holds": holds})
             pairs = list(read_pairs(corpus))
             return cls(pairs, _with_further(pairs, references[1:]), source.name)
         pairs = list(read_pairs(corpus))

@@ -39,8 +39,9 @@ from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.rows.frames_form import FramesForm
+from dragoman.forms.rows.lines_form import LinesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
-from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
@@ -325,6 +326,8 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         given["source"] = FramesForm(recipe.source)
     elif isinstance(recipe.source, PictureSource):
         given["source"] = PicturesForm(recipe.source)
+    elif isinstance(recipe.source, LineSource):
+        given["source"] = LinesForm(recipe.source)
     # What is written at once is what the model reads at once, and no book.
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
     return recipe.spec.forms(given, folder, longest)

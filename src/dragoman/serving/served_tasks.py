@@ -34,8 +34,8 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
     served yet."""
-    is_text = run.recipe.source.is_text
-    if run.task.name == served_classifier.ServedClassifier.task and not is_text:
+    is_text, is_line = run.recipe.source.is_text, run.recipe.source.kind == "line"
+    if run.task.name == served_classifier.ServedClassifier.task and not (is_text or is_line):
         return served_files.ServedFileClassifier.open(run, settings, name)
     if not is_text:
         raise RunError(

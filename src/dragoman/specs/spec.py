@@ -134,7 +134,12 @@ class Spec(Task):
             if source.is_text and corpus.names_files:
                 raise ValueError(
                     f"{corpus.name} names files, and text is read: set source.kind to frames "
-                    "(recordings) or picture"
+                    "(recordings), picture or line"
+                )
+            if corpus.holds == "drawn" and source.kind != "line":
+                raise ValueError(
+                    f"{corpus.name} is drawn, line by line, and {kind} reads no lines of text: set "
+                    'source.kind = "line"'
                 )
             if not source.is_text and not corpus.names_files:
                 raise ValueError(

@@ -8,6 +8,7 @@ import os.path
 from functools import lru_cache
 from pathlib import Path
 
+from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.pictures_form import picture_at
 from dragoman.forms.rows.unusable import unusable
@@ -20,9 +21,12 @@ _KEPT = 1 << 17
 
 
 def content_of(raw: str) -> str:
-    """A hash, in hex; of a picture in an IDX file that of its pixels, of any other file, such as
-    clips.idx#1.wav, that of its bytes. Errors: ``DataError`` for a file that is missing or cannot
-    be read."""
+    """A hash, in hex; of a text to be drawn that of the text, of a picture in an IDX file that of
+    its pixels, of any other file, such as clips.idx#1.wav, that of its bytes. Errors: ``DataError``
+    for a file that is missing or cannot be read."""
+    if raw.startswith(DRAWN):
+        text = raw.encode("utf-8", "surrogateescape")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
     path, _, place = raw.rpartition("#")
     if is_idx(path) and place.isascii() and place.isdecimal() and not os.path.isfile(raw):
         return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()

@@ -56,7 +56,7 @@ PICTURES = FileKind(
     ),
     _foreign_picture,
 )  # fmt: skip
-KINDS = {"frames": RECORDINGS, "picture": PICTURES}
+KINDS = {"frames": RECORDINGS, "picture": PICTURES, "line": PICTURES}
 """By the kind of source that reads them (``source.kind``)."""
 
 

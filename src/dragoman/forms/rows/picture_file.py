@@ -6,6 +6,7 @@ header tells how many pixels there are before any is decoded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,17 +53,42 @@ def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
 
     Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or no picture.
     """
-    with _opened(file) as image:
-        from PIL import ImageOps
+    from PIL import ImageOps
 
+    def fitted(whole: Image) -> Image:
+        return ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
+
+    pixels = _decoded(file, "L" if channels == 1 else "RGB", fitted)
+    return pixels.reshape(height, width, channels)
+
+
+def line_of(file: File, height: int, most: int) -> Bytes:
+    """(height, W): the picture in grey, turned as its camera was held and scaled to that height.
+
+    Errors: as ``pixels_of``, and ``DataError`` for one that becomes wider than ``most``.
+    """
+
+    def fitted(whole: Image) -> Image:
+        width = max(1, round(whole.width * height / whole.height))
+        if width > most:
+            raise DataError(
+                f"{file} is {width:,} pixels wide at a height of {height}; at most {most:,} are "
+                "read of one line: cut it"
+            )
+        return whole.resize((width, height), library().Resampling.BOX)
+
+    return _decoded(file, "L", fitted)
+
+
+def _decoded(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
+    """A picture in grey (L) or colours (RGB), turned and then fitted. Errors: as ``pixels_of``."""
+    with _opened(file) as image:
         try:
-            whole = _turned(_in_bytes(image, "L" if channels == 1 else "RGB"), image)
-            fitted = ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
-        except MemoryError:
+            return np.asarray(fitted(_turned(_in_bytes(image, mode), image)), np.uint8)
+        except (DataError, MemoryError):
             raise
         except Exception as error:  # whatever a decoder finds in damaged bytes
             raise DataError(f"{file} is damaged or cut off: {_told(error)}") from error
-    return np.asarray(fitted, np.uint8).reshape(height, width, channels)
 
 
 def _opened(file: File) -> Image:

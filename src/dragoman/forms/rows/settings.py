@@ -1,5 +1,5 @@
-"""What a model reads, as the section ``source`` of a recipe says it: text, frames of sound, or
-pictures in patches.
+"""What a model reads, as the section ``source`` of a recipe says it: text, frames of sound,
+pictures in patches, or a line of text in a picture.
 
 Of what is no text the section also says how the model's front end makes rows of the model's width
 of it (``models/front_ends.py``).
@@ -26,7 +26,7 @@ class SourceSettings(Settings):
 
     kind: str
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
-    pictures, as patches."""
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
 
     is_text: ClassVar[bool] = False
     units: ClassVar[str] = "rows"
@@ -38,7 +38,7 @@ class TextSource(SourceSettings):
 
     kind: Literal["text"] = "text"
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
-    pictures, as patches."""
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
 
     is_text: ClassVar[bool] = True
     units: ClassVar[str] = "tokens"
@@ -72,7 +72,7 @@ class FramesSource(RowsSource):
 
     kind: Literal["frames"] = "frames"
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
-    pictures, as patches."""
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
     features: Literal["log-mel", "mfcc"] = "log-mel"
     """What a frame is. log-mel: the logarithm of the energy in each band; mfcc: the 13 cepstral
     coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc). A model that was
@@ -136,7 +136,7 @@ class PictureSource(RowsSource):
 
     kind: Literal["picture"] = "picture"
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
-    pictures, as patches."""
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
     height: int = Field(28, ge=1, le=4_096)
     """The height of a picture, in pixels."""
     width: int = Field(28, ge=1, le=4_096)
@@ -173,10 +173,73 @@ class PictureSource(RowsSource):
         return self
 
 
+class DrawingSettings(Settings):
+    """How the program draws the texts of a corpus with ``holds = "drawn"``. Each text is drawn the
+    same way each time; what varies from text to text is drawn at random, between these limits."""
+
+    fonts: tuple[str, ...] = ("",)
+    """The fonts, as files (.ttf, .otf) or as names that the system knows. An empty name stands for
+    the font that comes with Pillow, which has Latin letters alone."""
+    size: tuple[float, float] = (0.6, 0.85)
+    """The size of the letters, as a share of ``source.height``: the smallest and the largest."""
+    slant: float = Field(0.2, ge=0, le=1)
+    """The largest slant, to the right or to the left, as a share of the height."""
+    blur: float = Field(0.5, ge=0, le=10)
+    """The largest radius of a Gaussian blur, in pixels."""
+    speckle: float = Field(0.0, ge=0, le=0.5)
+    """The largest share of pixels that become black or white."""
+    seed: int = Field(1, ge=0, lt=2**63)
+    """The seed of what is drawn at random."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if not self.fonts:
+            raise ValueError('fonts names none: write fonts = [""] for the one of Pillow')
+        low, high = self.size
+        if not 0.2 <= low <= high <= 1:
+            raise ValueError("size is two shares of the height from 0.2 to 1, the smaller first")
+        return self
+
+
+class LineSource(RowsSource):
+    """Pictures of one line of text, as columns of pixels from left to right (Salesky et al., 2021,
+    "Robust Open-Vocabulary Translation from Visual Text Representations")."""
+
+    kind: Literal["line"] = "line"
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
+    height: int = Field(24, ge=8, le=256)
+    """The height to which a picture is scaled, in pixels. Its width follows."""
+    subsample: Literal[2, 4, 8] = 8
+    """The number of columns that are combined into one row of the model, by one convolution for
+    each factor of two."""
+    channels: int = Field(32, ge=1, le=1_024)
+    """The number of channels of these convolutions."""
+    drawing: DrawingSettings = DrawingSettings()
+
+    units: ClassVar[str] = "columns"
+    noun_of_row: ClassVar[str] = "column"
+    raws: ClassVar[str] = "pictures"
+    of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels"})
+    hub_tags: ClassVar[Mapping[bool, str]] = {
+        True: "image-to-text",
+        False: "image-classification",
+    }
+
+    @property
+    def row_width(self) -> int:
+        return self.height
+
+    @property
+    def shortens(self) -> int:
+        return self.subsample
+
+
 SOURCES: dict[str, type[SourceSettings]] = {
     "text": TextSource,
     "frames": FramesSource,
     "picture": PictureSource,
+    "line": LineSource,
 }
 """By the kind that a recipe names."""
 
@@ -192,7 +255,8 @@ else:
     AnySource = Annotated[
         Annotated[TextSource, Tag("text")]
         | Annotated[FramesSource, Tag("frames")]
-        | Annotated[PictureSource, Tag("picture")],
+        | Annotated[PictureSource, Tag("picture")]
+        | Annotated[LineSource, Tag("line")],
         Discriminator(
             _kind_of,
             custom_error_type="unknown_kind",

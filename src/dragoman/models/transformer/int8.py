@@ -10,6 +10,7 @@ The kernels are in ``native/src/decode*``; their plain twin, and the reference, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -97,7 +98,8 @@ class Int8Transformer(Model):
         """Packed ids, or rows -> Memory with fp32 rows (P, D)."""
         if self.model.front_end is not None:
             with torch.no_grad():
-                return self.model.encode(source)
+                memory = self.model.encode(source)
+            return replace(memory, rows=memory.rows.float())  # of a model that trains in bf16
         lengths = np.array(source.layout.lengths, np.int32)
         rows, mask = self.search.encode(_array(source.values, np.int64), lengths)
         key_mask = None if mask is None else torch.from_numpy(mask)
