@@ -52,14 +52,14 @@ def test_it_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
 
 
 def test_what_varies_is_of_the_text_and_the_seed_alone() -> None:
-    vary = DrawingSettings(size=(0.4, 0.9), slant=0.4, blur=1.5, speckle=0.2)
+    vary = DrawingSettings(smallest=0.4, largest=0.9, slant=0.4, blur=1.5, speckle=0.2)
     first = drawn(TEXT, 24, vary)
     assert (drawn(TEXT, 24, vary) == first).all()
     other = drawn(TEXT, 24, vary.model_copy(update={"seed": 2}))
     assert first.shape != other.shape or (first != other).any()
     widths = {drawn(f"{TEXT} {n}", 24, vary).shape[1] for n in range(10)}
     assert len(widths) > 5, "sizes differ from text to text"
-    plain = DrawingSettings(size=(0.7, 0.7), slant=0, blur=0)
+    plain = DrawingSettings(smallest=0.7, largest=0.7, slant=0, blur=0)
     assert (drawn("  A  man\ton a ladder. ", 24, plain) == drawn(TEXT, 24, plain)).all()
 
 

@@ -21,7 +21,7 @@ from dragoman.tasks.training import train
 from dragoman.tasks.translation.evaluation import evaluate_run
 
 WORDS = {"red": "rot", "green": "grün", "blue": "blau", "white": "weiß"}
-DRAWING = {"size": (0.6, 0.8), "slant": 0.1, "blur": 0.5}
+DRAWING = {"smallest": 0.6, "largest": 0.8, "slant": 0.1, "blur": 0.5}
 CHANGES = (
     "data.split.dev=0.1",
     "data.split.test=0",
@@ -103,7 +103,7 @@ def test_recipes_that_cannot_be_are_told(tmp_path: Path) -> None:
         ({"source": {"kind": "picture"}}, "is drawn, line by line"),
         ({"source": {"kind": "text"}}, "names files, and text is read"),
         ({"source": {"kind": "line", "drawing": {"fonts": []}}}, "fonts names none"),
-        ({"source": {"kind": "line", "drawing": {"size": [0.9, 0.5]}}}, "the smaller first"),
+        ({"source": {"kind": "line", "drawing": {"smallest": 0.9}}}, "smaller than the smallest"),
         (
             {"data": {**values["data"], "train": [{**drawn_corpus, "format": "folders"}]}},
             "format folders has no text beside its target",

@@ -50,7 +50,7 @@ def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
     draws = _generator(text, settings.seed)
     font = _font(
         settings.fonts[int(draws.integers(len(settings.fonts)))],
-        max(1, round(height * draws.uniform(*settings.size))),
+        max(1, round(height * draws.uniform(settings.smallest, settings.largest))),
     )
     _check_letters(text, font)
     left, top, right, bottom = font.getbbox(text)

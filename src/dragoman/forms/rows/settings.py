@@ -180,8 +180,10 @@ class DrawingSettings(Settings):
     fonts: tuple[str, ...] = ("",)
     """The fonts, as files (.ttf, .otf) or as names that the system knows. An empty name stands for
     the font that comes with Pillow, which has Latin letters alone."""
-    size: tuple[float, float] = (0.6, 0.85)
-    """The size of the letters, as a share of ``source.height``: the smallest and the largest."""
+    smallest: float = Field(0.6, ge=0.2, le=1)
+    """The smallest size of the letters, as a share of ``source.height``."""
+    largest: float = Field(0.85, ge=0.2, le=1)
+    """The largest size of the letters."""
     slant: float = Field(0.2, ge=0, le=1)
     """The largest slant, to the right or to the left, as a share of the height."""
     blur: float = Field(0.5, ge=0, le=10)
@@ -195,9 +197,8 @@ class DrawingSettings(Settings):
     def _agree(self) -> Self:
         if not self.fonts:
             raise ValueError('fonts names none: write fonts = [""] for the one of Pillow')
-        low, high = self.size
-        if not 0.2 <= low <= high <= 1:
-            raise ValueError("size is two shares of the height from 0.2 to 1, the smaller first")
+        if self.smallest > self.largest:
+            raise ValueError("the largest size is smaller than the smallest: set largest too")
         return self
 
 
