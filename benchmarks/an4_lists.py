@@ -3,8 +3,9 @@
     python benchmarks/an4_lists.py an4 data/an4
 
 reads ``train.tsv`` and ``test.tsv`` of a folder (id, speaker, frames, transcript; a header line),
-or the ``etc`` folder of CMU's own distribution, and finds the feature files (``.mfc``) below it. It writes ``train.tsv``, ``dev.tsv`` and ``test.tsv`` with a file, its transcript
-and its speaker on each line. Dev is all that ten of the 74 speakers of the training set say.
+or the ``etc`` folder of CMU's own distribution, and finds the feature files (``.mfc``) below it.
+It writes ``train.tsv``, ``dev.tsv`` and ``test.tsv`` with a file, its transcript and its speaker on
+each line. Dev is all that ten of the 74 speakers of the training set say.
 """
 
 from __future__ import annotations
