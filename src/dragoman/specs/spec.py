@@ -16,7 +16,7 @@ from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import FramesSource, RowsSource, SourceSettings
+from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource, SourceSettings
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import TransformerSettings
@@ -109,6 +109,11 @@ class Spec(Task):
         if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "
+                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        if recipe.training.picture_augment.is_on and not isinstance(recipe.source, PictureSource):
+            raise ValueError(
+                "training.picture_augment varies pictures, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
             )
         is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
