@@ -143,6 +143,10 @@ def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Quest
             "/translate_file",
             file_form("a.html", b"<b></b>" * 1_300_000 + b"<p>a dog.</p>", into),
         ),
+        "an HTML file of 9 MB, 900,000 tags": (
+            "/translate_file",
+            file_form("a.html", b"<b>a</b> <i> </i>\n" * 220_000 + b" " * 5_000_000, into),
+        ),
     }
 
 

@@ -45,7 +45,7 @@ Steps: TypeAlias = Generator[ToSearch | ToAlign | int, Any, list[Target]]
 """What is asked for, each time to be sent in; and how many units are translated, in between."""
 
 
-def steps(units: Sequence[Unit], engine: Engine) -> Steps:
+def steps(units: Iterable[Unit], engine: Engine) -> Steps:
     """A translation for each unit."""
     targets: list[Target] = []
     known: dict[Unit, Target] = {}
@@ -90,7 +90,7 @@ def translated(
             progress(asked)
 
 
-def parts_of_units(units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
+def parts_of_units(units: Iterable[Unit]) -> Iterator[Sequence[Unit]]:
     """So many units at a time as have ``TOGETHER`` characters, and at least one."""
     part, length = list[Unit](), 0
     for one in units:

@@ -72,6 +72,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         await service.catalogue.close()
         service.texts.close()
         service.documents.close()
+        service.document_workers.close()
 
     app = FastAPI(
         title="dragoman",

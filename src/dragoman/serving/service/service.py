@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from dragoman.errors import SearchError
+from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
@@ -53,7 +54,9 @@ class Service:
         self.figures = FairExecutor("figures", of_client=4, of_all=64)
         """Who computes figures."""
         self.documents = FairExecutor("documents")
-        """Where documents are read, put together and written."""
+        """Where the texts of documents are cut and put together,"""
+        self.document_workers = DocumentWorkers()
+        """and where documents are read and written."""
         self.uploads = HeldBytes(settings.limits.uploads_held)
         """What requests with files take of memory."""
         self.operators = Networks(settings.operators)

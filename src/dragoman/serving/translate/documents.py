@@ -1,8 +1,9 @@
 """Documents, as LibreTranslate takes them: ``/translate_file`` and ``/download_file``.
 
-A document is translated as from the shell (``documents/translation.py``), its sentences in the
-queue that all clients share, so that another client's sentence does not wait for it. What it holds
-stays in memory and is never logged.
+A document is read and written by a process of its own (``document_workers/``) and translated as
+from the shell (``documents/translation.py``), its sentences in the queue that all clients share, so
+that another client's sentence does not wait for it. What it holds stays in memory and is never
+logged.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -25,10 +27,10 @@ from starlette.responses import Response
 from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
 from dragoman.engine.streaming import parts
 from dragoman.errors import DragomanError
-from dragoman.formats.catalogue import FORMATS, Format, format_of
-from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.unit import Target
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
 from dragoman.serving.http.connection import NAMES, PARTS, ClientGone
 from dragoman.serving.http.file_names import file_name
 from dragoman.serving.http.limits import key_in_header
@@ -144,6 +146,7 @@ class _Work:
 
     def __init__(self, service: Service, kept: KeptDocuments, client: str, base: str) -> None:
         self._service = service
+        self._workers: DocumentWorkers = service.document_workers
         self._kept = kept
         self._client = client
         self._base = base
@@ -175,15 +178,16 @@ class _Work:
     ) -> AsyncGenerator[tuple[int, int] | str, None]:
         service, client = self._service, self._client
         try:
-            form, document = await service.documents.do(client, lambda: _read(data, name))
-            units = document.units
-            text = " ".join(unit.text for unit in units[:50])[:_SAMPLE]
-            self._check(document)
+            most = service.settings.limits.file_characters
+            read = await self._workers.read(client, data, name, most)
+            await self._check(read)
+            some = await service.documents.do(client, lambda: list(islice(read.texts(), 50)))
+            text = " ".join(some)[:_SAMPLE]
             runs = service.catalogue.every(ServedTranslator, None)
             (choice,) = await service.choose(runs, [text], client, fields.source, fields.target)
             run = choice.run
-            yield 0, len(units)
-            running = steps(units, run.engine)
+            yield 0, read.count
+            running = steps(read.units(), run.engine)
             answer: Any = None
             while True:
                 asked = await service.documents.do(client, partial(_sent, running, answer))
@@ -195,30 +199,28 @@ class _Work:
                 elif isinstance(asked, ToAlign):
                     answer = await run.align(asked.pairs, client)
                 else:
-                    yield asked, len(units)
-            wanted = Wanted(run.target)
-            made = await service.documents.do(client, lambda: document.join(asked, wanted))
+                    yield asked, read.count
+            made = await self._workers.written(client, read, asked, run.target)
         except DragomanError as error:
             problem = str(error)
             raise Refusal("bad_document", problem, problem=problem) from None
-        service.meters.count_characters(run.name, client, sum(len(one.text) for one in units))
-        key = self._kept.keep(_translated_name(name, run.target), form.media, made)
+        service.meters.count_characters(run.name, client, read.characters)
+        key = self._kept.keep(_translated_name(name, run.target), read.media, made)
         asyncio.get_running_loop().call_later(610, self._kept.forget_old)
         yield f"{self._base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
 
-    def _check(self, document: Document) -> None:
-        most = self._service.settings.limits.file_characters
-        characters = sum(len(unit.text) for unit in document.units)
-        if characters > most:
+    async def _check(self, read: ReadDocument) -> None:
+        service, most = self._service, self._service.settings.limits.file_characters
+        if read.characters > most:
             raise Refusal(
                 "text_too_long",
-                f"The document has {characters:,} characters of text; this server takes {most:,} "
-                "at once. Send it in parts.",
-                characters=characters,
+                f"The document has {read.characters:,} characters of text; this server takes "
+                f"{most:,} at once. Send it in parts.",
+                characters=read.characters,
                 most=most,
             )
-        for unit in document.units:
-            self._service.check_marks(unit.text)
+        checked = map(service.check_marks, read.texts())
+        await service.documents.all(self._client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
         """The best of each piece, some at a time: the queue is everybody's."""
@@ -231,11 +233,6 @@ class _Work:
         for some in parts(requests, SENTENCES):
             found += [best for best, *_ in await run.queue.search(some, self._client)]
         return found
-
-
-def _read(data: bytes, name: str) -> tuple[Format, Document]:
-    form = format_of(data, name)
-    return form, form.read(data, name)
 
 
 def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:

@@ -1,0 +1,1 @@
+"""Documents of clients, read and written in processes of their own."""

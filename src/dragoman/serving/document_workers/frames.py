@@ -1,0 +1,145 @@
+"""What goes through the pipe between the server and a worker: frames of bytes.
+
+A frame is its length and its bytes. Units go in parts of some thousand characters and codes, so
+that the server never holds Python's lock for long to read one: the texts as JSON, the codes as
+numbers. What only the worker needs of a code (as what it is written) stays there.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
+
+from dragoman.formats.units.unit import Code, Target, Unit
+
+_LENGTH = struct.Struct("<Q")
+_FLAGS = ("opens", "closes", "apart_before", "apart_behind", "repeats")
+_NUMBERS = 3
+"""Of a code: its place, its flags and its partner, -1 for none."""
+CHARACTERS, CODES, UNITS = 20_000, 2_000, 500
+"""That are sent together."""
+PIECES = 10_000
+"""Of translations, that are sent together."""
+
+
+def put(pipe: IO[bytes], *frames: bytes) -> None:
+    """Write frames to a pipe."""
+    for frame in frames:
+        pipe.write(_LENGTH.pack(len(frame)))
+        pipe.write(frame)
+    pipe.flush()
+
+
+def get(pipe: IO[bytes]) -> bytes:
+    """The next frame. Errors: ``EOFError`` where the other side is gone."""
+    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], length: int) -> bytes:
+    found = pipe.read(length)
+    if len(found) < length:
+        raise EOFError
+    return found
+
+
+def put_values(pipe: IO[bytes], **values: Any) -> None:
+    """Write a frame of names and values."""
+    put(pipe, json.dumps(values).encode())
+
+
+def get_values(pipe: IO[bytes]) -> dict[str, Any]:
+    """What ``put_values`` wrote."""
+    values: dict[str, Any] = json.loads(get(pipe))
+    return values
+
+
+def units_written(units: Iterable[Unit]) -> Iterator[bytes]:
+    """Units as frames, some together."""
+    part, length, codes = list[Unit](), 0, 0
+    for one in units:
+        if part and (
+            length + len(one.text) > CHARACTERS
+            or codes + len(one.tags) > CODES
+            or len(part) == UNITS
+        ):
+            yield _part(part)
+            part, length, codes = [], 0, 0
+        part.append(one)
+        length += len(one.text)
+        codes += len(one.tags)
+    if part:
+        yield _part(part)
+
+
+def _part(units: Sequence[Unit]) -> bytes:
+    numbers = array("q")
+    for one in units:
+        for code in one.tags:
+            flags = sum(1 << n for n, name in enumerate(_FLAGS) if getattr(code, name))
+            partner = -1 if code.partner is None else code.partner
+            numbers.extend((code.place, flags, partner))
+    told = json.dumps([[one.text, one.ordered, len(one.tags)] for one in units]).encode()
+    return _LENGTH.pack(len(told)) + told + numbers.tobytes()
+
+
+def units_read(frame: bytes) -> Iterator[Unit]:
+    """The units of a frame; their codes are bare."""
+    (length,) = _LENGTH.unpack_from(frame)
+    begin = _LENGTH.size + length
+    numbers = memoryview(frame)[begin:].cast("q")
+    place = 0
+    for text, ordered, count in json.loads(frame[_LENGTH.size : begin]):
+        end = place + count * _NUMBERS
+        codes = tuple(_code(*numbers[n : n + _NUMBERS]) for n in range(place, end, _NUMBERS))
+        place = end
+        yield Unit(text, codes, ordered)
+
+
+def _code(place: int, flags: int, partner: int) -> Code:
+    opens, closes, before, behind, repeats = (bool(flags >> n & 1) for n in range(len(_FLAGS)))
+    return Code(
+        place,
+        opens=opens,
+        closes=closes,
+        apart_before=before,
+        apart_behind=behind,
+        partner=None if partner < 0 else partner,
+        repeats=repeats,
+    )
+
+
+def texts_read(frame: bytes) -> Iterator[str]:
+    """The texts of its units alone."""
+    (length,) = _LENGTH.unpack_from(frame)
+    for text, *_ in json.loads(frame[_LENGTH.size : _LENGTH.size + length]):
+        yield text
+
+
+def targets_written(targets: Iterable[Target]) -> Iterator[bytes]:
+    """Translations as frames, some pieces together; nothing marks the end of each."""
+    pieces: list[str | int | None] = []
+    for target in targets:
+        for one in (*target, None):
+            pieces.append(one)
+            if len(pieces) == PIECES:
+                yield json.dumps(pieces).encode()
+                pieces = []
+    yield json.dumps(pieces).encode()
+
+
+def targets_read(frames: Iterable[bytes]) -> list[Target]:
+    """What ``targets_written`` wrote."""
+    targets: list[Target] = []
+    target: Target = []
+    for frame in frames:
+        for one in json.loads(frame):
+            if one is None:
+                targets.append(target)
+                target = []
+            else:
+                target.append(one)
+    return targets

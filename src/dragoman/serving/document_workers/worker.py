@@ -1,0 +1,83 @@
+"""A worker: the program of a process that reads and writes documents for a server.
+
+    python -m dragoman.serving.document_workers.worker MEMORY KEPT
+
+It is asked on its input and answers on its output. It never takes more than ``MEMORY`` bytes, ends
+after a document for which it took more than ``KEPT``, and when the server ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from dragoman.errors import DragomanError
+from dragoman.formats.catalogue import format_of
+from dragoman.formats.units.document import Wanted
+from dragoman.formats.units.unit import Target
+from dragoman.memory import peak_bytes
+from dragoman.serving.document_workers.frames import (
+    get,
+    get_values,
+    put,
+    put_values,
+    targets_read,
+    units_written,
+)
+
+_NICE = 5
+"""Documents leave the processor to the sentences of others."""
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # they are for the server, which tells us
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    most, kept = map(int, sys.argv[1:])
+    with suppress(OSError, ValueError):  # not on every system
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    with suppress(OSError):
+        os.nice(_NICE)
+    gc.disable()  # a document is many small objects, none of which lie in a circle
+    with suppress(EOFError, BrokenPipeError):
+        while _work(sys.stdin.buffer, sys.stdout.buffer, kept):
+            gc.collect()
+
+
+def _work(asked: BinaryIO, answer: BinaryIO, kept: int) -> bool:
+    """One document, read or written -> whether the worker takes another."""
+    wanted = get_values(asked)
+    try:
+        data = get(asked)
+        targets = targets_read(get(asked) for _ in range(wanted["frames"]))
+        values, frames = _found(data, wanted, targets)
+    except DragomanError as error:
+        values, frames = {"problem": str(error)}, []
+    except MemoryError:
+        put_values(answer, memory=True, frames=0, goes_on=False)
+        return False
+    goes_on = peak_bytes() <= kept
+    put_values(answer, **values, frames=len(frames), goes_on=goes_on)
+    put(answer, *frames)
+    return goes_on
+
+
+def _found(
+    data: bytes, wanted: dict[str, Any], targets: list[Target]
+) -> tuple[dict[str, Any], list[bytes]]:
+    form = format_of(data, wanted["name"])
+    document = form.read(data, wanted["name"])
+    if wanted["language"] is not None:
+        return {}, [document.join(targets, Wanted(wanted["language"]))]
+    units = document.units
+    characters = sum(len(one.text) for one in units)
+    values = {"units": len(units), "characters": characters, "media": form.media}
+    return values, [] if characters > wanted["most"] else list(units_written(units))
+
+
+if __name__ == "__main__":
+    main()
