@@ -143,9 +143,9 @@ def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Quest
             "/translate_file",
             file_form("a.html", b"<b></b>" * 1_300_000 + b"<p>a dog.</p>", into),
         ),
-        "an HTML file of 9 MB, 900,000 tags": (
+        "an HTML file of 9 MB, 480,000 tags": (
             "/translate_file",
-            file_form("a.html", b"<b>a</b> <i> </i>\n" * 220_000 + b" " * 5_000_000, into),
+            file_form("a.html", b"<b>a</b> <i> </i>\n" * 120_000 + b" " * 6_900_000, into),
         ),
     }
 

@@ -92,9 +92,24 @@ def test_from_the_shell(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> N
         ((page, "--to", to, "--scores"), "--scores is for lines"),
         ((page, "--to", tmp_path / "no" / "b.html"), "no folder"),
         (("The dog.", "--final"), "--final is for a document"),
+        (("The dog.", "--columns", "2"), "--columns is for a document"),
+        ((page, "--to", to, "--columns", "2"), "--columns is for a table"),
     ):
         said = dragoman("translate", tiny_run, *arguments)
         assert said.code == 1 and told in said.err and "Traceback" not in said.err, said.err
+
+
+def test_columns_of_a_table(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> None:
+    source, to = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_bytes(b"key,text,note\r\nthe dog,The dog sleeps.,the dog\r\n")
+    said = dragoman("translate", tiny_run, source, "--to", to, "--columns", "text")
+    assert said.code == 0 and "1 text translated" in said.err, said.err
+    made = to.read_bytes()
+    assert made.startswith(b"key,text,note\r\nthe dog,") and made.endswith(b",the dog\r\n")
+    assert b"The dog sleeps." not in made
+    translator = package.load(tiny_run)
+    assert translator.document(source, columns=["text"]) == made
+    assert translator.document(source, columns=[2]).endswith(made.split(b"\n", 1)[1])
 
 
 def test_nothing_is_left_of_a_document_that_cannot_be_read(

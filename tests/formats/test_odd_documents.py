@@ -4,13 +4,15 @@ it."""
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
-from upper_case import GERMAN, raised
+from upper_case import GERMAN, raised, upper
 
 from dragoman.formats.catalogue import read_document
+from dragoman.formats.csv_cells import columns_of
 from dragoman.formats.po import Catalogue
-from dragoman.formats.units.document import BadDocument
+from dragoman.formats.units.document import BadDocument, Wanted
 
 
 def texts(data: str, name: str) -> list[str]:
@@ -233,10 +235,44 @@ def test_the_delimiter_that_a_table_tells_is_kept() -> None:
     assert raised("sep=;\na, b;c\n", "a.csv") == b"sep=;\nA, B;C\n"
 
 
-def test_some_columns_of_a_table() -> None:
-    document = read_document(b'key,"text, long",more\na,b,c\n', "a.csv")
-    assert [one.text for one in document.in_columns({2}).units] == ["text, long", "b"]
-    with pytest.raises(BadDocument, match=r"a\.csv: column 4 is wanted, and there are 3"):
-        document.in_columns({1, 4})
-    with pytest.raises(BadDocument, match="of a table"):
-        read_document(b"<p>one", "a.html").in_columns({1})
+def in_columns(columns: str, data: bytes) -> bytes:
+    """A table, some of whose columns are in upper case."""
+    document = read_document(data, "a.csv").in_columns(columns_of(columns))
+    return document.join(upper(document), Wanted())
+
+
+_TABLE = '\ufeffkey;"the text";note, more\r\na b;"one ""two""";c\r\nd;three {n};f\n;;e'.encode()
+
+
+@pytest.mark.parametrize(
+    ("columns", "changed"),
+    [
+        # By number, the first row is a row as all others.
+        ("2", ["the text", "one", "two", "three"]),
+        ("3,1", ["key", "note, more", "a b", "c", "d", "f", "e"]),
+        # By name it holds the names, which others look for.
+        ("the text", ["one", "two", "three"]),
+        ("key, 2", ["a b", "d", "one", "two", "three"]),
+        ('"note, more",key', ["a b", "c", "d", "f", "e"]),
+    ],
+)
+def test_some_columns_of_a_table(columns: str, changed: list[str]) -> None:
+    """Quotation marks, the mark of the encoding and ends of lines stay byte for byte."""
+    expected = _TABLE.decode()
+    for one in changed:
+        expected = re.sub(rf"(?<![\w,{{]){one}(?![\w}}])", one.upper(), expected, count=1)
+    assert in_columns(columns, _TABLE).decode() == expected
+
+
+def test_the_names_of_columns_stand_behind_a_line_for_excel() -> None:
+    table = b"sep=|\nsep|text\na|b\n"
+    assert in_columns("text", table) == b"sep=|\nsep|text\na|B\n"
+    assert in_columns("sep", table) == b"sep=|\nsep|text\nA|b\n"
+
+
+@pytest.mark.parametrize("columns", ["4", "0", "-1", "Text", "1,,2", "²"])
+def test_columns_that_are_not_there(columns: str) -> None:
+    with pytest.raises(BadDocument, match=r"a\.csv: column .*and there are 3: key, the text"):
+        in_columns(columns, _TABLE)
+    with pytest.raises(BadDocument, match="for a table"):
+        read_document(b"<p>one", "a.html").in_columns(["1"])

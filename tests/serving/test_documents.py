@@ -78,6 +78,21 @@ def test_what_it_can_is_told_as_libretranslate_tells_it() -> None:
     run(check())
 
 
+def test_some_columns_of_a_table() -> None:
+    """Told by how many texts there are, as this model writes what it reads."""
+
+    async def check() -> None:
+        async with client_of() as client:
+            table = b"key,text\r\na,Where is the bread?\r\nb,Where is it?\r\n"
+            for columns, texts in (({}, 6), ({"columns": "text"}, 2), ({"columns": "2"}, 3)):
+                answer = await sent(client, table, "a.csv", stream="true", **columns)
+                assert f'"of":{texts}' in answer.text.replace(" ", ""), answer.text
+            answer = await sent(client, table, "a.csv", columns="note")
+            assert answer.status_code == 400 and "column note" in answer.json()["error"]
+
+    run(check())
+
+
 def test_how_far_it_is_is_told() -> None:
     async def check() -> None:
         async with client_of() as client:

@@ -60,12 +60,18 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
 
 
 def translate_documents(
-    pairs: Sequence[tuple[Path, Path]], translator: Translator, *, final: bool, quiet: bool
+    pairs: Sequence[tuple[Path, Path]],
+    translator: Translator,
+    *,
+    final: bool,
+    columns: str | None,
+    quiet: bool,
 ) -> None:
     """Translate each; of several, those that cannot be are named, and the others are translated.
     Errors: ``DragomanError``, at the end, if there were such."""
     from dragoman.documents.files import open_document
     from dragoman.errors import DragomanError
+    from dragoman.formats.csv_cells import columns_of
     from dragoman.plural import plural
 
     failed = 0
@@ -73,6 +79,8 @@ def translate_documents(
         begun = time.monotonic()
         try:
             document = open_document(source)
+            if columns is not None:
+                document = document.in_columns(columns_of(columns))
             to.parent.mkdir(parents=True, exist_ok=True)
             tell = progress_line(str(source), quiet=quiet)
             translator.document(document, to, final=final, progress=tell)

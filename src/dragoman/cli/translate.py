@@ -70,6 +70,9 @@ class TranslateArguments:
     automatically."""
     final: bool = False
     """For documents: mark the translations as finished, if the format supports it (PO, XLIFF)."""
+    columns: str | None = None
+    """For a table (CSV, TSV) with --to: translate only these columns, such as text,note (names in
+    the first row, which stays as it is) or 2,3 (numbers). Default: all."""
     paragraphs: bool = False
     """Translate running text: split it into sentences, and keep its line breaks and spacing."""
     beam: int | None = setting(search_settings, default=None)
@@ -200,7 +203,9 @@ def translate(args: TranslateArguments) -> None:
     translator, in_order = _opened(args, opened, log_line)
     if documents:
         log_line(translator.description)
-        translate_documents(pairs, translator, final=args.final, quiet=args.quiet)
+        translate_documents(
+            pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
+        )
         return
     with output_to(to) as out:
         if args.paragraphs:
@@ -302,9 +307,15 @@ def _check_document_options(args: TranslateArguments, documents: Sequence[Path])
     from dragoman.errors import DragomanError
 
     if not documents:
-        if args.document or args.final:
-            option = "--document" if args.document else "--final"
-            raise DragomanError(f"{option} is for a document: give a file, or a folder of them")
+        of_documents = {
+            "--document": args.document,
+            "--final": args.final,
+            "--columns": args.columns is not None,
+        }
+        if option := next((name for name, is_given in of_documents.items() if is_given), None):
+            raise DragomanError(
+                f"{option} is for a document: give a file, or a folder of them, and --to"
+            )
         return
     of_lines = {
         "--scores": args.scores,

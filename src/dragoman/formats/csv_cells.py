@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from dragoman.formats.units.document import (
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
+from dragoman.shortened import shortened
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
@@ -27,6 +29,12 @@ _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
 """The first row, whose cells may hold line breaks in quotes."""
 _ADDRESS = re.compile(r"(?:https?://\S*|\S+@\S+)\Z")
+
+
+def columns_of(told: str) -> list[str]:
+    """What ``--columns`` says: numbers from 1, or names in the first row, with commas between them;
+    a name with a comma stands in quotation marks."""
+    return [one.strip() for row in csv.reader([told], skipinitialspace=True) for one in row]
 
 
 class _Cell(NamedTuple):
@@ -49,6 +57,10 @@ class Table(Document):
     """Those that are translated."""
     width: int
     """The number of columns of the widest row."""
+    header: Sequence[str]
+    """The cells of the first row,"""
+    first: int
+    """and its number: 1 behind the line that tells Excel the delimiter."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Table:
@@ -56,21 +68,34 @@ class Table(Document):
         source = decoded(data, name)
         check_codes(source.text, name)
         delimiter = _delimiter(source.text)
-        cells, width = [], 0
+        cells, header, width = list[_Cell](), list[str](), 0
+        first = 1 if _SEPARATOR.match(source.text) else 0
         for number, one in enumerate(_cells(source.text, name, delimiter)):
             check_pieces(number, name)
             width = max(width, one.column + 1)
-            is_told = number == 0 and _SEPARATOR.match(source.text) is not None
-            if says_something(one.text) and not is_told and not _ADDRESS.match(one.text):
+            if one.row == first:
+                header.append(one.text)
+            if says_something(one.text) and one.row >= first and not _ADDRESS.match(one.text):
                 cells.append(one)
-        return cls(name, source, delimiter, cells, width)
+        return cls(name, source, delimiter, cells, width, header, first)
 
-    def in_columns(self, columns: Collection[int]) -> Table:
-        if most := [one for one in columns if one > self.width]:
-            raise BadDocument(
-                f"{self.name}: column {max(most)} is wanted, and there are {self.width}"
-            )
-        return replace(self, cells=[one for one in self.cells if one.column + 1 in columns])
+    def in_columns(self, columns: Sequence[str]) -> Table:
+        numbers, named = set[int](), False
+        for column in columns:
+            found = [n for n, one in enumerate(self.header, 1) if one.strip() == column.strip()]
+            named = named or bool(found)
+            if not found and column.strip().isdecimal() and 1 <= int(column) <= self.width:
+                found = [int(column)]
+            if not found:
+                names = shortened(", ".join(self.header), 100)
+                raise BadDocument(
+                    f"{self.name}: column {column} is wanted, and there are {self.width}: {names}"
+                )
+            numbers.update(found)
+        cells = [one for one in self.cells if one.column + 1 in numbers]
+        if named:  # the first row holds the names of columns, which others look for
+            cells = [one for one in cells if one.row > self.first]
+        return replace(self, cells=cells)
 
     @cached_property
     def units(self) -> Sequence[Unit]:

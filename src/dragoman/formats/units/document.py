@@ -6,7 +6,7 @@ All that is not a unit comes out byte for byte, and so does a unit that is its o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,10 +50,11 @@ class Document(ABC):
         """The file with a translation for each unit. Errors: ``BadDocument`` where it cannot hold
         one."""
 
-    def in_columns(self, columns: Collection[int]) -> Document:
-        """The document, of which some columns, from 1, are translated alone. Errors:
-        ``BadDocument`` for one that has no such."""
-        raise BadDocument("columns are those of a table (CSV, TSV), and a document is none")
+    def in_columns(self, columns: Sequence[str]) -> Document:
+        """The document, of which some columns are translated alone: their names in the first row,
+        which is not translated then, or their numbers from 1. Errors: ``BadDocument`` for one that
+        has no such."""
+        raise BadDocument("--columns is for a table (.csv, .tsv), and this document is none")
 
     @property
     def notes(self) -> Sequence[str]:

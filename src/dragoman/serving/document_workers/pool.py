@@ -50,6 +50,8 @@ class ReadDocument:
 
     data: bytes
     name: str
+    columns: str | None
+    """Those that are translated of a table, as ``--columns`` says them."""
     media: str
     """Its media type."""
     count: int
@@ -87,18 +89,26 @@ class DocumentWorkers:
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
         """Of each client that has some work here, and how much."""
 
-    async def read(self, client: str, data: bytes, name: str, most: int) -> ReadDocument:
+    async def read(
+        self, client: str, data: bytes, name: str, most: int, columns: str | None = None
+    ) -> ReadDocument:
         """A document, whose units are sent if it has at most ``most`` characters. Errors:
         ``BadDocument``, also where the worker has died."""
-        told, frames = await self._done(client, [data], name=name, language=None, most=most)
-        return ReadDocument(data, name, told["media"], told["units"], told["characters"], frames)
+        told, frames = await self._done(
+            client, [data], name=name, columns=columns, language=None, most=most
+        )
+        return ReadDocument(
+            data, name, columns, told["media"], told["units"], told["characters"], frames
+        )
 
     async def written(
         self, client: str, read: ReadDocument, targets: Sequence[Target], language: str
     ) -> bytes:
         """The document in another language. Errors: as those of ``read``."""
         frames = await asyncio.to_thread(lambda: [read.data, *targets_written(targets)])
-        _, (made,) = await self._done(client, frames, name=read.name, language=language)
+        _, (made,) = await self._done(
+            client, frames, name=read.name, columns=read.columns, language=language
+        )
         return made
 
     def close(self) -> None:

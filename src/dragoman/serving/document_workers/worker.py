@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import format_of
+from dragoman.formats.csv_cells import columns_of
 from dragoman.formats.units.document import Wanted
 from dragoman.formats.units.unit import Target
 from dragoman.memory import peak_bytes
@@ -71,6 +72,8 @@ def _found(
 ) -> tuple[dict[str, Any], list[bytes]]:
     form = format_of(data, wanted["name"])
     document = form.read(data, wanted["name"])
+    if wanted["columns"] is not None:
+        document = document.in_columns(columns_of(wanted["columns"]))
     if wanted["language"] is not None:
         return {}, [document.join(targets, Wanted(wanted["language"]))]
     units = document.units

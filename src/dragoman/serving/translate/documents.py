@@ -179,7 +179,7 @@ class _Work:
         service, client = self._service, self._client
         try:
             most = service.settings.limits.file_characters
-            read = await self._workers.read(client, data, name, most)
+            read = await self._workers.read(client, data, name, most, fields.columns)
             await self._check(read)
             some = await service.documents.do(client, lambda: list(islice(read.texts(), 50)))
             text = " ".join(some)[:_SAMPLE]
@@ -295,6 +295,7 @@ _BODY = {
                         "file": {"type": "string", "format": "binary"},
                         "source": {"type": "string"},
                         "target": {"type": "string"},
+                        "columns": {"type": "string"},
                         "stream": {"type": "boolean"},
                         "api_key": {"type": "string"},
                     },

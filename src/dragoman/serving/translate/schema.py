@@ -95,6 +95,9 @@ class FileFields(Message):
     source: str
     """Language of the document, or "auto"."""
     target: str
+    columns: str | None = None
+    """The columns of a table (CSV, TSV) that are translated, such as "text,note" (names in the
+    first row) or "2,3" (numbers). Default: all."""
     stream: bool = False
     """Whether the answer is events that tell how far it is."""
     api_key: str | None = None

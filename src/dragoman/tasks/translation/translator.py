@@ -236,6 +236,7 @@ class Translator(Predictor):
         to: Path | str | None = None,
         *,
         final: bool = False,
+        columns: Sequence[str | int] = (),
         progress: Callable[[int, int], None] = lambda *_: None,
     ) -> bytes:
         """Translate a document: Word, PowerPoint, Excel, HTML, Markdown, messages, subtitles and
@@ -243,7 +244,8 @@ class Translator(Predictor):
 
         ``source``: a file, or ``dragoman.formats.catalogue.read_document(data, name)``. ``to``:
         where the translation is written, whole or not at all. ``final``: whether translations
-        count as done in formats that can tell. ``progress``: is told how many of how many texts
+        count as done in formats that can tell. ``columns``: of a table, by name in the first row or
+        by number from 1; by default all. ``progress``: is told how many of how many texts
         there are. Errors: ``BadDocument``, which names the file and the place; ``FileError``.
         """
         from dragoman.documents.files import check_is_another, open_document, write_document
@@ -256,6 +258,8 @@ class Translator(Predictor):
             if to is not None:
                 check_is_another(Path(source), Path(to))
             document = open_document(Path(source))
+        if columns:
+            document = document.in_columns([str(one) for one in columns])
         for note in document.notes:
             logger.warning("%s", note)
         units, settings = document.units, self.search_settings
