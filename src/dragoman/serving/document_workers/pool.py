@@ -8,7 +8,6 @@ place; where nobody waits for the answer any more, its work ends.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -186,12 +185,11 @@ class _Worker:
 
     def __init__(self, memory: int, kept: int) -> None:
         package = str(Path(__file__).parents[3])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        program = f"import sys; sys.path.insert(0, {package!r}); import {_PROGRAM} as it; it.main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _PROGRAM, str(memory), str(kept)],
+            [sys.executable, "-c", program, str(memory), str(kept)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         )
 
     @property

@@ -1,9 +1,7 @@
 """A worker: the program of a process that reads and writes documents for a server.
 
-    python -m dragoman.serving.document_workers.worker MEMORY KEPT
-
-It is asked on its input and answers on its output. It never takes more than ``MEMORY`` bytes, ends
-after a document for which it took more than ``KEPT``, and when the server ends.
+It is asked on its input and answers on its output. It ends after a document for which it took
+much memory, and when the server ends.
 """
 
 from __future__ import annotations
@@ -36,6 +34,8 @@ _NICE = 5
 
 
 def main() -> None:
+    """Two numbers of bytes are given: what it may take, and with how much it takes another
+    document."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # they are for the server, which tells us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     most, kept = map(int, sys.argv[1:])
@@ -80,7 +80,3 @@ def _found(
     characters = sum(len(one.text) for one in units)
     values = {"units": len(units), "characters": characters, "media": form.media}
     return values, [] if characters > wanted["most"] else list(units_written(units))
-
-
-if __name__ == "__main__":
-    main()
