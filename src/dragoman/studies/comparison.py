@@ -11,7 +11,9 @@ from typing import Any
 from dragoman.data.pair import Pair
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.moses import MosesText
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.metrics.significance import Significance, compare_systems
+from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
@@ -154,8 +156,8 @@ def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
     for comparison in quality.comparisons:
         if comparison.metric not in chance:
             continue
-        best, guessed = max(score.value for score in comparison.scores), chance[comparison.metric]
-        if best > guessed:
+        best, guessed = comparison.best, chance[comparison.metric]
+        if best < guessed if comparison.less_is_better else best > guessed:
             return ""
         told.append(f"{comparison.metric} is {best:.2f} at best, and guessing gets {guessed:.2f}")
     if not told:
@@ -235,22 +237,30 @@ def compare(
     if moses is not None:
         wanted, tokenizer = [list(map(moses, lines)) for lines in wanted], "none"
 
+    pairs = measured.pairs
+    listens = bool(runs) and isinstance(runs[0].recipe.source, FramesSource)
+
     def over(places: Sequence[int]) -> Significance:
         some = {
             name: [[lines[n] for n in places] for lines in runs_of_it]
             for name, runs_of_it in outputs.items()
         }
+        if listens:
+            said, speakers = [wanted[0][n] for n in places], [pairs[n].group for n in places]
+            return compare_word_errors(some, said, speakers, chosen, samples, seed)
         quality = compare_systems(
             some, [[lines[n] for n in places] for lines in wanted], language, chosen,
             tokenizer=tokenizer, samples=samples, seed=seed,
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
-    pairs = measured.pairs
-    guess = chance_of_translations(wanted, language, tokenizer)
+    if listens:
+        chance = {"WER": chance_of_word_errors(wanted[0])}
+    else:
+        chance = {"BLEU": chance_of_translations(wanted, language, tokenizer)["bleu"]}
     compared = checked(
         systems, measured.name, over(range(len(pairs))), pairs,
-        own=source is None and not references, chance={"BLEU": guess["bleu"]}, again=over,
+        own=source is None and not references, chance=chance, again=over,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
     return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)
