@@ -37,11 +37,12 @@ def compare_word_errors(
     test: Test = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
+    noun: str = "recording",
 ) -> Significance:
     """Test each system against the first one, by WER and CER.
 
-    ``systems``: as ``compare_systems`` takes them. ``groups``: the speaker of each recording. A
-    group that has one recording may be that recording: nothing is then known of its speaker.
+    ``systems``: as ``compare_systems`` takes them. ``groups``: the speaker of each recording;
+    where each has its own, nothing is known of them. ``noun``: what is read, one of it.
     Errors: ``DataError`` for an exchange of outputs with a system of several runs.
     """
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
@@ -57,9 +58,9 @@ def compare_word_errors(
         "WER": MeasuredSystem(words, _rates, SIGNATURE, less_is_better=True),
         "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE, less_is_better=True),
     }
-    notes = [f"{plural(len(groups), 'recording')}: whole speakers are drawn"] if by_speaker else []
+    notes = [f"{plural(len(groups), noun)}: whole speakers are drawn"] if by_speaker else []
     found = compare_statistics(list(systems), measured, test, samples, seed, tuple(notes))
-    return replace(found, unit="speaker" if by_speaker else "recording")
+    return replace(found, unit="speaker" if by_speaker else noun)
 
 
 def chance_of_word_errors(references: Sequence[str]) -> float:

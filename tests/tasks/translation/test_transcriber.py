@@ -146,6 +146,10 @@ def test_runs_are_compared_by_the_words_that_they_hear(
     """The run against one that hears the same in every recording; by speaker, where a column tells
     them."""
     tones = sorted((folder / "tones").rglob("*.wav"))
+    copied = tmp_path / tones[0].parent.name / f"copy_{tones[0].name.split('_', 1)[1]}"
+    copied.parent.mkdir()
+    copied.write_bytes(tones[0].read_bytes())
+    tones.append(copied)  # of the same content, which does not make the two a speaker
     rows = [f"{one}\ta {one.parent.name} tone\t{one.stem.split('_')[1]}" for one in tones]
     lists = {}
     for name, columns in (("speakers", 3), ("unknown", 2)):
@@ -164,7 +168,7 @@ def test_runs_are_compared_by_the_words_that_they_hear(
     as_json = ("--source", lists["speakers"], "--json", "--samples", "50")
     found = json.loads(dragoman("compare", folder / "run", always, *as_json).out)
     wer = found["metrics"]["WER"]["systems"]
-    assert found["unit"] == "speaker" and wer[0]["value"] < 10 < wer[1]["value"] < 17
+    assert found["unit"] == "speaker" and wer[0]["value"] < 10 < wer[1]["value"] < 18
     assert found["learned"]
     said = dragoman("compare", always, folder / "run", always, "--source", lists["speakers"])
     assert said.code == 0 and "p=" in said.out
