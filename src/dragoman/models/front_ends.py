@@ -7,6 +7,7 @@ length are made of them, whatever the model.
   in every layer, as what stands before its beginning.
 - ``LineFrontEnd``: the same over the columns of a line of text, in which paper is zero.
 - ``PatchesFrontEnd``: a linear map of each patch (Dosovitskiy et al., 2021, equation 1).
+- ``ClassToken``: a learned row before those that another front end makes (equation 1 as well).
 - ``StemFrontEnd``: the same convolutions over a picture, until a patch is one place (Xiao et al.,
   2021, "Early convolutions help Transformers see better"). Departure: no batch normalisation.
 
@@ -151,6 +152,27 @@ class StemFrontEnd(FrontEnd):
             grid = torch.relu(convolution(grid))
         rows = grid.flatten(2).transpose(1, 2)[:, : layout.longest]  # (B, P, C)
         return Sequences(self.out(layout.pack(rows)), layout)
+
+
+class ClassToken(FrontEnd):
+    """A learned row that stands first in each sequence."""
+
+    def __init__(self, made: FrontEnd, width: int) -> None:
+        super().__init__()
+        self.made = made
+        self.token = nn.Parameter(torch.empty(width))
+        nn.init.normal_(self.token, std=width**-0.5)
+
+    def length(self, rows: int) -> int:
+        return 1 + self.made.length(rows)
+
+    def forward(self, source: Sequences) -> Sequences:
+        rows, old = self.made(source), source.layout.first_row_keys
+        lengths = [1 + length for length in rows.layout.lengths]
+        layout = Layout(lengths, rows.layout.device, old)
+        kept = layout.positions > 0
+        values = self.token.to(rows.values.dtype).expand(layout.total, -1).clone()
+        return Sequences(values.index_copy(0, kept.nonzero()[:, 0], rows.values), layout)
 
 
 def front_end(source: SourceInput, width: int) -> FrontEnd | None:
