@@ -16,7 +16,7 @@ from tiny_recipe import TINY
 from dragoman.recipe import Recipe
 from dragoman.runs.run import WAYS, Run
 from dragoman.sizing.from_files import recipe_of
-from dragoman.studies.several import BASE
+from dragoman.studies.records import BASE
 from dragoman.tasks import training
 from dragoman.tasks.training import count_updates, resume, train
 from dragoman.training.checkpoint import Checkpoints

@@ -21,18 +21,20 @@ from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.studies.ablation_rows import BASE, Row, chosen, rows_of
-from dragoman.studies.several import (
+from dragoman.studies.comparable import (
+    judged_by,
+    of_equal_length,
+    record_has_learned,
+    require_validation,
+)
+from dragoman.studies.records import (
     Record,
     Stored,
     TrainingRecord,
     begin,
-    judged_by,
-    of_equal_length,
     open_study,
-    record_has_learned,
     records_of,
     refuse_other,
-    require_validation,
 )
 
 PLAN = "ablation.json"

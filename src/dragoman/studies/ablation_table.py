@@ -17,7 +17,9 @@ from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
-from dragoman.studies.several import Record, judged_by, write_figure
+from dragoman.studies.comparable import judged_by
+from dragoman.studies.records import Record
+from dragoman.studies.several import write_figure
 
 _SHOWN = 1
 """Scores of the table and the picture, beside the loss; ablation.csv has all of them."""
