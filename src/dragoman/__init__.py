@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.transcriber import Transcriber, Transcription
     from dragoman.tasks.translation.translator import Translator
-    from dragoman.training.trainer import TrainingOutcome
+    from dragoman.training.trainer import Outcome
 
 __all__ = [
     "DragomanError",
@@ -108,7 +108,7 @@ def train(
     minutes: float | None = None,
     start_from: str | Path | None = None,
     display: bool = True,
-) -> TrainingOutcome:
+) -> Outcome:
     """Train by a recipe into a new run folder.
 
     ``minutes`` replaces the recipe's number of updates. ``start_from`` is a run to

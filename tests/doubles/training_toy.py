@@ -41,7 +41,7 @@ from dragoman.training.objectives import NextToken
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.trainer import Trainer, TrainingOutcome
+from dragoman.training.trainer import Outcome, Trainer
 
 VOCABULARY, WIDTH = 11, 8
 
@@ -126,7 +126,7 @@ class ToyRun:
     """When files can grow no more."""
     seconds_per_update: float = 0.0
 
-    def train(self, ranks: Ranks | None = None) -> TrainingOutcome:
+    def train(self, ranks: Ranks | None = None) -> Outcome:
         model = Toy(rate=0.2)
         common: dict[str, Any] = {
             "updates": self.updates,

@@ -18,7 +18,7 @@ from dragoman.studies.search_space import Range, check_space, draw, parse_over, 
 from dragoman.studies.sweep import Sweep, SweepPlan
 from dragoman.tasks import training
 from dragoman.training.speed.throughput import Throughput
-from dragoman.training.trainer import TrainingOutcome
+from dragoman.training.trainer import Outcome
 
 DEMO = Recipe.load("demo")
 
@@ -221,7 +221,7 @@ def test_trials_one_of_which_diverges(
     path = folder / "records" / "trial-1.json"
     before = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
-    stopped = TrainingOutcome(10, "interrupted", None, 0, 1.0)
+    stopped = Outcome(10, "interrupted", None, 0, 1.0)
     with monkeypatch.context() as patch:
         patch.setattr(training, "begin_or_resume", lambda *_, **__: stopped)
         assert dragoman("resume", folder).code == 130

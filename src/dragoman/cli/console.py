@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.training.trainer import TrainingOutcome
+    from dragoman.training.trainer import Outcome
 
 
 def _as_unreadable(error: UnicodeError) -> tuple[bytes, int]:
@@ -107,7 +107,7 @@ def refuse_processes(several: str) -> None:
         )
 
 
-def finish_run(folder: Path, outcome: TrainingOutcome) -> None:
+def finish_run(folder: Path, outcome: Outcome) -> None:
     """After training: measure on the test set, write the report, name the next commands."""
     if outcome.reason == "interrupted":
         raise typer.Exit(130)

@@ -34,7 +34,7 @@ from dragoman.studies.records import (
 from dragoman.tasks.catalogue import runtime_of
 
 if TYPE_CHECKING:
-    from dragoman.training.trainer import TrainingOutcome
+    from dragoman.training.trainer import Outcome
 
 
 def train_all(
@@ -123,7 +123,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
 
 
 def _record_of(
-    training: TrainingRecord, folder: Path, outcome: TrainingOutcome | None, why: str, machine: str
+    training: TrainingRecord, folder: Path, outcome: Outcome | None, why: str, machine: str
 ) -> Record:
     """``outcome``: None for what could not be trained, whose run may not even have been begun."""
     ended: Literal["finished", "untrainable"] = "untrainable"

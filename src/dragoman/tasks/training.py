@@ -50,7 +50,7 @@ from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.fastest_way import MeasuredWays, fastest_way
 from dragoman.training.speed.throughput import measure_throughput
-from dragoman.training.trainer import Trainer, TrainingOutcome
+from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.way import this_machine
 
 _TIMED = 32
@@ -69,7 +69,7 @@ def train(
     display: bool = True,
     measure: bool = True,
     resume_command: str = "",
-) -> TrainingOutcome:
+) -> Outcome:
     """Train by ``recipe`` into a new run ``folder``.
 
     ``minutes`` or ``epochs`` replace the recipe's number of updates; minutes by a measurement of
@@ -125,7 +125,7 @@ def resume(
     say: Say = print,
     display: bool = True,
     resume_command: str = "",
-) -> TrainingOutcome:
+) -> Outcome:
     """Go on with a run that was stopped or killed; it ends as if it had not been.
 
     ``text``: files or folders where its text is now (``moved_text.py``).
@@ -155,7 +155,7 @@ def begin_or_resume(
     take: ModelPart | None = None,
     measure: bool = True,
     resume_command: str = "",
-) -> TrainingOutcome:
+) -> Outcome:
     """``train``, or ``resume`` where the training was begun already: for one of several.
 
     Errors: those of both.
@@ -193,7 +193,7 @@ def _train(
     display: bool,
     resume_command: str,
     validation_seconds: float = 0.0,
-) -> TrainingOutcome:
+) -> Outcome:
     """The one place where data, model and training meet.
 
     ``validation_seconds``: of one validation, where that was measured.

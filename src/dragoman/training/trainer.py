@@ -45,13 +45,13 @@ from dragoman.training.update import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
 from dragoman.training.weights import load_weights
 
-__all__ = ["Batches", "Trainer", "TrainingOutcome", "TrainingSettings"]
+__all__ = ["Batches", "Outcome", "Trainer", "TrainingSettings"]
 
 Reason = Literal["finished", "patience", "interrupted"]
 
 
 @dataclass(frozen=True)
-class TrainingOutcome:
+class Outcome:
     """How a run ended."""
 
     update: int
@@ -122,7 +122,7 @@ class Trainer:
         self._log: MetricsLog | None = None
         self._saved_when = time.monotonic()
 
-    def run(self) -> TrainingOutcome:
+    def run(self) -> Outcome:
         """Train to the end, or until somebody asks to stop (Ctrl-C, SIGTERM); both are saved.
 
         Goes on from the newest checkpoint of the folder if there is one. Raises TrainingError when
@@ -154,7 +154,7 @@ class Trainer:
 
     # ---- the loop
 
-    def _train(self) -> TrainingOutcome:
+    def _train(self) -> Outcome:
         if self._has_ended():
             return self._outcome()
         self._updater.model.train()
@@ -282,7 +282,7 @@ class Trainer:
 
     # ---- endings
 
-    def _finish(self) -> TrainingOutcome:
+    def _finish(self) -> Outcome:
         """Decide what model.safetensors holds, and save a last time. May be done twice."""
         if self.ranks.first:
             with suppress(Interrupted):
@@ -317,7 +317,7 @@ class Trainer:
             moving = self._updater.average
             self._validator.keep("last", values=None if moving is None else moving.values)
 
-    def _stop_here(self) -> TrainingOutcome:
+    def _stop_here(self) -> Outcome:
         self._save()
         self._say(
             f"stopped at update {self._state.update:,} of {self.settings.updates:,}; all is "
@@ -325,13 +325,11 @@ class Trainer:
         )
         return self._outcome("interrupted")
 
-    def _outcome(self, reason: Reason | None = None) -> TrainingOutcome:
+    def _outcome(self, reason: Reason | None = None) -> Outcome:
         state = self._state
         if reason is None:
             reason = "finished" if state.update >= self.settings.updates else "patience"
-        return TrainingOutcome(
-            state.update, reason, state.best_value, state.best_update, state.elapsed
-        )
+        return Outcome(state.update, reason, state.best_value, state.best_update, state.elapsed)
 
     # ---- the state, in files and in other processes
 
