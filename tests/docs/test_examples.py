@@ -27,6 +27,7 @@ import soundfile
 from PIL import Image
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
+from tiny_scenes import write_scenes
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.cli.app import PANELS
@@ -46,7 +47,7 @@ NOT_RUN = {
     r"python benchmarks/": "they take hours, on text that is not in the tree",
     r"dragoman data (get|list)": "they fetch what is on other machines",
     r"dragoman train (movie-reviews|wsj-sample|multi30k)": "their text is not in the tree",
-    r"dragoman \w+ .*(recordings|photos|idx3|pixels)": "recordings and pictures are not in the tree",
+    r"dragoman \w+ .*(recordings|photos|idx3|pixels)": "recordings, pictures are not in the tree",
     r"dragoman (sweep|ablate|demo)\b(?!.*--list)": "minutes; tests/cli and tests/studies run them",
     r"dragoman compare .*--to report\.html": "it starts processes and measures; tests/studies",
     r"dragoman figure --all": "all figures take half a minute; tests/insight",
@@ -106,6 +107,7 @@ RUNS = {
     "classification": "letters letters-from-diary topics",
     "tagging": "tagged wsj",
     "parsing": "trees",
+    "detection": "scenes",
 }
 """The runs that pages use, by what they were trained for."""
 
@@ -165,6 +167,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_wav(files / "one.wav", tone(300, 0.3))
     soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
     Image.new("L", (28, 28)).save(files / "digit.png")
+    write_scenes(files, 40, name="scenes.json")
+    shutil.copy(files / "scenes-001.png", files / "a.png")
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train
     english, german = [pair.source for pair in pairs], [pair.target for pair in pairs]
 
