@@ -16,7 +16,13 @@ from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import FramesSource, RowsSource, SourceSettings
+from dragoman.forms.rows.settings import (
+    FramesSource,
+    LineSource,
+    PictureSource,
+    RowsSource,
+    SourceSettings,
+)
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import TransformerSettings
@@ -100,15 +106,20 @@ class Spec(Task):
                 "leave them out, and they are learned"
             )
         if recipe.training.ctc_weight and not (
-            isinstance(recipe.source, FramesSource) and self.writes
+            isinstance(recipe.source, FramesSource | LineSource) and self.writes
         ):
             raise ValueError(
-                "training.ctc_weight is for the transcription of recordings (task translation, "
-                'source.kind = "frames"): leave it out'
+                "training.ctc_weight is for recordings and lines of text (task translation, "
+                'source.kind = "frames" or "line"): leave it out'
             )
         if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "
+                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        if recipe.training.picture_augment.is_on and not isinstance(recipe.source, PictureSource):
+            raise ValueError(
+                "training.picture_augment varies pictures, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
             )
         is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"

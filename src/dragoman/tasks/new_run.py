@@ -13,6 +13,7 @@ import torch
 
 from dragoman.atomic import write_text
 from dragoman.engine.machine import processor
+from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, named_examples
@@ -47,6 +48,9 @@ def fill_new_run(
             recipe, partial(named_examples, recipe), start_from.forms, start_from.folder
         )
         _take_over(start_from, folder)
+    elif take == "encoder" and not (start_from.recipe.source.is_text and recipe.source.is_text):
+        _check_same_rows(recipe, start_from)
+        learn_vocabularies(recipe, folder, say)
     else:
         side = vocabulary_name(recipe, side_of(recipe, take))
         take_vocabulary(start_from, take, folder / side)
@@ -70,6 +74,17 @@ def fill_new_run(
     keep_test_set(recipe, folder)
     write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
     return prepared
+
+
+def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
+    """Errors: ``RunError`` where the encoder of ``start_from`` reads something else."""
+    own, source = recipe.source, start_from.recipe.source
+    if own != source:
+        kinds = " and ".join(dict.fromkeys(f'source.kind = "{one.kind}"' for one in (source, own)))
+        raise RunError(
+            f"--init-part encoder: {start_from.folder} was trained with another section source "
+            f"({kinds}), and an encoder goes with what it reads: take over its section source"
+        )
 
 
 def _check_files(prepared: Prepared) -> None:
