@@ -111,7 +111,7 @@ RUNS = {
 }
 """The runs that pages use, by what they were trained for."""
 
-RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits")
+RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits", "scenes")
 
 CHANGES = {
     "translation": ["model.encoder_layers=2"],  # look.md opens the second

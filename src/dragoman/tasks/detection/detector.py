@@ -24,10 +24,8 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
-from dragoman.forms.form import Values
-from dragoman.forms.rows.idx import is_idx
-from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.pictures_form import is_place
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -144,26 +142,17 @@ def detect_all(
         for rows, picture in zip(values, pictures, strict=True)
     )
     return [
-        _detected(engine, picture, size, best)
+        detected(engine, picture, size, best)
         for picture, size, (best, *_) in zip(pictures, sizes, engine.search(asked), strict=True)
     ]
 
 
-def detect_rows(engine: Engine, name: str, rows: Values, size: tuple[int, int]) -> DetectedPicture:
-    """Of a picture that is read already; ``size``: height and width as it was given."""
-    chosen = engine.search_settings.model_copy(update={"n_best": 1})
-    ((best, *_),) = engine.search([engine.request(rows, chosen, raw=name)])
-    return _detected(engine, name, size, best)
-
-
-def size_of(picture: str | File, engine: Engine) -> tuple[int, int]:
+def size_of(picture: str, engine: Engine) -> tuple[int, int]:
     """Height and width of a picture as its camera was held; those that are read of a place in an
     IDX file, which must have them."""
-    if isinstance(picture, str):
-        if is_idx(picture.rpartition("#")[0]):
-            return box_form(engine).symbols.read
-        picture = Path(picture)
-    return turned_size(picture)
+    if is_place(picture):
+        return box_form(engine).symbols.read
+    return turned_size(Path(picture))
 
 
 def box_form(engine: Engine) -> BoxForm:
@@ -181,9 +170,10 @@ def described(one: Detection) -> str:
     )
 
 
-def _detected(
+def detected(
     engine: Engine, picture: str, size: tuple[int, int], best: Hypothesis
 ) -> DetectedPicture:
+    """What a search has written of a picture; ``size``: its height and width as it was given."""
     height, width = size
     boxes = box_form(engine).symbols.decode(best.tokens, width, height)
     of_labels = best.token_log_probabilities[PER_BOX - 1 : len(best.tokens) : PER_BOX]
