@@ -19,7 +19,8 @@ from pydantic import ValidationError
 from dragoman.data.columns import listed_corpus
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.file_examples import files_in
+from dragoman.data.file_examples import files_in, passed_over
+from dragoman.data.listed_lines import naming_lines
 from dragoman.data.pair import Pair
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
@@ -93,6 +94,11 @@ class FilesBuilder(HeadBuilder):
                 f"--model {DEFAULT}"
             )
 
+        if len(inputs.names) == 1 and Path(inputs.first).is_dir():
+            other = passed_over(Path(inputs.first))
+            if other:
+                inputs.say(f"warning: {other}")
+
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if (corpus := _list_of(inputs)) is not None:
             return grouped_corpus(corpus.model_dump(exclude_unset=True), inputs.groups)
@@ -126,9 +132,9 @@ class FilesBuilder(HeadBuilder):
                 f"{next(iter(labels))!r}: there is nothing to tell apart. Give examples of two "
                 "labels at least"
             )
-        return FilesSummary(
-            amount, amount, labels=labels, source=_source_of(corpus, files), groups=groups
-        )
+        with naming_lines(corpus):
+            source = _source_of(corpus, files)
+        return FilesSummary(amount, amount, labels=labels, source=source, groups=groups)
 
     def known(self, languages: Mapping[str, str], seen: CorpusSummary, base: Any) -> dict[str, str]:
         return {}

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
+from dragoman.data.listed_lines import naming_lines
 from dragoman.engine.machine import processor
 from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
@@ -59,7 +60,8 @@ def fill_new_run(
     held = {"dev": prepared.dev, "test": prepared.test}
     for line in recipe.spec.check_held(recipe, held, prepared.forms):
         say(line)
-    _check_files(prepared)
+    with naming_lines(*recipe.data.train, recipe.data.dev, recipe.data.test):
+        _check_files(prepared)
     notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
     notes["machine"] = processor()
