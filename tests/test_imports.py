@@ -23,7 +23,7 @@ SOURCE = ROOT / "src" / "dragoman"
 LEVELS = (
     {"decimals", "errors", "help_texts", "plural", "settings", "shortened"},
     {"measure"},
-    {"atomic", "memory", "reading", "task", "tree"},
+    {"atomic", "memory", "reading", "task", "tree", "boxes"},
     {"tensor_file"},
     {"native"},
     {"nn", "forms", "formats", "metrics", "pictures", "demo"},
@@ -52,6 +52,7 @@ DISTRIBUTION_OF = {
     "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
     "tomli_w": "tomli-w",
+    "pydantic_core": "pydantic",  # which requires one exact version of it
     "yaml": "PyYAML",
 }
 
