@@ -356,6 +356,22 @@ def test_a_header_that_lies_is_found_out(heard: Run, monkeypatch: pytest.MonkeyP
     asyncio.run(check())
 
 
+def test_too_much_sound_is_refused_before_it_is_decoded(
+    heard: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError("it was decoded")
+
+    monkeypatch.setattr(transcribing, "blocks_of", never)
+    settings = ServeSettings(limits=LimitSettings(sound_seconds=10))
+
+    async def check() -> None:
+        async with client_of(open_run(heard, settings, "tones"), settings=settings) as client:
+            told_so(await sent(client, recording(np.zeros(11 * RATE))), 400, "11.0 seconds")
+
+    asyncio.run(check())
+
+
 def test_nothing_slow_is_done_on_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import { FillerState } from "./lib/filler.svelte";
 import { LabelState } from "./lib/label.svelte";
 import { parse } from "./lib/parse";
 import { tag } from "./lib/tag";
+import { TranscriberState } from "./lib/transcriber.svelte";
 import { TranslatorState } from "./lib/translator.svelte";
 import { WriterState } from "./lib/writer.svelte";
 import Classify from "./classify/Classify.svelte";
@@ -16,6 +17,7 @@ import Fill from "./fill/Fill.svelte";
 import Label from "./label/Label.svelte";
 import Parse from "./parse/Parse.svelte";
 import Tag from "./tag/Tag.svelte";
+import Transcribe from "./transcribe/Transcribe.svelte";
 import Translate from "./translate/Translate.svelte";
 import Write from "./write/Write.svelte";
 
@@ -61,5 +63,6 @@ export function viewsOfTasks(translator: TranslatorState): ViewOfTask[] {
     made("parse", Parse, new Asked("parsing", parse)),
     made("tag", Tag, new Asked("tagging", tag)),
     made("label", Label, new LabelState()),
+    made("transcribe", Transcribe, new TranscriberState()),
   ];
 }
