@@ -161,6 +161,62 @@ def test_a_microphone_is_transcribed(opened: Open) -> None:
         expect(page.locator("audio")).to_be_visible()
 
 
+SPEAK = """(data) => {
+  navigator.mediaDevices.getUserMedia = async () => {
+    const context = new AudioContext();
+    const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
+    const source = context.createBufferSource();
+    source.buffer = await context.decodeAudioData(bytes.buffer);
+    const to = context.createMediaStreamDestination();
+    source.connect(to);
+    source.start();
+    return to.stream;
+  };
+}"""
+"""A microphone that hears a file."""
+SIZES = """() => {
+  const asked = window.fetch;
+  window.sizes = [];
+  window.fetch = (path, given) => {
+    if (given?.body instanceof FormData) window.sizes.push(given.body.get("file").size);
+    return asked(path, given);
+  };
+}"""
+"""Notes how large the recordings are that are sent."""
+
+
+def test_captions_come_while_one_speaks(opened: Open, long: Path) -> None:
+    """What is settled stays, and is not asked about again."""
+    with opened("#transcribe?run=tones") as page:
+        page.evaluate(SPEAK, base64.b64encode(long.read_bytes()).decode())
+        page.evaluate(SIZES)
+        page.get_by_role("button", name="Record").click()
+        expect(page.get_by_text("Speak: the text appears as you go.")).to_be_visible()
+        expect(page.locator(".part")).to_have_count(3)
+        expect(page.locator(".part:not(.loose)")).to_have_count(3)
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        spoken = page.locator(".part p").all_inner_texts()
+        assert all(one.strip() for one in spoken)
+        times = page.locator(".part .time").all_inner_texts()
+        assert times == sorted(times) and len(set(times)) == 3
+        page.get_by_role("button", name="Stop").click()
+        answered(page)
+        expect(page.locator(".part:not(.loose)")).to_have_count(3)
+        expect(page.locator("audio")).to_be_visible()
+        *tails, whole = page.evaluate("window.sizes")
+        assert len(tails) > 2 and max(tails) < 0.8 * whole
+
+
+def test_a_recording_that_is_thrown_away_leaves_nothing(opened: Open, long: Path) -> None:
+    with opened("#transcribe?run=tones") as page:
+        page.evaluate(SPEAK, base64.b64encode(long.read_bytes()).decode())
+        page.get_by_role("button", name="Record").click()
+        expect(page.locator(".part").first).to_be_visible()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator(".part")).to_have_count(0)
+        expect(page.get_by_text("The text appears here")).to_be_visible()
+
+
 def test_without_https_or_permission_the_page_says_so(opened: Open) -> None:
     with opened("#transcribe?run=tones") as page:
         page.evaluate(

@@ -50,6 +50,23 @@ export async function transcribe(
   return seconds;
 }
 
+const PAUSE = 0.7; // seconds of silence behind a word, after which nothing before it changes
+
+/** How many of the segments of a recording that goes on stay as they are: all but the last, and that
+ * too after a pause. `to`: until when it was heard. */
+export function settledOf(segments: Segment[], to: number): number {
+  const last = segments.at(-1);
+  const end = last?.words?.at(-1)?.end;
+  return segments.length - (last && (end === undefined || to - end < PAUSE) ? 1 : 0);
+}
+
+/** The same, so many seconds later. */
+export function later(segment: Segment, seconds: number): Segment {
+  const moved = <T extends { start: number; end: number }>(one: T): T => ({ ...one, start: one.start + seconds, end: one.end + seconds });
+  const words = segment.words?.map(moved);
+  return words ? { ...moved(segment), words } : moved(segment);
+}
+
 export type Layout = "txt" | "srt" | "vtt";
 
 /** A file of some segments: as `dragoman transcribe` writes it. */
