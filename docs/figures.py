@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, Entry, OfRun
 from dragoman.insight.figures.sliders import Slider
+from dragoman.insight.needs import LEARNED_PLACES, PATCHES
 
 _HEAD = """\
 # Figures
@@ -44,6 +45,8 @@ def _needs(entry: Entry) -> str:
         "encoder": "with an encoder",
         "decoder": "with a decoder",
         "cross": "whose decoder looks at a source",
+        PATCHES: "that labels pictures",
+        LEARNED_PLACES: "that labels pictures, with learned positions",
     }
     wants = [lacks[one] for one in entry.needs if one in lacks]
     return f"It looks into a run{' ' + ' and '.join(wants) if wants else ''}."

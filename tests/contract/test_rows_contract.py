@@ -29,6 +29,9 @@ SOURCES: dict[str, RowsSource] = {
     "frames by 4": FramesSource(bands=10, subsample=4, channels=3),
     "frames by 2": FramesSource(bands=7, subsample=2, channels=5),
     "patches": PictureSource(height=8, width=8, patch=4),
+    "patches by convolutions": PictureSource(
+        height=8, width=12, patch=4, stem="convolutions", stem_channels=3
+    ),
     "columns by 8": LineSource(height=11, subsample=8, channels=4),
 }
 SIZES: dict[str, dict[str, Any]] = {

@@ -16,9 +16,11 @@ from row_files import tone, write_bars, write_idx, write_pictures, write_tones, 
 
 from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.file_examples import passed_over
 from dragoman.data.split import SplitSettings, side_of_pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
+from dragoman.sizing.from_files import recipe_of
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:
@@ -47,6 +49,20 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
     write_wav(tmp_path / "lone.wav", tone(400, 0.2))
     with pytest.raises(DataError, match="beside the folders of labels"):
         list(read_pairs(folders(tmp_path)))
+
+
+def test_what_is_left_out_of_a_folder_with_both_kinds_is_told(tmp_path: Path) -> None:
+    root = write_tones(tmp_path, 3)
+    assert passed_over(root) == ""
+    (root / "rising" / "cover.JPG").write_bytes(b"x")
+    told = passed_over(root)
+    assert "has 6 recordings and 1 picture, and a model reads one kind: the pictures" in told
+    said: list[str] = []
+    recipe_of([str(root)], task="classification", say=said.append)
+    assert [line for line in said if "are left out" in line] == [f"warning: {told}"]
+    for number in range(9):
+        (root / "rising" / f"{number}.png").write_bytes(b"x")
+    assert "has 10 pictures and 6 recordings" in passed_over(root)
 
 
 def test_sound_that_is_not_read_is_told_unless_it_is_converted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tiny_cells import tiny_cell
 
 from dragoman.data.plan import Plan
-from dragoman.data.spec_augment import SpecAugmentSettings, masked
+from dragoman.data.spec_augment import SpecAugmentSettings, masked, stretched
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
@@ -46,6 +46,21 @@ def test_every_place_is_hidden_and_a_short_recording_is_not_hidden_whole() -> No
         assert (masked(short, only_time, seed) == 0).all(axis=1).sum() <= 4
     for shape in ((1, 4), (3, 1)):
         assert masked(np.ones(shape), settings, 1).shape == shape
+
+
+def test_a_recording_is_stretched_within_its_limit_and_keeps_its_ends() -> None:
+    rows = np.cumsum(np.ones((101, 3), np.float32), axis=0)
+    for length in (60, 101, 130):
+        found = stretched(rows, length)
+        assert found.shape == (length, 3) and found.dtype == np.float32
+        assert np.allclose(
+            found[:, 0], np.interp(np.linspace(0, 100, length), range(101), rows[:, 0])
+        )
+    settings = SpecAugmentSettings(stretch=0.2)
+    lengths = [len(masked(rows, settings, seed)) for seed in range(300)]
+    assert min(lengths) in (81, 82) and max(lengths) in (120, 121)
+    assert abs(float(np.mean(lengths)) - 101) < 3
+    assert settings.is_on and masked(np.ones((1, 4)), settings, 3).shape == (1, 4)
 
 
 CELLS = [("translation", "transformer"), ("classification", "encoder")]

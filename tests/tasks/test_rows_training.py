@@ -25,6 +25,7 @@ from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.classification.evaluation import ClassificationValidation
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.tasks.training import resume, train
+from dragoman.tasks.translation.validation import TranslationValidation
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.splits import Splits
@@ -103,21 +104,34 @@ def test_a_plan_counts_rows_and_no_end_symbol(tmp_path: Path) -> None:
 def train_and_die(recipe: Recipe, folder: Path, cache: str) -> None:
     """The target of a process that is gone at its second validation."""
     os.environ["DRAGOMAN_CACHE"] = cache
-    validate = ClassificationValidation.__call__
+    by_task = {"classification": ClassificationValidation, "translation": TranslationValidation}
+    kind: Any = by_task[recipe.task]
+    validate = kind.__call__
 
-    def dying(self: ClassificationValidation, update: int) -> Any:
+    def dying(self: Any, update: int) -> Any:
         if update == 20:
             os._exit(9)
         return validate(self, update)
 
-    ClassificationValidation.__call__ = dying  # type: ignore[method-assign]
+    kind.__call__ = dying
     train(recipe, folder, say=lambda _: None, display=False, measure=False)
 
 
-@pytest.mark.parametrize("source", ["frames", "picture"])
-def test_killed_and_gone_on_with_it_ends_as_if_it_had_not_been(source: str, tmp_path: Path) -> None:
-    recipe = tiny_cell("classification", "encoder", source, tmp_path / "files").change(
-        ["model.dropout=0.3", "training.checkpoint_every=8"]
+HEARD = (
+    "training.ctc_weight=0.3", "training.spec_augment.time_masks=2",
+    "training.spec_augment.band_masks=2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cell", "changes"), [(CELLS[0], ()), (CELLS[1], ()), (CELLS[2], HEARD)],
+    ids=["frames", "picture", "heard with CTC and parts hidden"],
+)  # fmt: skip
+def test_killed_and_gone_on_with_it_ends_as_if_it_had_not_been(
+    cell: tuple[str, str, str], changes: tuple[str, ...], tmp_path: Path
+) -> None:
+    recipe = tiny_cell(*cell, tmp_path / "files").change(
+        ["model.dropout=0.3", "training.checkpoint_every=8", *changes]
     )
     train(recipe, tmp_path / "whole", say=lambda _: None, display=False, measure=False)
     process = start(train_and_die, recipe, tmp_path / "killed", os.environ["DRAGOMAN_CACHE"])

@@ -140,7 +140,7 @@ def test_it_is_refused_where_nothing_is_heard(tmp_path: Path) -> None:
         ("translation", "transformer", "picture"), ("translation", "convolutional", "frames"),
     ):  # fmt: skip
         recipe = tiny_cell(task, kind, source, tmp_path / f"{task}-{kind}-{source}")
-        why = "keys and values" if kind == "convolutional" else "transcription of recordings"
+        why = "keys and values" if kind == "convolutional" else "for recordings"
         with pytest.raises(RecipeError, match=f"ctc_weight .*{why}"):
             recipe.change(["training.ctc_weight=0.3"])
 

@@ -26,6 +26,11 @@ KEPT = re.compile(
 """What is the same in both languages."""
 SLOW = {"cost", "cost-length"}
 """They time layers on the machine they are shown on."""
+OF_PICTURES = {
+    "picture-rollout": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
+    "picture-positions": "패치의 학습된 위치 임베딩을 보여 줍니다.",
+}
+"""What is said of these beside a translator."""
 
 
 @pytest.fixture
@@ -50,6 +55,9 @@ def test_every_figure_is_drawn(opened: Open) -> None:
             page.get_by_role("link", name=words.title.korean, exact=True).first.click()
             expect(page.get_by_role("heading", level=1)).to_have_text(words.title.korean)
             shown(page)
+            if name in OF_PICTURES:
+                expect(page.locator("p.note")).to_contain_text(OF_PICTURES[name])
+                continue
             if name == "position-learned":
                 expect(page.locator(".command")).to_contain_text("dragoman figure position-learned")
                 page.get_by_role("button", name="복사").click()

@@ -60,7 +60,9 @@ def compare(args: CompareArguments) -> None:
 
     Classifiers are compared by accuracy and macro F1; --source is then a file of labelled texts.
     Parsers are compared by labelled bracket F1 and exact parses, with precision, recall, tag
-    accuracy and F1 by length; --source is then a file of trees.
+    accuracy and F1 by length; --source is then a file of trees. Runs that transcribe are compared
+    by word and character error rate (WER, CER), and whole speakers are resampled where they are
+    known.
 
     Example: dragoman compare runs/small runs/large --test bootstrap
 

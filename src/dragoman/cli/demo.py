@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from dragoman.cli.demo_parse import show_trees
+from dragoman.cli.demo_speech import recordings_of, show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
 
 _BLANKS = (
@@ -39,7 +41,8 @@ class DemoArguments:
     """The run folder. Default: runs/demo, or runs/demo-TASK. An older demo there is replaced."""
     task: str = option("translate", metavar="TASK")
     """The model to train: translate, a translator; write, a language model; fill, a model that
-    fills in blanks; classify, a classifier; parse, a parser."""
+    fills in blanks; classify, a classifier; parse, a parser; transcribe, a model that writes what
+    is said (extra sound)."""
     set_: list[str] = option()
     """Change any setting of the recipe. May be repeated."""
 
@@ -52,7 +55,9 @@ def demo(args: DemoArguments) -> None:
     draws its confusion matrix. write trains a character-level language model of German and shows
     the surprisal of each word of a text. fill trains a model that fills in blanks in English
     sentences and draws its attention. parse trains a parser that writes the constituency trees of
-    English sentences and draws some of them.
+    English sentences and draws some of them. transcribe lets a formant synthesiser speak English
+    sentences, trains a model that writes what was said, and draws its attention over the sound; the
+    recordings are kept beside the run folder, in FOLDER-recordings.
 
     Nothing is downloaded, and there are no questions to answer. On two processor cores, the demo
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
@@ -69,7 +74,7 @@ def demo(args: DemoArguments) -> None:
     from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
     from dragoman.runs.lock import locked
-    from dragoman.runs.run import RECIPE, Run
+    from dragoman.runs.run import Run
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
@@ -80,15 +85,18 @@ def demo(args: DemoArguments) -> None:
     chosen = DEMOS[args.task]
     recipe = Recipe.load(chosen.recipe, args.set_)
     to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
+    if to.exists() and not _is_demo(to):
+        raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
+    if chosen.prepare is not None:
+        recipe = chosen.prepare(recipe, to, console)
+    else:
+        console.print(NOTICE, style="bold")
     if to.exists():
-        if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded is None:
-            raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
         with locked(to):
             shutil.rmtree(to)
     # Here, so that what is wrong with the arguments is said at once: it imports torch.
     from dragoman.tasks.training import train
 
-    console.print(NOTICE, style="bold")
     console.print(f"Training into {to}: {chosen.about}.\n")
     outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
     if outcome.reason == "interrupted":
@@ -97,6 +105,19 @@ def demo(args: DemoArguments) -> None:
     for step in chosen.steps:
         line = step.format(to=shlex.quote(str(to)))
         console.print(f"  {program()} {line}", markup=False, soft_wrap=True)
+
+
+def _is_demo(folder: Path) -> bool:
+    """Whether a demo has made that run."""
+    from dragoman.recipe import Recipe
+    from dragoman.runs.run import RECIPE
+
+    if not (folder / RECIPE).is_file():
+        return False
+    data = Recipe.load(folder / RECIPE).data
+    recordings = recordings_of(folder).resolve()
+    spoken = any(recordings in Path(one.source).resolve().parents for one in data.train)
+    return data.embedded is not None or spoken
 
 
 def show_translations(run: Run, console: Console) -> str:
@@ -233,6 +254,9 @@ class Demo(NamedTuple):
     """Measures and prints. -> Where its pictures and its report are."""
     steps: tuple[str, ...]
     """What to do next, behind the name of the program."""
+    prepare: Callable[[Recipe, Path, Console], Recipe] | None = None
+    """Makes what is read where that is no text, beside the run folder. -> The recipe that reads
+    it."""
 
 
 DEMOS = {
@@ -270,6 +294,13 @@ DEMOS = {
             "evaluate {to}  # by length and by label",
             "train my.mrg --task parsing  # your own trees",
         ),
+    ),
+    "transcribe": Demo(
+        "demo-speech", "a Transformer with CTC, recordings to what is said in them", show_heard, (
+            "transcribe {to} {to}-recordings/test/*.wav --format json --words",
+            "evaluate {to}         # WER and CER, the worst recordings aligned",
+            "train my-recordings/  # your own recordings, a .txt beside each",
+        ), speak_recordings,
     ),
 }  # fmt: skip
 """What ``--task`` names."""

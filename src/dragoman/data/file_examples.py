@@ -23,6 +23,7 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.file_kinds import PICTURES, RECORDINGS, FileKind, kind_among
 from dragoman.forms.rows.idx import read_idx
 from dragoman.forms.rows.unusable import unusable
+from dragoman.plural import plural
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -35,13 +36,7 @@ def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
     that is not read, unless the same name stands beside it with an ending that is.
     """
 
-    def refuse(error: OSError) -> None:
-        raise unusable(error.filename, error) from error
-
-    found: list[Path] = []
-    for folder, inside, names in os.walk(root, onerror=refuse):
-        inside[:] = [name for name in inside if not name.startswith(".")]
-        found += (Path(folder, name) for name in names if not name.startswith("."))
+    found = _shown_in(root)
     kind = kind or kind_among(found)
     converted = {file.with_suffix("") for file in found if file.suffix.lower() in kind.endings}
     for file in sorted(found):
@@ -50,6 +45,35 @@ def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
             raise kind.foreign(file, file.suffix.removeprefix(".").upper())
         if ending in kind.endings and _is_file(file):
             yield file
+
+
+def passed_over(root: Path) -> str:
+    """What ``files_in`` leaves out of a folder that has both recordings and pictures; empty where
+    it has one kind. Errors: ``DataError`` for a folder that cannot be read."""
+    found = _shown_in(root)
+    read = kind_among(found)
+    (other,) = (kind for kind in (RECORDINGS, PICTURES) if kind is not read)
+    count = other.count(found)
+    if not count:
+        return ""
+    kept, left = plural(read.count(found), read.noun), plural(count, other.noun)
+    return (
+        f"{root} has {kept} and {left}, and a model reads one kind: the {other.noun}s are left "
+        f"out. To learn from them, put them into a folder of their own"
+    )
+
+
+def _shown_in(root: Path) -> list[Path]:
+    """Whatever lies in a folder and in the folders in it, but what is hidden."""
+
+    def refuse(error: OSError) -> None:
+        raise unusable(error.filename, error) from error
+
+    found: list[Path] = []
+    for folder, inside, names in os.walk(root, onerror=refuse):
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        found += (Path(folder, name) for name in names if not name.startswith("."))
+    return found
 
 
 def _is_file(path: Path) -> bool:

@@ -4,7 +4,9 @@ training, so that a model learns to hear from what is left.
 What is hidden becomes 0, the mean of a normalised recording. Each mask has a width drawn evenly
 from 0 to the greatest that is allowed, and a place drawn evenly; masks may lie over each other. All
 follows from one number, so that a recording of an update is masked alike in any batch and process,
-and after a resume. Their warp of time is left out: it gained them the least, and cost the most.
+and after a resume. Their warp of time moves one place and keeps the length; here a whole recording
+may be stretched instead, as if it were said faster or more slowly (Ko et al., 2015, "Audio
+Augmentation for Speech Recognition"), but for its pitch.
 
 Shapes: T frames, F bands.
 """
@@ -19,7 +21,8 @@ from dragoman.settings import Settings
 
 
 class SpecAugmentSettings(Settings):
-    """SpecAugment: parts of recordings are hidden in training (Park et al., 2019)."""
+    """SpecAugment: parts of recordings are hidden in training (Park et al., 2019), and recordings
+    are stretched."""
 
     time_masks: int = Field(default=0, ge=0, le=100)
     """The number of stretches of time that are hidden in each recording (usually 2). 0: none."""
@@ -32,17 +35,23 @@ class SpecAugmentSettings(Settings):
     none."""
     band_width: int = Field(default=15, ge=1, le=512)
     """The maximum width of such a run, in bands."""
+    stretch: float = Field(default=0.0, ge=0, le=0.5)
+    """The largest change of length, as a share (usually 0.1): a recording becomes as much longer or
+    shorter, as if it were spoken more slowly or faster. Its pitch stays. 0: none."""
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is hidden."""
-        return bool(self.time_masks or self.band_masks)
+        """Whether anything is hidden or stretched."""
+        return bool(self.time_masks or self.band_masks or self.stretch)
 
 
 def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
-    """A copy of a recording (T, F) with parts hidden, by ``seed``, from 0."""
+    """A copy of a recording (T, F), stretched and with parts hidden, by ``seed``, from 0."""
     draw = np.random.default_rng(seed)
     found = np.array(rows)
+    if settings.stretch:
+        longer = 1 + float(draw.uniform(-settings.stretch, settings.stretch))
+        found = stretched(found, max(1, round(len(found) * longer)))
     frames, bands = found.shape
     longest = min(settings.time_width, int(frames * settings.time_share))
     for _ in range(settings.time_masks):
@@ -52,6 +61,16 @@ def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
         begin, end = _span(draw, bands, min(settings.band_width, bands))
         found[:, begin:end] = 0
     return found
+
+
+def stretched(rows: Values, length: int) -> Values:
+    """(T, F) -> (length, F), with frames between frames: both ends stay."""
+    at = np.linspace(0, len(rows) - 1, length)
+    before = at.astype(np.intp)
+    after = np.minimum(before + 1, len(rows) - 1)
+    share = (at - before)[:, None]
+    found = rows[before] * (1 - share) + rows[after] * share
+    return found.astype(rows.dtype)
 
 
 def _span(draw: np.random.Generator, length: int, widest: int) -> tuple[int, int]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dragoman.errors import DragomanError
+from dragoman.models.catalogue.classifier import Classifier
+from dragoman.models.encoder import Encoder
+from dragoman.models.front_ends import ClassToken, PatchesFrontEnd, StemFrontEnd
 from dragoman.models.interface import Network
 from dragoman.models.transformer import Transformer
 from dragoman.pictures.figure import Words
@@ -15,6 +18,12 @@ INSIDE = "inside"
 WRITES = "writes"
 """A model that writes, whose choices can be shown."""
 
+PATCHES = "patches"
+"""A model that labels pictures by attention over their patches."""
+
+LEARNED_PLACES = "learned places"
+"""That, with positions that were learned."""
+
 _LACKING = {
     INSIDE: Words(
         "This figure opens a Transformer, and this run is a {kind} model.",
@@ -23,6 +32,14 @@ _LACKING = {
     WRITES: Words(
         "This {kind} model writes nothing, so it chooses no words one after another.",
         "이 {kind} 모델은 문장을 쓰지 않으므로 단어를 차례로 고르지 않습니다.",
+    ),
+    PATCHES: Words(
+        "This figure looks at the patches of a picture, and this {kind} model reads no pictures.",
+        "이 그림은 그림의 패치를 보여 줍니다. 이 {kind} 모델은 그림을 읽지 않습니다.",
+    ),
+    LEARNED_PLACES: Words(
+        "This figure shows learned positions of patches, and this {kind} model has none.",
+        "이 그림은 패치의 학습된 위치 임베딩을 보여 줍니다. 이 {kind} 모델에는 없습니다.",
     ),
     "encoder": Words(
         "The encoder of this {kind} model has no attention to draw.",
@@ -47,11 +64,22 @@ def lacking(needs: Collection[str], model: Network) -> Words | None:
         has.add(INSIDE)
     if model.settings.writes:
         has.add(WRITES)
+    if isinstance(model, Classifier) and isinstance(model.body, Encoder):
+        has |= _of_patches(model.body)
     for need in needs:
         if need not in has:
             words, kind = _LACKING[need], model.settings.kind
             return Words(words.english.format(kind=kind), words.korean.format(kind=kind))
     return None
+
+
+def _of_patches(model: Encoder) -> set[str]:
+    front = model.front_end
+    if isinstance(front, ClassToken):
+        front = front.made
+    if not isinstance(front, PatchesFrontEnd | StemFrontEnd):
+        return set()
+    return {PATCHES} if model.source_positions.table is None else {PATCHES, LEARNED_PLACES}
 
 
 def transformer_of(model: Network) -> Transformer:

@@ -76,6 +76,13 @@ class Comparison:
     metric: str
     signature: str
     scores: tuple[SystemScore, ...]
+    less_is_better: bool = False
+
+    @property
+    def best(self) -> float:
+        """Of the systems' scores."""
+        values = [score.value for score in self.scores]
+        return min(values) if self.less_is_better else max(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +93,13 @@ class Significance:
     samples: int
     seed: int
     sentences: int
+    """How many of ``unit`` there are."""
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
     marked: bool = True
     """Whether the table marks differences: not where no system is worth comparing."""
+    unit: str = "sentence"
+    """What is drawn or exchanged as a whole."""
 
     def table(self) -> str:
         """Plain text: a row a system, a column a metric; an asterisk where p < 0.05."""
@@ -108,7 +118,7 @@ class Significance:
         test = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
         legend = (
             f"{test[self.test]}, {plural(self.samples, 'sample')}, seed {self.seed}, "
-            f"{plural(self.sentences, 'sentence')}"
+            f"{plural(self.sentences, self.unit)}"
         )
         if self.marked:
             legend += f"; * differs from the baseline (p < {SIGNIFICANT})"
@@ -124,6 +134,7 @@ class Significance:
             "samples": self.samples,
             "seed": self.seed,
             "sentences": self.sentences,
+            "unit": self.unit,
             "metrics": {
                 comparison.metric: {
                     "signature": comparison.signature,
@@ -199,7 +210,9 @@ def compare_systems(
             ]
             for runs in systems.values()
         ]
-        measured[name] = MeasuredSystem(statistics, _SCORERS[name], str(metric.get_signature()))
+        measured[name] = MeasuredSystem(
+            statistics, _SCORERS[name], str(metric.get_signature()), less_is_better=name == "TER"
+        )
     return compare_statistics(list(systems), measured, test, samples, seed, notes)
 
 
@@ -216,6 +229,7 @@ class MeasuredSystem(NamedTuple):
     score: _Scorer
     """Sums (M, K) -> scores (M,), for many test sets at once."""
     signature: str
+    less_is_better: bool = False
 
 
 def compare_statistics(
@@ -233,7 +247,7 @@ def compare_statistics(
     count = samples or DEFAULT_SAMPLES[test]
     comparisons, sentences = [], 0
     compare = _bootstrap if test == "bootstrap" else _randomise
-    for name, (statistics, score, signature) in measured.items():
+    for name, (statistics, score, signature, less_is_better) in measured.items():
         for system, runs in zip(names, statistics, strict=True):
             if len(runs) > 1 and test == "randomisation":
                 raise DataError(
@@ -242,7 +256,9 @@ def compare_statistics(
                 )
         sentences = len(statistics[0][0])
         comparisons.append(
-            Comparison(name, signature, compare(names, statistics, score, count, seed))
+            Comparison(
+                name, signature, compare(names, statistics, score, count, seed), less_is_better
+            )
         )
     return Significance(test, count, seed, sentences, tuple(comparisons), notes)
 

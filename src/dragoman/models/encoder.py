@@ -20,8 +20,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.encoding import embed_source, parts_of, read
-from dragoman.models.front_ends import SourceInput, front_end
+from dragoman.models.front_ends import ClassToken, SourceInput, front_end
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout
@@ -51,13 +52,16 @@ class Encoder(Network):
         self.settings = settings
         width = settings.model_dim
         layer = parts_of(settings)
-        self.front_end = front_end(source_vocabulary, width)
+        made = front_end(source_vocabulary, width)
+        self.front_end = ClassToken(made, width) if settings.class_token and made else made
         if isinstance(source_vocabulary, int):
             if settings.tie:
                 assert source_vocabulary == target_vocabulary, "one matrix needs one vocabulary"
             self.source_embedding = Embedding(source_vocabulary, width)
         self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
-        self.source_positions = Positions(settings.positions, width)
+        across = source_vocabulary.grid[1] if isinstance(source_vocabulary, PictureSource) else 0
+        skipped = int(settings.class_token)
+        self.source_positions = Positions(settings.positions, width, across, skipped)
         self.dropout = Dropout(settings.dropout)
         self.encoder: Stack[EncoderLayer] = Stack(
             [EncoderLayer(layer, f"encoder.{number}") for number in range(settings.layers)]

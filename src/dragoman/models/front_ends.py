@@ -7,8 +7,12 @@ length are made of them, whatever the model.
   in every layer, as what stands before its beginning.
 - ``LineFrontEnd``: the same over the columns of a line of text, in which paper is zero.
 - ``PatchesFrontEnd``: a linear map of each patch (Dosovitskiy et al., 2021, equation 1).
+- ``ClassToken``: a learned row before those that another front end makes (equation 1 as well).
+- ``StemFrontEnd``: the same convolutions over a picture, until a patch is one place (Xiao et al.,
+  2021, "Early convolutions help Transformers see better"). Departure: no batch normalisation.
 
-Shapes: B sources, P packed rows of width F, P' and D what is made of them, T frames, C channels.
+Shapes: B sources, P packed rows of width F, P' and D what is made of them, T frames, C channels,
+H x W pixels.
 """
 
 from __future__ import annotations
@@ -122,6 +126,55 @@ class PatchesFrontEnd(FrontEnd):
         return Sequences(self.out(pixels), source.layout)
 
 
+class StemFrontEnd(FrontEnd):
+    """Patches of whole pictures, which become one picture again before they are read."""
+
+    def __init__(self, settings: PictureSource, width: int) -> None:
+        super().__init__()
+        self._settings = settings
+        channels, halvings = settings.stem_channels, settings.patch.bit_length() - 1
+        self.convolutions = nn.ModuleList(
+            Convolution2d(channels if number else settings.channels, channels)
+            for number in range(halvings)
+        )
+        self.out = Linear(channels, width)
+
+    def forward(self, source: Sequences) -> Sequences:
+        layout, settings = source.layout, self._settings
+        side, down, across = settings.patch, *settings.grid
+        pixels = source.values.to(self.out.weight.dtype) * (2 / _WHITE) - 1
+        patches = layout.pad(pixels)  # (B, P, F)
+        # What is not read stands behind, and a place sees nothing to its right or below it.
+        patches = F.pad(patches, (0, 0, 0, settings.patches - patches.shape[1]))
+        grid = patches.view(-1, down, across, side, side, settings.channels)
+        grid = grid.permute(0, 5, 1, 3, 2, 4).flatten(4).flatten(2, 3)  # (B, C, H, W)
+        for convolution in self.convolutions:
+            grid = torch.relu(convolution(grid))
+        rows = grid.flatten(2).transpose(1, 2)[:, : layout.longest]  # (B, P, C)
+        return Sequences(self.out(layout.pack(rows)), layout)
+
+
+class ClassToken(FrontEnd):
+    """A learned row that stands first in each sequence."""
+
+    def __init__(self, made: FrontEnd, width: int) -> None:
+        super().__init__()
+        self.made = made
+        self.token = nn.Parameter(torch.empty(width))
+        nn.init.normal_(self.token, std=width**-0.5)
+
+    def length(self, rows: int) -> int:
+        return 1 + self.made.length(rows)
+
+    def forward(self, source: Sequences) -> Sequences:
+        rows, old = self.made(source), source.layout.first_row_keys
+        lengths = [1 + length for length in rows.layout.lengths]
+        layout = Layout(lengths, rows.layout.device, old)
+        kept = layout.positions > 0
+        values = self.token.to(rows.values.dtype).expand(layout.total, -1).clone()
+        return Sequences(values.index_copy(0, kept.nonzero()[:, 0], rows.values), layout)
+
+
 def front_end(source: SourceInput, width: int) -> FrontEnd | None:
     """What stands before the first layer of a network of that width; None: an embedding does."""
     if isinstance(source, int):
@@ -131,4 +184,5 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
     if isinstance(source, LineSource):
         return LineFrontEnd(source, width)
     assert isinstance(source, PictureSource)
-    return PatchesFrontEnd(source, width)
+    made = PatchesFrontEnd if source.stem == "linear" else StemFrontEnd
+    return made(source, width)

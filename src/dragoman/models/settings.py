@@ -116,6 +116,7 @@ class TransformerSettings(ModelSettings):
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
         check_heads(self.model_dim, self.attention)
+        check_line(self.positions)
         width = self.positions.width
         if self.positions.combine == "add" and width not in (None, self.model_dim):
             raise ValueError(
@@ -294,6 +295,8 @@ class StackSettings(ModelSettings):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         check_heads(self.model_dim, self.attention)
+        if self.kind != "encoder":
+            check_line(self.positions)
         if self.positions.combine != "add":
             raise ValueError(
                 f'a model of kind {self.kind} adds positions: set positions.combine = "add"'
@@ -323,8 +326,17 @@ class EncoderSettings(StackSettings):
     """The kind of model."""
     attend_unknown: bool = True
     """Allow attention to ``<unk>`` tokens. Off: they are masked, like padding."""
+    class_token: bool = False
+    """Put a learned row before the patches of a picture, and choose the label by what the last
+    layer makes of it (Vision Transformer). Off: by the mean of all rows. With learned positions it
+    takes one of them: raise ``positions.maximum`` by 1."""
 
     writes: ClassVar[bool] = False
+
+    @property
+    def longest(self) -> int | None:
+        longest = super().longest
+        return None if longest is None else longest - self.class_token
 
 
 class RecurrentDecoderSettings(ModelSettings):
@@ -364,6 +376,15 @@ class RecurrentDecoderSettings(ModelSettings):
             "encoder_layers": 0,
             "decoder_layers": self.layers,
         }
+
+
+def check_line(positions: PositionSettings) -> None:
+    """Errors: ``ValueError`` for positions on a grid, which only an encoder of pictures has."""
+    if positions.kind == "sinusoidal-2d":
+        raise ValueError(
+            'positions.kind = "sinusoidal-2d" is for model.kind = "encoder", which reads pictures: '
+            "choose another kind of positions"
+        )
 
 
 def check_heads(model_dim: int, attention: AttentionSettings) -> None:

@@ -1,6 +1,6 @@
 """How a model is told where a token stands (paper §3.5), and the simpler ideas that lead there.
 
-Four fixed encodings and a learned one, each a function of the position (and, for one, of the
+Five fixed encodings and a learned one, each a function of the position (and, for one, of the
 sequence's length) to a vector:
 
 - ``index``: the position itself, in every dimension. Unbounded.
@@ -9,6 +9,7 @@ sequence's length) to a vector:
 - ``binary``: the binary digits of the position, lowest first. Bounded and unique, but not smooth.
 - ``sinusoidal``: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same).
 - ``learned``: a table trained with the rest.
+- ``sinusoidal-2d``: for the patches of a picture, the sines of the row beside those of the column.
 
 Each is added to the embedding or concatenated with it.
 """
@@ -54,6 +55,14 @@ def binary(positions: Tensor, width: int) -> Tensor:
     return table
 
 
+def sinusoidal_2d(positions: Tensor, width: int, across: int) -> Tensor:
+    """(P,) places on a grid of ``across`` columns, row by row -> (P, width) fp64: ``sinusoidal`` of
+    the row in the first half, and of the column in the second."""
+    half = width // 2
+    rows = sinusoidal(positions // across, half)
+    return torch.cat([rows, sinusoidal(positions % across, width - half)], dim=1)
+
+
 _FIXED = {"sinusoidal": sinusoidal, "binary": binary}
 """A row per position, whatever the sequence; ``position_tables.py`` makes them without torch."""
 
@@ -61,10 +70,16 @@ _FIXED = {"sinusoidal": sinusoidal, "binary": binary}
 class Positions(Computing):
     """One side's position encoding. ``settings.kind`` says which."""
 
-    def __init__(self, settings: PositionSettings, width: int) -> None:
+    def __init__(
+        self, settings: PositionSettings, width: int, across: int = 0, skipped: int = 0
+    ) -> None:
+        """For positions on a grid, ``across`` is the number of its columns, and the first
+        ``skipped`` rows of a sequence stand outside of it: they get zeros."""
         super().__init__()
         self.settings = settings
         self.width = width
+        self.across = across
+        self.skipped = skipped
         self.table: nn.Parameter | None = None
         if settings.kind == "learned":
             self.table = nn.Parameter(torch.empty(settings.maximum, width))
@@ -104,12 +119,19 @@ class Positions(Computing):
     @property
     def is_fixed_table(self) -> bool:
         """Whether it is a row per position, not trained, whatever the sequence: see ``rows``."""
-        return self.settings.kind in _FIXED
+        return self.settings.kind in {*_FIXED, "sinusoidal-2d"}
 
     def rows(self, longest: int, device: torch.device, dtype: torch.dtype) -> Tensor:
         """(at least ``longest``, width): the rows of a fixed table, made once and kept."""
         made = self._rows
         if longest > len(made) or made.device != device or made.dtype != dtype:
             every = torch.arange(max(256, 2 * longest), device=device)
-            self._rows = _FIXED[self.settings.kind](every, self.width).to(dtype)
+            self._rows = self._fixed(every).to(dtype)
         return self._rows
+
+    def _fixed(self, positions: Tensor) -> Tensor:
+        if self.settings.kind != "sinusoidal-2d":
+            return _FIXED[self.settings.kind](positions, self.width)
+        assert self.across, "a grid has columns"
+        placed = sinusoidal_2d(positions - self.skipped, self.width, self.across)
+        return placed * (positions >= self.skipped)[:, None]

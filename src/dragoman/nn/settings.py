@@ -38,8 +38,12 @@ class AttentionSettings(Settings):
 class PositionSettings(Settings):
     """How positions are encoded."""
 
-    kind: Literal["sinusoidal", "learned", "index", "normalised", "binary", "none"] = "sinusoidal"
-    """The encoding: sinusoidal (the paper), learned, index, normalised, binary, or none."""
+    kind: Literal[
+        "sinusoidal", "learned", "index", "normalised", "binary", "sinusoidal-2d", "none"
+    ] = "sinusoidal"
+    """The encoding: sinusoidal (the paper), learned, index, normalised, binary, sinusoidal-2d (for
+    patches of pictures and models of kind encoder: one half tells the row, the other the column),
+    or none."""
     combine: Literal["add", "concatenate"] = "add"
     """add: add the encoding to the embedding (the paper); concatenate: append it to a narrower
     embedding."""

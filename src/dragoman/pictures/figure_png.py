@@ -94,8 +94,11 @@ def draw_matrix(axes: Axes, matrix: MatrixPicture) -> None:
         axes.text(column, row, text, color=colour, fontsize=7, ha="center", va="center")
 
 
-def draw_tiles(axes: Axes, weights: Array, title: str, title_at: float) -> None:
-    """(L, H, T, S) as a grid of small pictures; ``title_at`` as in ``draw_words``."""
+def draw_tiles(
+    axes: Axes, weights: Array, title: str, title_at: float, down: str, across: str
+) -> None:
+    """(L, H, T, S) as a grid of small pictures, whose lines are called ``down`` and ``across``;
+    ``title_at`` as in ``draw_words``."""
     layers, heads, rows, columns = weights.shape
     gap = max(1, columns // 12)
     whole = np.full((layers * (rows + gap) - gap, heads * (columns + gap) - gap), np.nan)
@@ -104,9 +107,9 @@ def draw_tiles(axes: Axes, weights: Array, title: str, title_at: float) -> None:
         whole[y : y + rows, x : x + columns] = weights[layer, head]
     shown = np.ma.masked_invalid(whole)
     axes.imshow(shown, cmap=_inks(), vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
-    names = [f"head {head + 1}" for head in range(heads)]
+    names = [f"{across} {head + 1}" for head in range(heads)]
     axes.set_xticks([head * (columns + gap) + columns / 2 for head in range(heads)], names)
-    names = [f"layer {layer + 1}" for layer in range(layers)]
+    names = [f"{down} {layer + 1}" for layer in range(layers)]
     axes.set_yticks([layer * (rows + gap) + rows / 2 for layer in range(layers)], names)
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
     axes.set_title(visible(title), loc="left", x=title_at, fontsize=9)

@@ -201,7 +201,8 @@ class HeadGrid:
         from dragoman.pictures.figure_png import axes_in, draw_tiles
 
         axes = axes_in(page, box, 62, 44, 10, 10)
-        draw_tiles(axes, self.weights, self.title, _title_at(box, 62, 10))
+        at = _title_at(box, 62, 10)
+        draw_tiles(axes, self.weights, self.title, at, self.down, self.across)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.length_ratio import LengthRatio
+from dragoman.data.listed_lines import naming_lines
 from dragoman.data.pair import Pair
 from dragoman.data.split import hash_of
 from dragoman.data.store import Store
@@ -182,10 +183,11 @@ def _stored(
 
     def build(folder: Path) -> Store:
         cleaner = new_cleaner(recipe)
-        return build_store(
-            corpora_of(recipe, "train", cleaner), forms, folder, key,
-            notes=lambda: {"cleaning": cleaner.report.to_dict()},
-        )  # fmt: skip
+        with naming_lines(*recipe.data.train):
+            return build_store(
+                corpora_of(recipe, "train", cleaner), forms, folder, key,
+                notes=lambda: {"cleaning": cleaner.report.to_dict()},
+            )  # fmt: skip
 
     if cache is not None:
         try:

@@ -19,7 +19,8 @@ from pydantic import ValidationError
 from dragoman.data.columns import listed_corpus
 from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.file_examples import files_in
+from dragoman.data.file_examples import files_in, passed_over
+from dragoman.data.listed_lines import naming_lines
 from dragoman.data.pair import Pair
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
@@ -33,7 +34,6 @@ from dragoman.plural import plural
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.families import DEFAULT
 from dragoman.sizing.heads import HeadBuilder
-from dragoman.sizing.held_out import held_files
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.pictures import source_of_idx, source_of_pictures
 from dragoman.sizing.size import Size
@@ -93,6 +93,11 @@ class FilesBuilder(HeadBuilder):
                 f"--model {DEFAULT}"
             )
 
+        if len(inputs.names) == 1 and Path(inputs.first).is_dir():
+            other = passed_over(Path(inputs.first))
+            if other:
+                inputs.say(f"warning: {other}")
+
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if (corpus := _list_of(inputs)) is not None:
             return grouped_corpus(corpus.model_dump(exclude_unset=True), inputs.groups)
@@ -126,19 +131,25 @@ class FilesBuilder(HeadBuilder):
                 f"{next(iter(labels))!r}: there is nothing to tell apart. Give examples of two "
                 "labels at least"
             )
-        return FilesSummary(
-            amount, amount, labels=labels, source=_source_of(corpus, files), groups=groups
-        )
+        with naming_lines(corpus):
+            source = _source_of(corpus, files)
+        return FilesSummary(amount, amount, labels=labels, source=source, groups=groups)
 
     def known(self, languages: Mapping[str, str], seen: CorpusSummary, base: Any) -> dict[str, str]:
         return {}
 
-    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
-        held = {}
-        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
-            if (corpus := held_files(f"--{side}", names, train)) is not None:
-                held[side] = corpus
-        return held
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        """Recordings or pictures that lie as those of ``train`` do."""
+        wanted = 1 if train.target is None else 2
+        if len(named) != wanted:
+            one = "one folder" if train.format == "folders" else "one list"
+            what = one if wanted == 1 else "two files, of pictures and of their labels"
+            raise RecipeError(f"{option} {' '.join(named)}: give {what}, as for training")
+        files = [absolute(name) for name in named]
+        target = files[1] if wanted == 2 else None
+        return train.model_copy(update={"source": files[0], "target": target})
 
     def data(
         self,

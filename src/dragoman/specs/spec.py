@@ -16,10 +16,16 @@ from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import FramesSource, RowsSource, SourceSettings
+from dragoman.forms.rows.settings import (
+    FramesSource,
+    LineSource,
+    PictureSource,
+    RowsSource,
+    SourceSettings,
+)
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
-from dragoman.models.settings import TransformerSettings
+from dragoman.models.settings import EncoderSettings, TransformerSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
 from dragoman.specs.sections import Sections
@@ -100,15 +106,20 @@ class Spec(Task):
                 "leave them out, and they are learned"
             )
         if recipe.training.ctc_weight and not (
-            isinstance(recipe.source, FramesSource) and self.writes
+            isinstance(recipe.source, FramesSource | LineSource) and self.writes
         ):
             raise ValueError(
-                "training.ctc_weight is for the transcription of recordings (task translation, "
-                'source.kind = "frames"): leave it out'
+                "training.ctc_weight is for recordings and lines of text (task translation, "
+                'source.kind = "frames" or "line"): leave it out'
             )
         if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "
+                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        if recipe.training.picture_augment.is_on and not isinstance(recipe.source, PictureSource):
+            raise ValueError(
+                "training.picture_augment varies pictures, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
             )
         is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
@@ -146,6 +157,7 @@ class Spec(Task):
                     f"{corpus.name} holds texts, and {kind} reads files: set format = folders or "
                     "idx, or holds = files for a list of files"
                 )
+        self.check_patches(recipe)
         if source.is_text:
             return
         if not self.reads_rows:
@@ -166,6 +178,30 @@ class Spec(Task):
         for name, is_set in of_text.items():
             if is_set:
                 raise ValueError(f"{name} is for text, and {kind} is none: leave it out")
+
+    def check_patches(self, recipe: Sections) -> None:
+        """Whether what an encoder has for the patches of a picture goes with what is read. Errors:
+        ``ValueError``."""
+        model, source = recipe.model, recipe.source
+        if not isinstance(model, EncoderSettings):
+            return
+        is_grid = model.positions.kind == "sinusoidal-2d"
+        if not isinstance(source, PictureSource):
+            for name, is_set in (
+                ("model.class_token = true", model.class_token),
+                ('model.positions.kind = "sinusoidal-2d"', is_grid),
+            ):
+                if is_set:
+                    raise ValueError(
+                        f'{name} is for the patches of pictures, and source.kind = "{source.kind}" '
+                        "has none: leave it out"
+                    )
+        elif model.class_token and (model.longest or source.patches) < source.patches:
+            raise ValueError(
+                f"model.positions.maximum = {model.positions.maximum}: a picture has "
+                f"{source.patches} patches, and the class token needs a position too: set it to "
+                f"{source.patches + 1}"
+            )
 
     def check_corpus(self, corpus: CorpusSettings) -> None:
         """Whether a corpus has the sides of the task's examples. Errors: ``ValueError``."""

@@ -1,13 +1,14 @@
 """Translation: a text is read, and another one written. What is said in a recording is written
-likewise, by a transcription."""
+likewise, by a transcription, and what stands in a picture."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from dragoman.forms.rows.settings import FramesSource, SourceSettings
+from dragoman.forms.rows.settings import FramesSource, LineSource, SourceSettings
 from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
+from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec
 
 
@@ -20,6 +21,12 @@ class TranslationSpec(Spec):
 
     def of(self, source: SourceSettings) -> Self:
         found = super().of(source)
+        if isinstance(source, LineSource):  # where it writes the language that it reads
+            return replace(
+                found,
+                metrics={**self.metrics, "wer": WER, "cer": CER},
+                finished={**self.finished, "WER": WER, "CER": CER},
+            )
         if not isinstance(source, FramesSource):
             return found
         return replace(
@@ -33,6 +40,15 @@ class TranslationSpec(Spec):
                 "It may leave out or invent words, especially in silence and noise.",
             ),
         )
+
+
+def writes_what_it_reads(recipe: Sections) -> bool:
+    """Whether wrong words can be counted, since what is written is what is read: what is said in a
+    recording, or what stands in a line of text in its own language."""
+    languages = recipe.languages
+    return isinstance(recipe.source, FramesSource) or (
+        isinstance(recipe.source, LineSource) and languages.source == languages.target
+    )
 
 
 TRANSLATION = TranslationSpec(

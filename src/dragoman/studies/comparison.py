@@ -11,10 +11,13 @@ from typing import Any
 from dragoman.data.pair import Pair
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.moses import MosesText
+from dragoman.forms.rows.content import content_of
 from dragoman.metrics.significance import Significance, compare_systems
+from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
+from dragoman.specs.translation import writes_what_it_reads
 from dragoman.studies.seen import seen_by
 from dragoman.studies.systems import (
     System,
@@ -154,8 +157,8 @@ def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
     for comparison in quality.comparisons:
         if comparison.metric not in chance:
             continue
-        best, guessed = max(score.value for score in comparison.scores), chance[comparison.metric]
-        if best > guessed:
+        best, guessed = comparison.best, chance[comparison.metric]
+        if best < guessed if comparison.less_is_better else best > guessed:
             return ""
         told.append(f"{comparison.metric} is {best:.2f} at best, and guessing gets {guessed:.2f}")
     if not told:
@@ -187,6 +190,15 @@ class ComparedTranslations:
             systems, self.references, language, quality.test, tokenizer=self.tokenizer,
             samples=quality.samples, seed=quality.seed,
         )  # fmt: skip
+
+
+def _speakers(pairs: Sequence[Pair]) -> list[str]:
+    """The speaker of each example; a name of its own where none is known: its group is then what
+    its file holds, which a copy of it has too."""
+    return [
+        f"{number}" if pair.group in ("", content_of(pair.source)) else f"of {pair.group}"
+        for number, pair in enumerate(pairs)
+    ]
 
 
 def compare(
@@ -235,22 +247,32 @@ def compare(
     if moses is not None:
         wanted, tokenizer = [list(map(moses, lines)) for lines in wanted], "none"
 
+    pairs = measured.pairs
+    by_words = bool(runs) and writes_what_it_reads(runs[0].recipe)
+    speakers = _speakers(pairs) if by_words else []
+
     def over(places: Sequence[int]) -> Significance:
         some = {
             name: [[lines[n] for n in places] for lines in runs_of_it]
             for name, runs_of_it in outputs.items()
         }
+        if by_words:
+            said, groups = [wanted[0][n] for n in places], [speakers[n] for n in places]
+            noun = runs[0].task.noun.removesuffix("s")
+            return compare_word_errors(some, said, groups, chosen, samples, seed, noun)
         quality = compare_systems(
             some, [[lines[n] for n in places] for lines in wanted], language, chosen,
             tokenizer=tokenizer, samples=samples, seed=seed,
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
-    pairs = measured.pairs
-    guess = chance_of_translations(wanted, language, tokenizer)
+    if by_words:
+        chance = {"WER": chance_of_word_errors(wanted[0])}
+    else:
+        chance = {"BLEU": chance_of_translations(wanted, language, tokenizer)["bleu"]}
     compared = checked(
         systems, measured.name, over(range(len(pairs))), pairs,
-        own=source is None and not references, chance={"BLEU": guess["bleu"]}, again=over,
+        own=source is None and not references, chance=chance, again=over,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
     return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)

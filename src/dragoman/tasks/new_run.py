@@ -12,7 +12,9 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
+from dragoman.data.listed_lines import naming_lines
 from dragoman.engine.machine import processor
+from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, named_examples
@@ -47,6 +49,9 @@ def fill_new_run(
             recipe, partial(named_examples, recipe), start_from.forms, start_from.folder
         )
         _take_over(start_from, folder)
+    elif take == "encoder" and not (start_from.recipe.source.is_text and recipe.source.is_text):
+        _check_same_rows(recipe, start_from)
+        learn_vocabularies(recipe, folder, say)
     else:
         side = vocabulary_name(recipe, side_of(recipe, take))
         take_vocabulary(start_from, take, folder / side)
@@ -55,7 +60,8 @@ def fill_new_run(
     held = {"dev": prepared.dev, "test": prepared.test}
     for line in recipe.spec.check_held(recipe, held, prepared.forms):
         say(line)
-    _check_files(prepared)
+    with naming_lines(*recipe.data.train, recipe.data.dev, recipe.data.test):
+        _check_files(prepared)
     notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
     notes["machine"] = processor()
@@ -70,6 +76,17 @@ def fill_new_run(
     keep_test_set(recipe, folder)
     write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
     return prepared
+
+
+def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
+    """Errors: ``RunError`` where the encoder of ``start_from`` reads something else."""
+    own, source = recipe.source, start_from.recipe.source
+    if own != source:
+        kinds = " and ".join(dict.fromkeys(f'source.kind = "{one.kind}"' for one in (source, own)))
+        raise RunError(
+            f"--init-part encoder: {start_from.folder} was trained with another section source "
+            f"({kinds}), and an encoder goes with what it reads: take over its section source"
+        )
 
 
 def _check_files(prepared: Prepared) -> None:

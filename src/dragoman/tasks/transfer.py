@@ -83,6 +83,8 @@ def places(names: Iterable[str], part: ModelPart) -> dict[str, str]:
     found: dict[str, str] = {}
     for own, canonical in zip(_OWN[part], _ALONE, strict=True):
         found |= _renamed(every, own, canonical)
+    if part == "encoder":
+        found |= _renamed(every, "front_end.", "front_end.")
     if part == "decoder":
         for own in _ALONE:
             found |= _renamed(every, own, own)

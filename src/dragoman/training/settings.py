@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from dragoman.data.picture_augment import PictureAugmentSettings
 from dragoman.data.spec_augment import SpecAugmentSettings
 from dragoman.plural import plural
 from dragoman.settings import Settings
@@ -115,6 +116,8 @@ class TrainingSettings(Settings):
     it hardly learns. 0: off."""
     spec_augment: SpecAugmentSettings = SpecAugmentSettings()
     """SpecAugment, for recordings."""
+    picture_augment: PictureAugmentSettings = PictureAugmentSettings()
+    """Variations of pictures."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from tiny_cells import tiny_cell
 from dragoman import load
 from dragoman.data.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.errors import RecipeError
+from dragoman.errors import RecipeError, RunError
 from dragoman.forms.rows.drawn_text import DRAWN, drawn
 from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.recipe import Recipe
+from dragoman.runs.files import read_metrics
+from dragoman.runs.run import METRICS, Run
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.evaluation import evaluate_run
 
@@ -111,3 +114,45 @@ def test_recipes_that_cannot_be_are_told(tmp_path: Path) -> None:
     ):
         with pytest.raises(RecipeError, match=why):
             Recipe.parse(values | changes)
+
+
+def test_a_reader_is_measured_in_wrong_words_and_a_translator_begins_with_its_encoder(
+    tmp_path: Path,
+) -> None:
+    words = "".join(f"{word} {other}\n" for word in WORDS for other in WORDS)
+    (tmp_path / "words.txt").write_text(words, "utf-8")
+    recipe = tiny_cell("translation", "transformer", "line", tmp_path)
+    values = recipe.model_dump(mode="json", exclude_none=True)
+    listed = {"source": str(tmp_path / "words.txt"), "holds": "drawn"}
+    values["data"]["train"] = [listed | {"target": listed["source"]}]
+    values["data"]["cleaning"] = {"identical": False}
+    values["languages"] = {"source": "en", "target": "en"}
+    changes = ("training.updates=4", "training.validate_every=2", "training.ctc_weight=0.5")
+    reader = Recipe.parse(values, [*CHANGES, *changes])
+    train(reader, tmp_path / "reader", say=lambda _: None, display=False, measure=False)
+    lines = list(read_metrics(tmp_path / "reader" / METRICS))
+    scores = next(line["scores"] for line in lines if line["kind"] == "validation")
+    assert {"bleu", "wer", "cer"} <= set(scores)
+    report = evaluate_run(tmp_path / "reader", [tmp_path / "words.txt"] * 2)
+    assert report.heard is not None and "16 pictures" in report.table()
+
+    values["languages"] = {"source": "en", "target": "de"}
+    told: list[str] = []
+    base = Run.open(tmp_path / "reader")
+    translating = Recipe.parse(values, [*CHANGES, "training.updates=1", "training.average_last=0"])
+    train(
+        translating, tmp_path / "run", start_from=base, take="encoder", say=told.append,
+        display=False, measure=False,
+    )  # fmt: skip
+    assert "wer" not in str(list(read_metrics(tmp_path / "run" / METRICS))).lower()
+    (fit,) = (line for line in told if "parameters of the new model" in line)
+    assert "did not fit" not in fit
+    taken = json.loads((tmp_path / "run" / "data.json").read_text())["start"]
+    own = [name for name in base.model().state_dict() if name.startswith(("front_end", "encoder"))]
+    assert taken["tensors"] == len(own) and len([one for one in own if "front_end" in one]) > 4
+    other = Recipe.parse(values, [*CHANGES, "source.height=9"])
+    with pytest.raises(RunError, match="another section source"):
+        train(
+            other, tmp_path / "other", start_from=base, take="encoder", say=told.append,
+            display=False, measure=False,
+        )  # fmt: skip

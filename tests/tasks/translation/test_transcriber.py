@@ -138,3 +138,39 @@ def test_other_runs_do_not_transcribe(tmp_path: Path) -> None:
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     with pytest.raises(RunError, match="does not transcribe recordings"):
         Transcriber(tmp_path / "run")
+
+
+def test_runs_are_compared_by_the_words_that_they_hear(
+    dragoman: Dragoman, folder: Path, tmp_path: Path
+) -> None:
+    """The run against one that hears the same in every recording; by speaker, where a column tells
+    them."""
+    tones = sorted((folder / "tones").rglob("*.wav"))
+    copied = tmp_path / tones[0].parent.name / f"copy_{tones[0].name.split('_', 1)[1]}"
+    copied.parent.mkdir()
+    copied.write_bytes(tones[0].read_bytes())
+    tones.append(copied)  # of the same content, which does not make the two a speaker
+    rows = [f"{one}\ta {one.parent.name} tone\t{one.stem.split('_')[1]}" for one in tones]
+    lists = {}
+    for name, columns in (("speakers", 3), ("unknown", 2)):
+        lists[name] = tmp_path / f"{name}.tsv"
+        head = ("file", "text", "speaker")[:columns]
+        lines = ["\t".join(row.split("\t")[:columns]) for row in ("\t".join(head), *rows)]
+        lists[name].write_text("".join(f"{line}\n" for line in lines))
+    always = tmp_path / "always.txt"
+    always.write_text("a rising tone\n" * len(tones))
+    for name, drawn in (("speakers", "4 speakers"), ("unknown", f"{len(tones)} recordings")):
+        said = dragoman("compare", folder / "run", always, "--source", lists[name])
+        assert said.code == 0, said.err
+        assert said.out.splitlines()[1].split() == ["system", "WER", "CER"]
+        assert f"seed 12345, {drawn}" in said.out
+        assert "BLEU" not in said.out and "nothing has learned" not in said.out, said.out
+    as_json = ("--source", lists["speakers"], "--json", "--samples", "50")
+    found = json.loads(dragoman("compare", folder / "run", always, *as_json).out)
+    wer = found["metrics"]["WER"]["systems"]
+    assert found["unit"] == "speaker" and wer[0]["value"] < 10 < wer[1]["value"] < 18
+    assert found["learned"]
+    said = dragoman("compare", always, folder / "run", always, "--source", lists["speakers"])
+    assert said.code == 0 and "p=" in said.out
+    nothing = dragoman("compare", always, always, "--reference", always)
+    assert nothing.code == 0 and "BLEU" in nothing.out

@@ -73,9 +73,11 @@ class PicturesForm(RowsForm):
         return pixels_from(rows, settings.height, settings.width, settings.patch)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
-        """Row and column of each patch, from 1, as a word each."""
-        across = self.settings.width // self.settings.patch
-        return [f"▁{n // across + 1},{n % across + 1}" for n in range(count)]
+        """Row and column of each patch, from 1, as a word each, and before them ``class`` where
+        the model has a class token."""
+        across = self.settings.grid[1]
+        patches = [f"▁{n // across + 1},{n % across + 1}" for n in range(len(values))]
+        return ["▁class"] * (count - len(values)) + patches
 
 
 def patches_of(pixels: Bytes, patch: int) -> Bytes:

@@ -16,6 +16,7 @@ from dragoman.insight.figures import (
     decoding,
     head,
     heads,
+    patches,
     positions,
     run,
     scale,
@@ -25,7 +26,7 @@ from dragoman.insight.figures import (
 )
 from dragoman.insight.figures.captions import Drawn, captions, check_name
 from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
-from dragoman.insight.needs import INSIDE, WRITES, lacking
+from dragoman.insight.needs import INSIDE, LEARNED_PLACES, PATCHES, WRITES, lacking
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
@@ -130,6 +131,8 @@ FIGURES: dict[str, Entry] = {
     "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
     "alignment": OfRun(run.alignment_figure, needs=("cross",), sentence="first"),
     "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
+    "picture-rollout": OfRun(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
+    "picture-positions": OfRun(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
     "timeline": OfRun(timeline.timeline_figure),
 }
 

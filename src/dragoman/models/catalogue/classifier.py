@@ -2,6 +2,8 @@
 
     logits = W mean_p x_p + b          x (P, D) the rows of one text's last layer
 
+or, of a model with a class token, x_0 for the mean (Dosovitskiy et al., 2021, equation 4).
+
 The stack may look both ways, as BERT's does (Devlin et al., 2019), or to the left alone, as GPT's
 (Radford et al., 2018) and ULMFiT's LSTM do (Howard and Ruder, 2018), and may come from a run that
 has read text without labels. Departures: those papers read the row of one symbol, or put the last
@@ -21,7 +23,7 @@ from torch import Tensor
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.front_ends import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network, writing
-from dragoman.models.settings import ModelSettings
+from dragoman.models.settings import EncoderSettings, ModelSettings
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, Precision
 
@@ -48,6 +50,8 @@ class Classifier(Network):
         self.settings = body.settings
         self.body = body
         self.head = LabelHead(body.settings.model_dim, labels)
+        settings = body.settings
+        self._by_first = isinstance(settings, EncoderSettings) and settings.class_token
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -66,7 +70,8 @@ class Classifier(Network):
         if not self.settings.reads:  # what it is given it takes for what it has written
             rows = writing(self.body).decode(source, memory)
         layout = memory.layout if self.settings.reads else source.layout
-        return Memory(mean_rows(rows, layout), Layout([1] * layout.batch, layout.device))
+        said = first_rows(rows, layout) if self._by_first else mean_rows(rows, layout)
+        return Memory(said, Layout([1] * layout.batch, layout.device))
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         logits: Tensor = self.head(hidden)
@@ -76,11 +81,18 @@ class Classifier(Network):
         return self.body.embedded(tokens, side)
 
 
+def first_rows(rows: Tensor, layout: Layout) -> Tensor:
+    """The first row of each sequence: (P, D) -> (B, D), at least fp32."""
+    wide = torch.promote_types(rows.dtype, torch.float32)
+    return rows.index_select(0, layout.offsets[:-1].long()).to(wide)
+
+
 def mean_rows(rows: Tensor, layout: Layout) -> Tensor:
-    """The mean of each sequence's rows: (P, D) -> (B, D) fp32."""
-    sums = rows.new_zeros(layout.batch, rows.shape[1], dtype=torch.float32)
-    sums = sums.index_add(0, layout.sequence, rows.float())
-    lengths = torch.tensor(layout.lengths, dtype=torch.float32, device=rows.device)
+    """The mean of each sequence's rows: (P, D) -> (B, D), at least fp32."""
+    wide = torch.promote_types(rows.dtype, torch.float32)
+    sums = rows.new_zeros(layout.batch, rows.shape[1], dtype=wide)
+    sums = sums.index_add(0, layout.sequence, rows.to(wide))
+    lengths = torch.tensor(layout.lengths, dtype=wide, device=rows.device)
     return sums / lengths[:, None]
 
 

@@ -16,9 +16,10 @@ from functools import partial
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.recordings.captions import Segment, SpokenWord
-from dragoman.recordings.cutting import Floats, Span
+from dragoman.recordings.cutting import Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.openai_errors import TRANSCRIPTIONS

@@ -18,12 +18,14 @@ from dragoman.data.batches import Batch, Values, make_batch, window_batch
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
+from dragoman.data.picture_augment import varied
 from dragoman.data.plan import Plan, Share
 from dragoman.data.spec_augment import masked
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
-from dragoman.forms.rows.settings import RowsSource
+from dragoman.forms.rows.pictures_form import patches_of, pixels_from
+from dragoman.forms.rows.settings import PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
@@ -100,14 +102,21 @@ class Pairs:
 
 
 def _reads(store: Store, recipe: Recipe) -> Callable[[int, int], Values]:
-    """What is read of an example in an update; of recordings, parts may be hidden."""
-    settings, seed = recipe.training.spec_augment, recipe.seed
+    """What is read of an example in an update; of recordings, parts may be hidden, and pictures may
+    be varied."""
+    hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
+    source, seed = recipe.source, recipe.seed
 
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
-        if not settings.is_on:
-            return values
-        return masked(values, settings, key(seed, 7, update, int(example)))
+        if hiding.is_on:
+            return masked(values, hiding, key(seed, 7, update, int(example)))
+        if varying.is_on:
+            assert isinstance(source, PictureSource)
+            pixels = pixels_from(values, source.height, source.width, source.patch)
+            pixels = varied(pixels, varying, key(seed, 7, update, int(example)))
+            return patches_of(pixels, source.patch)
+        return values
 
     return read
 

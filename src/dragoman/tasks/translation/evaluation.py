@@ -12,7 +12,6 @@ from typing import Any
 from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.moses import MosesText
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
@@ -27,6 +26,7 @@ from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, signed
+from dragoman.specs.translation import writes_what_it_reads
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 
 logger = logging.getLogger("dragoman")
@@ -45,18 +45,19 @@ class TranslationReport(EvaluationReport):
     markup: Markup | None
     """How many lines keep their markup, where the recipe says that the text has any."""
     heard: WordErrors | None
-    """WER and CER, where recordings are read; beside several references, those of the first."""
+    """WER and CER, where what is read is written; of several references, those of the first."""
     pairs: Sequence[Pair]
     hypotheses: Sequence[str]
+    noun: str = "sentence"
+    """What is read, one of it."""
 
     def table(self) -> str:
         """Plain text."""
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
-        noun = "sentence" if self.heard is None else "recording"
-        sentences = plural(len(self.hypotheses), noun)
+        sentences = plural(len(self.hypotheses), self.noun)
         lines = [
             f"{self.head}, {sentences}",
-            f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} {noun}s/s",
+            f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} {self.noun}s/s",
             "",
             self.scores.table(),
         ]
@@ -145,7 +146,7 @@ def evaluate_run(
     language = recipe.languages.target
     scores = evaluate_translation(hypotheses, measured.references, language)
     heard = None
-    if isinstance(recipe.source, FramesSource):
+    if writes_what_it_reads(recipe):
         heard = WordErrors.of(measured.references[0], hypotheses)
     prepared = None
     if recipe.data.moses:
@@ -179,7 +180,7 @@ def evaluate_run(
         " + ".join(one.folder.name for one in runs),
         "; ".join(dict.fromkeys(one.weights_summary for one in runs)),
         measured.name, seconds, described, translator.description, scores, prepared,
-        markup, heard, pairs, hypotheses,
+        markup, heard, pairs, hypotheses, noun,
     )  # fmt: skip
     if keep and not files:
         own = search == for_test_set(recipe) and settings == TranslatorSettings()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from dragoman.data.batches import Batch
 from dragoman.data.pair import Pair
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.specs.translation import writes_what_it_reads
 from dragoman.tasks.shared.validation import (
     Validation,
     batches_of_pairs,
@@ -49,7 +49,7 @@ class TranslationValidation(Validation[Batch]):
             metrics=("BLEU", "chrF"),
         )
         measured = losses | {"bleu": scores["BLEU"], "chrf": scores["chrF"]}
-        if isinstance(self.recipe.source, FramesSource):
+        if writes_what_it_reads(self.recipe):
             errors = WordErrors.of([pair.target for pair in some], hypotheses)
             measured |= {"wer": errors.words.rate, "cer": errors.characters.rate}
         return Evaluation(measured, samples_of(some, hypotheses))

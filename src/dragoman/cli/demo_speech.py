@@ -1,0 +1,125 @@
+"""What ``dragoman demo --task transcribe`` makes before it trains, and shows of the run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.pictures.heard import HeardWords
+    from dragoman.recipe import Recipe
+    from dragoman.runs.run import Run
+
+PICTURE = "heard.svg"
+_SHOWN = 3
+"""Recordings whose words are shown."""
+
+
+def recordings_of(to: Path) -> Path:
+    """Where the recordings of a demo in the run folder ``to`` lie."""
+    return to.with_name(f"{to.name}-recordings")
+
+
+def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
+    """Write the recordings that the demo learns from. -> The recipe, which then names them.
+
+    Errors: ``RunError`` for a folder there that the demo did not make, ``DataError`` where the
+    extra ``sound`` is missing.
+    """
+    from dragoman.atomic import write_text
+    from dragoman.demo.speech.corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
+    from dragoman.errors import RunError
+    from dragoman.forms.rows.recording_file import library
+
+    library()  # what reads recordings: without it nothing is written
+    folder = recordings_of(to)
+    notice = folder / "NOTICE.txt"
+    if folder.exists():
+        if not notice.is_file():
+            raise RunError(
+                f"{folder} exists and holds no recordings of a demo; choose another folder: "
+                "--to FOLDER"
+            )
+        shutil.rmtree(folder)
+    console.print(SPOKEN_NOTICE, style="bold", soft_wrap=True)
+    folder.mkdir(parents=True)
+    write_text(notice, SPOKEN_NOTICE + "\n")
+    parts = spoken_demo()
+    count = sum(map(len, parts.values()))
+    console.print(f"Speaking {count:,} sentences into {folder}: play one of the WAV files.")
+    write_spoken(folder, parts)
+    corpora = {
+        name: corpus.model_copy(update={"source": str(folder / f"{name}.tsv")})
+        for name, corpus in (
+            ("train", recipe.data.train[0]), ("dev", recipe.data.dev), ("test", recipe.data.test),
+        )
+        if corpus is not None
+    }  # fmt: skip
+    data = recipe.data.model_copy(update={**corpora, "train": (corpora["train"],)})
+    return recipe.model_copy(update={"data": data})
+
+
+def show_heard(run: Run, console: Console) -> str:
+    """What is heard in recordings of voices that the model did not learn from, and where."""
+    from dragoman.atomic import write_text
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.translation.evaluation import evaluate_run
+    from dragoman.tasks.translation.transcriber import Transcriber
+
+    found = evaluate_run(run)
+    assert found.heard is not None
+    console.print(
+        f"\nTest: {len(found.pairs):,} sentences whose combinations were held out, said by voices "
+        "that were not heard in training\n",
+        soft_wrap=True,
+    )
+    console.print(found.heard.table([Path(p.source).name for p in found.pairs]), markup=False)
+    console.print("\nWhen each word is said, and how sure the model is of it:\n")
+    transcriber = Transcriber(run)
+    for pair in found.pairs[:_SHOWN]:
+        heard = transcriber(pair.source, words=True)
+        console.print(f"  {Path(pair.source).name}, said: {pair.target}", markup=False)
+        words = [word for segment in heard.segments for word in segment.words]
+        times = "  ".join(
+            f"{one.text} {one.begin:.2f} s, {100 * (one.confidence or 0):.0f} %;" for one in words
+        )
+        console.print(f"  [bold]{heard.text}[/bold]")
+        console.print(f"  {times.rstrip(';')}\n", markup=False, soft_wrap=True)
+    looks = look_at_recording(run, found.pairs[0].source)
+    console.print(
+        f"Where it listens while it writes each word ({looks.seconds:.1f} seconds from left to "
+        "right):\n"
+    )
+    console.print(looks.text(min(console.width, 100)))
+    picture = run.folder / PICTURE
+    write_text(picture, looks.svg())
+    return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"
+
+
+def look_at_recording(run: Run, recording: str) -> HeardWords:
+    """The attention of the last decoder layer over a recording, the mean of its heads, while a run
+    writes what is said in it."""
+    import numpy as np
+
+    from dragoman.forms.rows.frames_form import FramesForm
+    from dragoman.insight.look import LookOptions, look_at_sentence
+    from dragoman.pictures.heard import HeardWords
+
+    found = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross"))
+    form = run.forms.source
+    assert isinstance(form, FramesForm)
+    settings, count = form.settings, len(found.heatmap.columns)
+    picture = form.picture(form.rows(recording))[::-1, :, 0].T / 255
+    # The last row of the encoder may reach behind the end of the sound.
+    behind = count * settings.subsample - len(picture)
+    words = [place for place, word in enumerate(found.heatmap.rows) if word != "</s>"]
+    return HeardWords(
+        bands=np.pad(picture, ((0, max(0, behind)), (0, 0))),
+        words=[found.heatmap.rows[place] for place in words],
+        weights=found.heatmap.weights[words],
+        seconds=count * settings.subsample * settings.hop_ms / 1000,
+        title=f"{Path(recording).name}: {found.output.text}",
+    )

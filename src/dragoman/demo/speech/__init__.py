@@ -1,0 +1,1 @@
+"""Sentences of the demo's grammar, spoken by a formant synthesiser."""

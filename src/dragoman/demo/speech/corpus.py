@@ -1,0 +1,125 @@
+"""The spoken demo: who does what to whom, as the grammar of the embedded corpus has it, said by
+voices that a program makes.
+
+It is synthetic twice over: a grammar writes the sentences, and a formant synthesiser speaks them.
+Sentences are parted by their combination of words, as everywhere in the demo, and voices too: those
+of dev and test are not heard in training.
+"""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from dragoman.demo.corpus import Split, split_of
+from dragoman.demo.grammar import Clause, Determiner, NounPhrase, Tense
+from dragoman.demo.lexicon import (
+    ADJECTIVES,
+    ANIMAL_WORDS,
+    ATTRIBUTES,
+    CARRY,
+    CATCH,
+    CHASE,
+    EAT_OF_ANIMALS,
+    EAT_OF_PEOPLE,
+    FIND,
+    FOLLOW,
+    HELP,
+    LOVE,
+    NOUNS,
+    PEOPLE_WORDS,
+    SEE,
+)
+from dragoman.demo.speech.phones import WORDS
+from dragoman.demo.speech.synthesiser import RATE, Samples, Voice, speak
+
+SPOKEN_NOTICE = (
+    "The recordings are synthetic: a small grammar wrote the sentences, and a formant synthesiser "
+    "of this program speaks them. Scores say that the machinery works, nothing about real speech."
+)
+
+SIZES: dict[Split, int] = {"train": 1_500, "dev": 60, "test": 120}
+"""Sentences of each part."""
+_VOICES: dict[Split, range] = {"train": range(24), "dev": range(24, 28), "test": range(28, 36)}
+_VERBS = (
+    SEE, FIND, LOVE, CHASE, CATCH, CARRY, HELP, FOLLOW, EAT_OF_ANIMALS, EAT_OF_PEOPLE,
+)  # fmt: skip
+_DETERMINERS: tuple[Determiner, ...] = ("the", "the", "a", "my")
+_TENSES: tuple[Tense, ...] = ("present", "past")
+
+
+class Spoken(NamedTuple):
+    """A sentence, and who says it."""
+
+    text: str
+    voice: Voice
+    seed: int
+
+    def samples(self) -> Samples:
+        """As it is said."""
+        return speak(self.text, self.voice, self.seed)
+
+
+def spoken_demo(
+    sizes: dict[Split, int] | None = None, seed: int = 1
+) -> dict[Split, tuple[Spoken, ...]]:
+    """The sentences of each part, the same for the same arguments; none stands in two parts, or
+    twice in one."""
+    wanted = SIZES if sizes is None else sizes
+    draw, seen = Random(seed), set[str]()
+    parts: dict[Split, list[Spoken]] = {name: [] for name in wanted}
+    for text, split in _sentences(draw):
+        if len(parts[split]) < wanted[split] and text not in seen:
+            seen.add(text)
+            voices = _VOICES[split]
+            voice = Voice.of(voices[len(parts[split]) % len(voices)])
+            parts[split].append(Spoken(text, voice, len(seen)))
+        if all(len(parts[name]) >= wanted[name] for name in wanted):
+            break
+    return {name: tuple(part) for name, part in parts.items()}
+
+
+def write_spoken(folder: Path, parts: dict[Split, tuple[Spoken, ...]]) -> None:
+    """The recordings as WAV files, and a list of each part: file, text and speaker."""
+    for name, spoken in parts.items():
+        (folder / name).mkdir(parents=True)
+        lines = []
+        for number, one in enumerate(spoken):
+            file = f"{name}/{number:04}-{one.voice.name}.wav"
+            write_wav(folder / file, one.samples())
+            lines.append(f"{file}\t{one.text}\t{one.voice.name}\n")
+        (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def write_wav(path: Path, samples: Samples) -> None:
+    """One channel of 16 bits."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes((samples * 32_767).astype(np.dtype("<i2")).tobytes())
+
+
+def _sentences(draw: Random) -> Iterator[tuple[str, Split]]:
+    """Without end: sentences that can be spoken, and the part that each belongs to."""
+    living = PEOPLE_WORDS + ANIMAL_WORDS
+    while True:
+        verb = draw.choice(_VERBS)
+        who = draw.choice([noun for noun in living if noun.kind in verb.subjects])
+        things = [n for n in NOUNS if n.kind in verb.objects and n is not who]
+        whom = draw.choice([noun for noun in things if noun.english in WORDS])
+        subject, other = (
+            NounPhrase(
+                noun,
+                draw.choice(_DETERMINERS),
+                ADJECTIVES[draw.choice(ATTRIBUTES[noun.kind])] if draw.random() < 0.5 else None,
+            )
+            for noun in (who, whom)
+        )
+        clause = Clause(subject, verb, draw.choice(_TENSES), other)
+        yield clause.english(), split_of(clause.combination())

@@ -1,0 +1,166 @@
+"""A small formant synthesiser: a voice and breath, filtered as the mouth filters them.
+
+The voice is a train of pulses, breath is noise (Klatt, 1980; the source-filter model of Fant,
+1960). Short overlapping stretches of both are multiplied with the response of a cascade of
+resonators whose frequencies glide from sound to sound. It is meant to be told apart from people: it
+sounds as programs of the eighties do.
+
+Shapes: F frames, B bins of the spectrum, N samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.demo.speech.phones import SOUNDS, WORDS, Sound
+
+Samples = npt.NDArray[np.float32]
+"""(N,) from -1 to 1."""
+_Array = npt.NDArray[np.float64]
+
+RATE = 8_000
+"""Samples a second."""
+_HOP = 32
+"""Samples between two frames: 4 ms."""
+_WINDOW = 4 * _HOP
+_POINTS = 2 * _WINDOW
+"""Of the Fourier transform: what rings after a stretch has room."""
+_BANDWIDTHS = (70.0, 100.0, 150.0)
+"""Hz, of the three formants."""
+_HIGHEST = 0.47 * RATE
+"""Hz: no formant is higher."""
+_GLIDE, _ATTACK = 9, 5
+"""Frames over which formants, and over which loudness, pass from one sound to the next."""
+_LOUD = 0.08
+"""Root mean square of what is spoken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Who speaks."""
+
+    name: str
+    pitch: float
+    """Hz, in the middle of a sentence."""
+    formants: float
+    """What formants are multiplied with: a short throat has higher ones."""
+    tempo: float
+    """What durations are multiplied with."""
+    breath: float
+    """What noise is multiplied with."""
+
+    @classmethod
+    def of(cls, number: int) -> Voice:
+        """One of any number of voices, the same each time."""
+        draw = Random(f"voice {number}")
+        height = draw.random()
+        return cls(
+            f"voice-{number:02}",
+            pitch=90 + 130 * height + draw.uniform(-10, 10),
+            formants=0.92 + 0.22 * height + draw.uniform(-0.03, 0.03),
+            tempo=draw.uniform(0.85, 1.2),
+            breath=draw.uniform(0.7, 1.4),
+        )
+
+
+def speak(sentence: str, voice: Voice, seed: int = 0) -> Samples:
+    """A sentence of words that ``phones.WORDS`` has. The same for the same arguments.
+
+    Two seeds differ as a person does who says the same twice: in pauses, durations and melody.
+    Errors: ``KeyError`` for another word.
+    """
+    draw = Random(f"{voice.name} {seed} {sentence}")
+    rest = Sound(80, (500.0, 1500.0, 2500.0))
+    sounds = [rest]
+    for word in sentence.split():
+        sounds += [sound for name in WORDS[word] for sound in SOUNDS[name]]
+        sounds.append(Sound(draw.choice((0, 0, 20, 60)), sounds[-1].formants))
+    return rendered([*sounds, rest], voice, draw)
+
+
+def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
+    """Sounds one after the other."""
+    counts = [
+        round(one.milliseconds * voice.tempo * draw.uniform(0.9, 1.1) * RATE / 1000 / _HOP)
+        for one in sounds
+    ]
+    formants = _glided(np.repeat([one.formants for one in sounds], counts, axis=0), _GLIDE)
+    formants = np.minimum(formants * voice.formants, _HIGHEST)
+    others = [(one.voice, one.noise, one.centre, one.width) for one in sounds]
+    tracks = np.repeat(others, counts, axis=0)
+    loud, breath = _glided(tracks[:, :2], _ATTACK).T
+    frames = len(tracks)
+    count = (frames - 1) * _HOP + _WINDOW
+    noise = np.random.default_rng(draw.getrandbits(32))
+    voiced = _filtered(_pulses(frames, count, voice, draw), _throat(formants) * loud[:, None])
+    hissed = _filtered(
+        noise.standard_normal(count),
+        _resonance(tracks[:, 2], tracks[:, 3], at_peak=True) * (breath * voice.breath)[:, None],
+    )
+    both = voiced + 0.5 * hissed
+    both *= _LOUD * draw.uniform(0.6, 1.3) / max(1e-9, float(np.sqrt(np.mean(both**2))))
+    both += 0.0015 * noise.standard_normal(len(both))
+    return np.clip(both, -1, 1).astype(np.float32)
+
+
+def _glided(tracks: _Array, frames: int) -> _Array:
+    """(F, K), each column smoothed over so many frames."""
+    window = np.hanning(frames + 2)[1:-1]
+    padded = np.pad(tracks, ((frames // 2, frames // 2), (0, 0)), mode="edge")
+    columns = [np.convolve(column, window / window.sum(), "valid") for column in padded.T]
+    return np.stack(columns, axis=1)
+
+
+def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
+    """(count,) a pulse for each opening of the vocal folds. The pitch falls over a sentence, and
+    wavers; a pulse between two samples is shared by both."""
+    at = np.arange(count) / max(1, count)
+    waver = draw.uniform(0.02, 0.06) * np.sin(2 * np.pi * (draw.uniform(1, 3) * at + draw.random()))
+    pitch = voice.pitch * (draw.uniform(1.05, 1.2) - 0.25 * at + waver)
+    phase = np.cumsum(pitch) / RATE
+    whole = np.flatnonzero(np.diff(np.floor(phase)))
+    share = (phase[whole + 1] % 1) / (pitch[whole + 1] / RATE)
+    found = np.zeros(count)
+    # Of equal energy at any pitch.
+    strength = np.sqrt(RATE / pitch[whole])
+    found[whole] += share * strength
+    found[whole + 1] += (1 - share) * strength
+    return found
+
+
+def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
+    """(F, B) the response of the mouth, and of the folds, which are louder at low frequencies."""
+    z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))
+    response = np.repeat(((1 - z) / (1 - 0.92 * z) ** 2)[None], len(formants), axis=0)
+    for column, width in enumerate(_BANDWIDTHS):
+        response *= _resonance(formants[:, column], np.full(len(formants), width))
+    return response
+
+
+def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArray[np.complex128]:
+    """(F, B) of a resonator with two poles: its gain is 1 at 0 Hz, or where it is greatest."""
+    z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))[None]
+    radius = np.exp(-np.pi * width / RATE)
+    second = -(radius**2)
+    first = 2 * radius * np.cos(2 * np.pi * hertz / RATE)
+    found = 1 / (1 - first[:, None] * z - second[:, None] * z**2)
+    scale = 1 / np.abs(found).max(axis=1) if at_peak else 1 - first - second
+    return np.asarray(found * scale[:, None])
+
+
+def _filtered(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
+    """(N,) stretches of samples, each through its own filter, laid over each other."""
+    frames = len(response)
+    stretches = np.lib.stride_tricks.sliding_window_view(samples, _WINDOW)[::_HOP][:frames]
+    windowed = stretches * np.hanning(_WINDOW + 1)[:-1]
+    made = np.fft.irfft(np.fft.rfft(windowed, _POINTS) * response, _POINTS)
+    parts = made.reshape(frames, _POINTS // _HOP, _HOP)
+    found = np.zeros((frames + _POINTS // _HOP, _HOP))
+    for place in range(_POINTS // _HOP):
+        found[place : place + frames] += parts[:, place]
+    return found.reshape(-1)

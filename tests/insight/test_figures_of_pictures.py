@@ -1,0 +1,110 @@
+"""Figures of a model that labels pictures, against computations of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.figure
+import numpy as np
+import pytest
+import torch
+from tiny_cells import tiny_cell
+
+from dragoman.errors import DragomanError
+from dragoman.forms.rows.idx import read_idx
+from dragoman.insight.figures.catalogue import make_figure, missing
+from dragoman.insight.figures.patches import rollout
+from dragoman.insight.subject import Subject
+from dragoman.models.catalogue.classifier import Classifier
+from dragoman.models.encoder import Encoder
+from dragoman.pictures.figure import Box
+from dragoman.pictures.panels import Cells
+from dragoman.tasks.training import train
+
+PICTURE = "bars-images-idx3-ubyte.gz#3"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["class token", "mean"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """2 x 2 patches of 4 x 4 pixels."""
+    folder: Path = tmp_path_factory.mktemp("pictures")
+    learned = ["model.positions.kind=learned", "model.positions.maximum=5", "model.layers=2"]
+    token = f"model.class_token={str(request.param).lower()}"
+    recipe = tiny_cell("classification", "encoder", "picture", folder).change([*learned, token])
+    train(recipe, folder / "run", say=lambda _: None, display=False)
+    return folder / "run"
+
+
+def test_rollout_follows_attention_through_the_layers(run: Path) -> None:
+    picture = str(run.parent / PICTURE)
+    subject = Subject.open(run, picture)
+    made = make_figure("picture-rollout", subject)
+    token = subject.attention.source[0] == "▁class"
+    through = np.eye(4 + token)
+    for layer in subject.attention.encoder.astype(float):  # (H, T, T)
+        mixed = np.zeros_like(through)
+        for row in range(len(mixed)):
+            for column in range(len(mixed)):
+                mixed[row, column] = (layer[:, row, column].mean() + (row == column)) / 2
+        through = mixed @ through
+    wanted = through[0, 1:] / through[0, 1:].sum() if token else through.mean(axis=0)
+    shares = np.array([row[2] for row in made.data[0].rows], float)
+    np.testing.assert_allclose(shares, wanted, atol=1e-6)
+    assert [row[:2] for row in made.data[0].rows] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    pixels = read_idx(Path(picture.split("#")[0]))[3] / 255
+    drawn, _, seen = (panel.matrix.values for panel in made.panels if isinstance(panel, Cells))
+    np.testing.assert_allclose(drawn, pixels)
+    place = int(shares.argmax())
+    rows, columns = (slice(4 * one, 4 * one + 4) for one in divmod(place, 2))
+    np.testing.assert_allclose(seen[rows, columns], pixels[rows, columns])
+    assert (seen <= pixels + 1e-9).all()
+    label = subject.output.text.split("  ")[0]
+    assert made.notes[0].english.startswith(f"{picture}: {label}, ")
+
+
+def test_rollout_without_attention_to_others_is_the_residual() -> None:
+    alone = np.broadcast_to(np.eye(5), (3, 2, 5, 5))
+    assert (rollout(alone, 5) == 0.2).all()
+    evenly = np.full((1, 1, 5, 5), 0.2)
+    np.testing.assert_allclose(rollout(evenly, 4), 0.25)
+
+
+def test_likeness_of_places(run: Path) -> None:
+    subject = Subject.open(run)
+    made = make_figure("picture-positions", subject)
+    model = subject.predictor.plain
+    assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
+    table = model.body.source_positions.table
+    assert table is not None
+    table = table.detach()
+    assert len(made.data[0].rows) == 16
+    first = int(model.body.settings.class_token)
+    for row, column, other_row, other_column, cosine in made.data[0].rows:
+        one, other = (
+            table[first + 2 * (int(r) - 1) + int(c) - 1].double()
+            for r, c in ((row, column), (other_row, other_column))
+        )
+        assert float(torch.cosine_similarity(one, other, dim=0)) == pytest.approx(cosine, abs=1e-6)
+    page = matplotlib.figure.Figure(figsize=(4, 4))
+    svg = made.panels[0].svg()
+    made.panels[0].paint(page, Box(0, 0, 288, 288))
+    (axes,) = page.axes
+    for name, labels in (("row", axes.get_yticklabels()), ("column", axes.get_xticklabels())):
+        assert [label.get_text() for label in labels] == [f"{name} 1", f"{name} 2"]
+        assert f"{name} 2</text>" in svg
+
+
+def test_what_they_lack_is_told(run: Path, tiny_run: Path) -> None:
+    with pytest.raises(DragomanError, match="this figure shows one: --sentence FILE"):
+        make_figure("picture-rollout", Subject.open(run))
+    text = Subject.open(tiny_run, "the dog sees the cat")
+    for name in ("picture-rollout", "picture-positions"):
+        with pytest.raises(DragomanError, match="this transformer model"):
+            make_figure(name, text)
+    model = Subject.open(run).predictor.plain
+    assert missing("picture-positions", model) is None
+    assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
+    model.body.source_positions.table = None
+    lacks = missing("picture-positions", model)
+    assert lacks is not None and "learned positions of patches" in lacks.english
+    assert missing("picture-rollout", model) is None
