@@ -15,8 +15,6 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 
 from dragoman.errors import DragomanError
 from dragoman.serving import operation
-from dragoman.serving.classify.schema import ClassifyRequest
-from dragoman.serving.classify.served_files import ServedFileClassifier
 from dragoman.serving.endpoints import figures, look
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
@@ -107,13 +105,9 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.add_middleware(Failures)
     most = settings.limits.file_bytes + documents.FIELDS_BYTES
     files = {documents.PATH: max(most, settings.limits.body_bytes)}
-    takes: list[tuple[type[ServedRun], type[WithFiles]]] = [
-        (ServedFileClassifier, ClassifyRequest),
-        (ServedTranscriber, TranscriptionRequest),
-    ]
-    for kind, body in takes:
-        if any(isinstance(run, kind) for run in runs):
-            files[kind.path] = body.most_bytes(settings.limits)
+    files |= {run.path: WithFiles.most_bytes(settings.limits) for run in runs if run.takes_files}
+    if any(isinstance(run, ServedTranscriber) for run in runs):
+        files[ServedTranscriber.path] = TranscriptionRequest.most_bytes(settings.limits)
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes, of_paths=files)
     if settings.origins:
         app.add_middleware(

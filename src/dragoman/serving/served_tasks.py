@@ -9,6 +9,7 @@ from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
+from dragoman.serving.detect import served_detector
 from dragoman.serving.fill import served_fill_mask
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.parse import served_parser
@@ -31,6 +32,7 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_parser.ServedParser, served_parser.endpoints),
     (served_tagger.ServedTagger, served_tagger.endpoints),
     (served_transcriber.ServedTranscriber, transcribing.endpoints),
+    (served_detector.ServedDetector, served_detector.endpoints),
 )
 """What holds a run of a task, and its endpoints."""
 
@@ -43,6 +45,8 @@ def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
         return served_files.ServedFileClassifier.open(run, settings, name)
     if run.task.name == "translation" and isinstance(run.recipe.source, FramesSource):
         return served_transcriber.ServedTranscriber.open(run, settings, name)
+    if run.task.name == served_detector.ServedDetector.task:
+        return served_detector.ServedDetector.open(run, settings, name)
     if not is_text:
         raise RunError(
             f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "

@@ -17,6 +17,7 @@ export const taskOf = {
   tag: "tagging",
   label: "classification",
   transcribe: "transcription",
+  boxes: "detection",
 } as const;
 export type TaskView = keyof typeof taskOf;
 /** What a run does. */
