@@ -7,22 +7,27 @@ One server for all attacks of a run. A neighbour at 127.0.0.1 asks for ``/health
 single sentence (or a small text of the run's task), over and over; the attacker sits at 127.0.0.2,
 in a process of its own, and sends one request from several connections at once. Told are the
 neighbour's times alone and under each attack, and what the attacker was answered. A run that does
-not translate has attacks of its own. ``--tree`` attacks the server of another tree; ``--against``
-attacks one server of each tree, attack by attack, the other tree's first.
-``benchmarks/serve.py`` does it too, beside its other figures.
+not translate has attacks of its own; ``--beside RUN`` serves that run too, and attacks it.
+``--tree`` attacks the server of another tree; ``--against`` attacks one server of each tree, attack
+by attack, the other tree's first. ``benchmarks/serve.py`` does it too, beside its other figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import http.client
+import io
 import json
+import math
 import os
 import re
+import struct
 import subprocess
 import sys
 import threading
 import time
+import wave
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -54,6 +59,21 @@ def file_form(name: str, content: bytes, fields: dict[str, str]) -> bytes:
         f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
     )
     return "".join(parts).encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
+
+
+def recording(seconds: float, rate: int = 8_000) -> bytes:
+    """Rising tones of half a second, with noise after every third, as WAV."""
+    half = [round(9_000 * math.sin(n * (0.1 + n * 1e-5))) for n in range(rate // 2)]
+    noise = [(n * 7_919) % 61 - 30 for n in range(rate // 2)]
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(2)
+        written.setframerate(rate)
+        for number in range(round(seconds * 2)):
+            samples = noise if number % 4 == 3 else half
+            written.writeframes(struct.pack(f"<{len(samples)}h", *samples))
+    return file.getvalue()
 
 
 def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Question]:
@@ -175,6 +195,24 @@ def attacks_of_task(task: str) -> dict[str, Question]:
                 {"text": [words[:78]] * 256, "attention": True},
             ),
         },
+        "transcription": {
+            "ten minutes of sound": (
+                "/v1/audio/transcriptions",
+                file_form("a.wav", recording(599), {"response_format": "verbose_json"}),
+            ),
+            "ten minutes of sound, beam 16": (
+                "/v1/audio/transcriptions",
+                file_form("a.wav", recording(599), {"beam": "16"}),
+            ),
+            "19 seconds of sound, beam 16": (
+                "/v1/audio/transcriptions",
+                file_form("a.wav", recording(19), {"beam": "16"}),
+            ),
+            "25 MB that are no sound": (
+                "/v1/audio/transcriptions",
+                file_form("a.wav", b"RIFF\xff\xff\xff\xffWAVE" + bytes(26_000_000), {}),
+            ),
+        },
         "language-model": {
             "1,000 tokens written": ("/v1/write", {"text": "Der", "longest": 1000}),
             "20,000 characters read": ("/v1/surprise", {"text": "Der Hund. " * 2_000}),
@@ -188,6 +226,10 @@ SINGLE: dict[str, Question] = {
     "masked": ("/v1/fill", {"text": "The ___ was too tired."}),
     "parsing": ("/v1/parse", {"text": "the animal sleeps ."}),
     "language-model": ("/v1/write", {"text": "Der", "longest": 30}),
+    "transcription": (
+        "/v1/audio/transcriptions",
+        {"file": base64.b64encode(recording(1.5)).decode()},
+    ),
 }
 """What the neighbour of a run that does not translate asks for."""
 
@@ -200,19 +242,23 @@ def measure(
     trees: dict[str, Path | None] | None = None,
     task: str = "translation",
     only: list[str] | None = None,
+    beside: tuple[Path, str] | None = None,
 ) -> list[dict[str, Any]]:
     """One row of the table for each attack (or for ``only`` some), and each of the ``trees``, whose
-    servers are attacked one after the other; the first is without any attack."""
+    servers are attacked one after the other; the first is without any attack. ``beside``: another
+    run of the same server and its task, which the attacks are on."""
     servers: dict[str, tuple[subprocess.Popen[str], int]] = {}
     whole: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
     single: Question = ("/translate", whole)
     every: dict[str, Question | None] = {"nobody": None, **attacks(sentences, languages)}
     if task != "translation":
         single, every = SINGLE[task], {"nobody": None, **attacks_of_task(task)}
+    if beside is not None:
+        every = {"nobody": None, **attacks_of_task(beside[1])}
     rows = []
     try:
         for name, tree in (trees or {"now": None}).items():
-            servers[name] = _start(run, tree)
+            servers[name] = _start([run] if beside is None else [run, beside[0]], tree)
             _watched(servers[name][1], single, min(5, seconds))  # warms up
         for attack, question in every.items():
             if only is not None and attack not in only and question is not None:
@@ -246,8 +292,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _start(run: Path, tree: Path | None) -> tuple[subprocess.Popen[str], int]:
-    command = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"]
+def _start(runs: list[Path], tree: Path | None) -> tuple[subprocess.Popen[str], int]:
+    command = [sys.executable, "-m", "dragoman", "serve", *map(str, runs), "--port", "0"]
     for change in FREE:
         command += ["--set", change]
     other = {} if tree is None else {"PYTHONPATH": str(tree)}
@@ -371,22 +417,30 @@ def of_run(
     seconds: float,
     trees: dict[str, Path | None] | None = None,
     only: list[str] | None = None,
+    beside: Path | None = None,
 ) -> list[dict[str, Any]]:
     """``measure`` by a run's own task and tests, or the sentences of the file ``source``."""
     from serve import languages_and_sentences
 
     from dragoman.runs.run import Run
 
-    task = Run.open(run).task.name
+    def served_as(folder: Path) -> str:
+        opened = Run.open(folder)
+        hears = opened.recipe.source.kind == "frames" and opened.task.name == "translation"
+        return "transcription" if hears else opened.task.name
+
+    task = served_as(run)
+    attacked = None if beside is None else (beside, served_as(beside))
     languages, sentences = ("", ""), [""]
     if task == "translation":
         languages, sentences = languages_and_sentences(run, source)
-    return measure(run, sentences, languages, seconds, trees, task, only)
+    return measure(run, sentences, languages, seconds, trees, task, only, attacked)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", type=Path, nargs="+", default=[Path("runs/demo")])
+    parser.add_argument("--beside", type=Path, help="another run of the server, to be attacked")
     parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
     parser.add_argument("--seconds", type=float, default=15, help="of each attack")
     parser.add_argument("--tree", type=Path, help="folder src of the program to attack")
@@ -402,7 +456,7 @@ def main() -> None:
         trees = {"before": options.against} | trees
     rows = []
     for run in options.run:
-        found = of_run(run, options.source, options.seconds, trees, options.only)
+        found = of_run(run, options.source, options.seconds, trees, options.only, options.beside)
         print(table(found), flush=True)
         rows += found
         if options.results is not None:

@@ -10,6 +10,7 @@ import { FillerState } from "./lib/filler.svelte";
 import { FileState } from "./lib/label.svelte";
 import { parse } from "./lib/parse";
 import { tag } from "./lib/tag";
+import { TranscriberState } from "./lib/transcriber.svelte";
 import { TranslatorState } from "./lib/translator.svelte";
 import { WriterState } from "./lib/writer.svelte";
 import Classify from "./classify/Classify.svelte";
@@ -18,6 +19,7 @@ import Fill from "./fill/Fill.svelte";
 import Label from "./label/Label.svelte";
 import Parse from "./parse/Parse.svelte";
 import Tag from "./tag/Tag.svelte";
+import Transcribe from "./transcribe/Transcribe.svelte";
 import Translate from "./translate/Translate.svelte";
 import Write from "./write/Write.svelte";
 
@@ -64,5 +66,6 @@ export function viewsOfTasks(translator: TranslatorState): ViewOfTask[] {
     made("tag", Tag, new Asked("tagging", tag)),
     made("label", Label, new FileState("label", labelFile)),
     made("boxes", Detect, new FileState("boxes", detect)),
+    made("transcribe", Transcribe, new TranscriberState()),
   ];
 }

@@ -60,16 +60,21 @@ class Span(NamedTuple):
 def levels_of(blocks: Iterable[Floats], rate: int) -> Floats:
     """(T,) the level of each frame in dB of full scale. ``blocks``: samples from -1 to 1 in their
     order, ``rate`` a second. A frame that is not whole at the end counts as one."""
+    found = list(levels_in_turns(blocks, rate))
+    return np.concatenate(found) if found else np.empty(0, np.float32)
+
+
+def levels_in_turns(blocks: Iterable[Floats], rate: int) -> Iterator[Floats]:
+    """The same, block by block."""
     size = _frame(rate)
-    kept, found = np.empty(0, np.float32), list[Floats]()
+    kept = np.empty(0, np.float32)
     for block in blocks:
         kept = np.concatenate([kept, block])
         whole = len(kept) // size * size
-        found.append(_levels(kept[:whole].reshape(-1, size)))
+        yield _levels(kept[:whole].reshape(-1, size))
         kept = kept[whole:]
     if len(kept):
-        found.append(_levels(kept[None]))
-    return np.concatenate(found) if found else np.empty(0, np.float32)
+        yield _levels(kept[None])
 
 
 def _levels(frames: Floats) -> Floats:

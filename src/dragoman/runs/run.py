@@ -262,6 +262,11 @@ class Run:
         return read_metrics(self.folder / METRICS)
 
     @property
+    def written(self) -> int:
+        """When its weights were written, in seconds since 1970."""
+        return int(self._weights_path.stat().st_mtime)
+
+    @property
     def _weights_path(self) -> Path:
         path = self.folder / WEIGHTS
         if not path.is_file():

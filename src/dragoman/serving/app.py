@@ -29,10 +29,11 @@ from dragoman.serving.http.middleware import (
     Lingering,
     SafeHeaders,
 )
+from dragoman.serving.http.openai_errors import shaped
 from dragoman.serving.http.openapi import describe
 from dragoman.serving.http.proxy_headers import ProxyHeaders
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.http.uploads import most_bytes
+from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
@@ -40,6 +41,8 @@ from dragoman.serving.served_tasks import TASKS
 from dragoman.serving.service.catalogue import Catalogue, Detector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
+from dragoman.serving.transcribe.schema import TranscriptionRequest
+from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
 from dragoman.serving.translate import documents, libretranslate
 
 logger = logging.getLogger("dragoman")
@@ -49,8 +52,8 @@ ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
     "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
     "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse, "
-    "to tag words. Every "
-    'error is `{"error": "…", "code": "…", "values": {…}}` and says what to do.'
+    "to tag words. Recordings are transcribed for OpenAI's clients. Every error is "
+    '`{"error": "…", "code": "…", "values": {…}}`, or in OpenAI\'s shape, and says what to do.'
 )
 
 
@@ -86,6 +89,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         redirect_slashes=False,
         openapi_tags=[
             {"name": "LibreTranslate", "description": "Works with LibreTranslate's clients."},
+            {"name": "OpenAI", "description": "Works with OpenAI's clients."},
             {"name": "dragoman", "description": "Our own."},
             {"name": "operation", "description": "For those who run the server."},
         ],
@@ -102,7 +106,9 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.add_middleware(Failures)
     most = settings.limits.file_bytes + documents.FIELDS_BYTES
     files = {documents.PATH: max(most, settings.limits.body_bytes)}
-    files |= {run.path: most_bytes(settings.limits) for run in runs if run.takes_files}
+    files |= {run.path: WithFiles.most_bytes(settings.limits) for run in runs if run.takes_files}
+    if any(isinstance(run, ServedTranscriber) for run in runs):
+        files[ServedTranscriber.path] = TranscriptionRequest.most_bytes(settings.limits)
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes, of_paths=files)
     if settings.origins:
         app.add_middleware(
@@ -157,19 +163,20 @@ def _add_errors(app: FastAPI, service: Service) -> None:
     """Every error as a ``schema.ErrorBody``."""
 
     @app.exception_handler(Refusal)
-    async def refusal(_: Request, error: Refusal) -> Response:
+    async def refusal(http: Request, error: Refusal) -> Response:
         headers = {}
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
         if error.status == 413:
             headers["connection"] = "close"  # what is left of the body is thrown away
-        return JSONResponse(error.body, error.status, headers)
+        body = shaped(http.url.path, error.status, error.body)
+        return JSONResponse(body, error.status, headers)
 
     @app.exception_handler(DragomanError)
-    async def mendable(_: Request, error: DragomanError) -> Response:
+    async def mendable(http: Request, error: DragomanError) -> Response:
         # What is to be mended is the operator's affair, and names folders.
         logger.error("%s", error)
-        return JSONResponse(FAILED, 500)
+        return JSONResponse(shaped(http.url.path, 500, FAILED), 500)
 
     @app.exception_handler(ClientGone)
     async def gone(_: Request, error: ClientGone) -> Response:
@@ -186,4 +193,5 @@ def _add_errors(app: FastAPI, service: Service) -> None:
             return await refusal(http, too_many)
         code = "no_such_method" if error.status_code == 405 else "no_such_path"
         body = error_body(code, error.detail, {})
+        body = shaped(http.url.path, error.status_code, body)
         return JSONResponse(body, error.status_code, error.headers)

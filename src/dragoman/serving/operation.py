@@ -41,6 +41,8 @@ class Takes(Message):
 
     rate: int | None = None
     """Of recordings: samples a second."""
+    words: bool | None = None
+    """Of recordings that are transcribed: whether it can tell when each word is said."""
     height: int | None = None
     """Of pictures: what they are made to have, in pixels."""
     width: int | None = None
@@ -87,6 +89,8 @@ class ServerInfo(Message):
     """Most texts, pictures or recordings of one request."""
     upload_bytes: int
     """Most bytes of the pictures or recordings of one request."""
+    recording_bytes: int
+    """Most bytes of a recording to transcribe."""
     pixels: int
     """Most pixels of the pictures of one request."""
     sound_seconds: float
@@ -98,7 +102,7 @@ def _takes(run: ServedRun) -> Takes | None:
     if not isinstance(form, RowsForm):
         return None
     if isinstance(one := form.settings, FramesSource):
-        return Takes(rate=one.rate)
+        return Takes(rate=one.rate, words=run.times_words)
     assert isinstance(one, PictureSource)
     return Takes(height=one.height, width=one.width, channels=one.channels)
 
@@ -135,6 +139,7 @@ def endpoints(service: Service) -> APIRouter:
             characters=limits.characters,
             items=limits.items,
             upload_bytes=limits.upload_bytes,
+            recording_bytes=limits.recording_bytes,
             pixels=limits.pixels,
             sound_seconds=limits.sound_seconds,
         )

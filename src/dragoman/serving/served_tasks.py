@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dragoman.errors import RunError
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
@@ -16,6 +17,8 @@ from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.serving.tag import served_tagger
+from dragoman.serving.transcribe import endpoint as transcribing
+from dragoman.serving.transcribe import served_transcriber
 from dragoman.serving.translate import endpoint as translating
 from dragoman.serving.translate import served_translator
 from dragoman.serving.write import endpoint as writing
@@ -28,6 +31,7 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_classifier.ServedClassifier, classifying.endpoints),
     (served_parser.ServedParser, served_parser.endpoints),
     (served_tagger.ServedTagger, served_tagger.endpoints),
+    (served_transcriber.ServedTranscriber, transcribing.endpoints),
     (served_detector.ServedDetector, served_detector.endpoints),
 )
 """What holds a run of a task, and its endpoints."""
@@ -39,6 +43,8 @@ def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     is_text, is_line = run.recipe.source.is_text, run.recipe.source.kind == "line"
     if run.task.name == served_classifier.ServedClassifier.task and not (is_text or is_line):
         return served_files.ServedFileClassifier.open(run, settings, name)
+    if run.task.name == "translation" and isinstance(run.recipe.source, FramesSource):
+        return served_transcriber.ServedTranscriber.open(run, settings, name)
     if run.task.name == served_detector.ServedDetector.task:
         return served_detector.ServedDetector.open(run, settings, name)
     if not is_text:

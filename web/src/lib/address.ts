@@ -16,6 +16,7 @@ export const taskOf = {
   parse: "parsing",
   tag: "tagging",
   label: "classification",
+  transcribe: "transcription",
   boxes: "detection",
 } as const;
 export type TaskView = keyof typeof taskOf;
@@ -39,7 +40,7 @@ export function viewOf(task: Task): TaskView {
 
 /** The view that is for a run: those that read files have views of their own. */
 export function viewFor({ task, reads }: { task: Task; reads: string }): TaskView {
-  return reads === "text" || task === "detection" ? viewOf(task) : "label";
+  return reads === "text" || task !== "classification" ? viewOf(task) : "label";
 }
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */

@@ -83,7 +83,7 @@ export interface RunInfo {
   /** What it reads. */
   reads: "text" | "pictures" | "recordings";
   /** How it reads files, where it does. */
-  takes: { rate?: number; height?: number; width?: number; channels?: number } | null;
+  takes: { rate?: number; words?: boolean; height?: number; width?: number; channels?: number } | null;
   /** Whether it can be looked into. */
   look: boolean;
   /** Whether figures can be made of it. */
@@ -99,6 +99,8 @@ export interface ServerInfo {
   runs: RunInfo[];
   key_required: boolean;
   characters: number;
+  /** Most bytes of a recording to transcribe. */
+  recording_bytes: number;
   /** Most seconds of sound of one request. */
   sound_seconds: number;
 }
@@ -174,7 +176,8 @@ export type Values = Record<string, number | string | string[]>;
 
 /** Every error of the server; what a proxy answers in its place may have no code. */
 export interface ErrorBody {
-  error: string;
+  /** Its sentence; of a path that is OpenAI's all that is told of it. */
+  error: string | { message: string; code: string; values: Values };
   code?: string;
   values?: Values;
 }
@@ -192,6 +195,7 @@ export class ApiError extends Error {
 
   /** What the server says; in a stream its status was sent before. */
   static told(status: number, { error, code, values }: ErrorBody): ApiError {
+    if (typeof error === "object") return new ApiError(status, error.message, error.code, error.values);
     return new ApiError(status, String(error), code, values);
   }
 
@@ -259,7 +263,7 @@ export async function* events<Told extends { name: string }>(
   yield* toldBy<Told>(await call(path, post({ ...request, stream: true }, signal)), signal);
 }
 
-async function* toldBy<Told extends { name: string }>(response: Response, signal: AbortSignal): AsyncGenerator<Told> {
+export async function* toldBy<Told extends { name: string }>(response: Response, signal: AbortSignal): AsyncGenerator<Told> {
   if (!response.body) throw new ApiError(0, "");
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -275,7 +279,7 @@ async function* toldBy<Told extends { name: string }>(response: Response, signal
     for (const block of blocks) {
       const event = parse<Told>(block);
       if (!event) continue;
-      ended ||= event.name === "done" || event.name === "error";
+      ended ||= /(^|[.])done$|^error$/.test(event.name);
       yield event;
     }
   }
@@ -310,5 +314,8 @@ function parse<Told>(block: string): Told | null {
     if (line.startsWith("event: ")) name = line.slice(7);
     else if (line.startsWith("data: ")) data += line.slice(6);
   }
-  return name ? ({ name, data: JSON.parse(data) } as Told) : null;
+  if (!data) return null;
+  const told = JSON.parse(data);
+  // An event of OpenAI's paths says within its data what it is.
+  return { name: name || (told.type ?? "error"), data: told } as Told;
 }

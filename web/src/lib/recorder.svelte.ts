@@ -41,13 +41,13 @@ export class Recorder {
   async stop(rate: number): Promise<Blob | null> {
     const [parts, from] = [this.#parts, this.#context?.sampleRate ?? rate];
     this.cancel();
-    const samples = new Float32Array(parts.reduce((sum, one) => sum + one.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      samples.set(part, at);
-      at += part.length;
-    }
-    return samples.length ? wav(await resampled(samples, from, rate), rate) : null;
+    return await written(parts, from, rate, 0);
+  }
+
+  /** What was recorded after so many seconds, while it goes on. */
+  async since(seconds: number, rate: number): Promise<Blob | null> {
+    const from = this.#context?.sampleRate ?? rate;
+    return await written(this.#parts, from, rate, Math.round(seconds * from));
   }
 
   cancel(): void {
@@ -57,4 +57,16 @@ export class Recorder {
     this.#parts = [];
     this.isOn = false;
   }
+}
+
+/** Samples after the first `skipped`, as a WAV file of a rate. */
+async function written(parts: Float32Array[], from: number, rate: number, skipped: number): Promise<Blob | null> {
+  const samples = new Float32Array(parts.reduce((sum, one) => sum + one.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    samples.set(part, at);
+    at += part.length;
+  }
+  const rest = samples.slice(skipped);
+  return rest.length ? wav(await resampled(rest, from, rate), rate) : null;
 }

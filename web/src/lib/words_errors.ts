@@ -67,6 +67,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   bad_file: () => "이 파일은 읽을 수 없습니다:",
   other_source: ({ run, reads }) => `${run} 모델의 입력은 ${READS[reads ?? ""] ?? reads}입니다. 글은 text 항목에, 파일은 file 항목에 넣어 보내세요.`,
   no_words_in_files: () => "why 항목은 글의 단어에 관한 것입니다. 파일을 보낼 때는 빼세요.",
+  no_word_times: ({ run }) => `${run} 모델은 CTC 없이 학습되어 단어의 시각을 알 수 없습니다. 단어 시각(timestamp_granularities[]=word)을 빼고 보내세요.`,
   no_such_document: () => "그런 문서가 없습니다. 이미 내려받았거나 10분이 지났으니 다시 번역하세요.",
   one_text_streamed: ({ texts }) => `글이 ${texts}개입니다. 결과를 실시간으로 받을 때는 글을 하나만 보내세요.`,
   two_prefixes: () => "prefix 항목과 prefix_tokens 항목 중 하나만 쓰세요.",
@@ -108,6 +109,7 @@ const TASKS: Told = {
   classification: "분류",
   parsing: "구문 분석",
   tagging: "태깅",
+  transcription: "받아쓰기",
 };
 
 /** Work that clients take in turn. */
@@ -121,6 +123,9 @@ const KINDS: Told = {
   uploads: "파일 업로드",
   files: "파일 열기",
   "large files": "큰 파일 처리",
+  recordings: "녹음 열기",
+  "long recordings": "긴 녹음 처리",
+  transcribe: "받아쓰기",
 };
 
 /** What a run reads. */

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
@@ -25,8 +23,8 @@ from dragoman.serving.classify.served_classifier import (
     check_labels,
     labels_told,
 )
-from dragoman.serving.http.refusals import Refusal, body_too_large
-from dragoman.serving.http.uploads import Upload, bad_file, too_many_files
+from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound
+from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
 from dragoman.serving.service.served_run import ServedRun
@@ -100,7 +98,7 @@ class ServedFileClassifier(ServedRun):
             count += len(file.data)
             if count > self.settings.limits.upload_bytes:
                 raise body_too_large(self.settings.limits.upload_bytes)
-            with _readable(file):
+            with readable(file):
                 size = self.form.size_of(file)
             total += size
             self._check_total(total)
@@ -109,13 +107,7 @@ class ServedFileClassifier(ServedRun):
     def _check_total(self, total: float) -> None:
         limits = self.settings.limits
         if self.is_sound and total > limits.sound_seconds:
-            raise Refusal(
-                "too_much_sound",
-                f"The recordings have {total:,.1f} seconds of sound or more; this server takes "
-                f"{limits.sound_seconds:,g} at once. Cut them, or send fewer at once.",
-                duration=round(total, 1),
-                most=limits.sound_seconds,
-            )
+            raise too_much_sound(total, limits.sound_seconds)
         if not self.is_sound and total > limits.pixels:
             raise Refusal(
                 "too_many_pixels",
@@ -138,7 +130,7 @@ class ServedFileClassifier(ServedRun):
 
     def _decoded(self, opened: Sequence[Opened]) -> Iterator[Rows | None]:
         for one in opened:
-            with _readable(one.file):
+            with readable(one.file):
                 yield from self.form.in_turns(one.file, self._most_rows)
 
     @property
@@ -185,12 +177,3 @@ def _told(found: ClassifiedText, size: float, top: int | None, seen: Seen | None
         size=round(size, 3),
         seen=seen,
     )
-
-
-@contextmanager
-def _readable(file: InMemory) -> Iterator[None]:
-    """Raises Refusal 400 for a file that cannot be used."""
-    try:
-        yield
-    except DataError as error:
-        raise bad_file(file.called, str(error)) from None

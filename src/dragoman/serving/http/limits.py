@@ -76,7 +76,8 @@ class LimitSettings(Settings):
     file_characters: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
     """The number of characters of text in one document."""
     file_seconds: float = Field(default=3600.0, gt=0, le=86_400)
-    """The time limit, in seconds, for translating one document, including the time in the queue."""
+    """The time limit, in seconds, for translating one document or transcribing one recording,
+    including the time in the queue."""
     files: int = Field(default=2, ge=1, le=1_000)
     """The number of documents from one client that are translated at the same time."""
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
@@ -84,6 +85,8 @@ class LimitSettings(Settings):
     downloaded, for ten minutes at most."""
     upload_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
     """The total size, in bytes, of the pictures or recordings in one request."""
+    recording_bytes: int = Field(default=26_214_400, ge=1, le=1_000_000_000)
+    """The size, in bytes, of one recording to transcribe."""
     uploads_held: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
     """The total size, in bytes, of requests larger than body_bytes that are in memory at the same
     time; a quarter of it for one client."""

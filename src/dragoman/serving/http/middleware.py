@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoman.serving.http.openai_errors import shaped
 from dragoman.serving.http.paths import shown_path
 from dragoman.serving.http.refusals import FAILED, body_too_large
 
@@ -157,7 +158,7 @@ class Failures:
                 raise  # half an answer is out: the server closes the connection
             path = quote(shown_path(scope["path"]), safe="/")
             logger.exception("%s %.200s failed", scope["method"], path)
-            await JSONResponse(FAILED, 500)(scope, receive, send)
+            await JSONResponse(shaped(scope["path"], 500, FAILED), 500)(scope, receive, send)
 
 
 HEAD = "dragoman.head"

@@ -17,13 +17,13 @@ from starlette.responses import Response
 from dragoman.serving.http.messages import ErrorBody
 
 
-def error_of(description: str) -> dict[str, Any]:
+def error_of(description: str, body: type[BaseModel] = ErrorBody) -> dict[str, Any]:
     """The description of an answer that says what went wrong.
 
     By name, not by its model: of each model of each endpoint FastAPI makes a validator, which is
     most of the time that an application takes to be put together.
     """
-    schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
+    schema = {"$ref": f"#/components/schemas/{body.__name__}"}
     return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 

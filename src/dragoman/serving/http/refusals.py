@@ -84,6 +84,7 @@ KINDS: dict[str, Kind] = {
     "bad_file": Kind(400, ("file", "problem")),
     "other_source": Kind(400, ("run", "reads")),
     "no_words_in_files": Kind(400),
+    "no_word_times": Kind(400, ("run",)),
     "no_such_document": Kind(404),
     "one_text_streamed": Kind(400, ("texts",)),
     "two_prefixes": Kind(400),
@@ -156,6 +157,17 @@ def body_too_large(most: int) -> Refusal:
         "body_too_large",
         f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
         "parts.",
+        most=most,
+    )
+
+
+def too_much_sound(seconds: float, most: float) -> Refusal:
+    """For recordings that last too long together."""
+    return Refusal(
+        "too_much_sound",
+        f"The recordings have {seconds:,.1f} seconds of sound or more; this server takes "
+        f"{most:,g} at once. Cut them, or send fewer at once.",
+        duration=round(seconds, 1),
         most=most,
     )
 

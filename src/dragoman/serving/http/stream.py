@@ -122,14 +122,18 @@ def event_stream(
     at_end: Callable[[], Awaitable[None]],
     seconds: float,
     too_slow: Refusal,
+    error: Callable[[int, dict[str, Any]], bytes] = lambda _, body: event_of("error", body),
 ) -> PartStream:
-    """Events; a comment is the sign of life. ``too_slow``: what is said after TimeoutError."""
-    told, beat = _event_stream(parts, too_slow), b": still here\n\n"
+    """Events; a comment is the sign of life. ``too_slow``: what is said after TimeoutError.
+    ``error``: the event of a status and a body."""
+    told, beat = _event_stream(parts, too_slow, error), b": still here\n\n"
     return PartStream(told, at_end, seconds, media_type="text/event-stream", heartbeat=beat)
 
 
 async def _event_stream(
-    parts: AsyncGenerator[bytes, None], too_slow: Refusal
+    parts: AsyncGenerator[bytes, None],
+    too_slow: Refusal,
+    error_event: Callable[[int, dict[str, Any]], bytes],
 ) -> AsyncGenerator[bytes, None]:
     """Every end but a client's leaving is told by an event: the status is sent already."""
     try:
@@ -137,14 +141,14 @@ async def _event_stream(
             async for part in parts:
                 yield part
     except TimeoutError:
-        yield event_of("error", too_slow.body)
+        yield error_event(too_slow.status, too_slow.body)
     except Refusal as refusal:
-        yield event_of("error", refusal.body)
+        yield error_event(refusal.status, refusal.body)
     except SearchError as error:
-        yield event_of("error", unsearchable(error).body)
+        yield error_event(400, unsearchable(error).body)
     except Exception:
         logger.exception("a stream failed")
-        yield event_of("error", FAILED)
+        yield error_event(500, FAILED)
 
 
 def json_stream(

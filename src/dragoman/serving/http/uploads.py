@@ -20,6 +20,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
+from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.serving.http.connection import (
     NAMES,
@@ -69,6 +70,11 @@ class WithFiles(Message):
     themselves: `file` once or more often."""
     _parts: list[Upload] = PrivateAttr(default_factory=list)
 
+    @classmethod
+    def most_bytes(cls, limits: LimitSettings) -> int:
+        """Of such a request: base64 makes four of three."""
+        return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
+
     def attach(self, parts: list[Upload]) -> None:
         """The files of a form."""
         self._parts = parts
@@ -86,9 +92,13 @@ def bad_file(called: str, problem: str) -> Refusal:
     return Refusal("bad_file", f"{problem}.", file=called, problem=problem)
 
 
-def most_bytes(limits: LimitSettings) -> int:
-    """Of a request with files: base64 makes four of three."""
-    return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
+@contextmanager
+def readable(file: InMemory) -> Iterator[None]:
+    """Raises Refusal 400 for a file that cannot be used."""
+    try:
+        yield
+    except DataError as error:
+        raise bad_file(file.called, str(error)) from None
 
 
 async def read_with_files(
@@ -135,7 +145,9 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
     uploads: list[Upload] = []
     try:
         for name, value in form.multi_items():
-            if not isinstance(value, UploadFile):
+            if not isinstance(value, UploadFile) and name.endswith("[]"):
+                fields.setdefault(name, []).append(value)
+            elif not isinstance(value, UploadFile):
                 fields[name] = value
             elif name == "file":
                 uploads.append(Upload(file_name(value.filename), await value.read()))

@@ -120,13 +120,19 @@ class FairExecutor:
 
     async def all_in(self, client: str, places: int, work: Iterator[T]) -> list[T]:
         """The same, in places that it has from its first turn to its last."""
-        found: list[T] = []
-        is_last = False
         with self.held(client, places):
-            while not is_last:
-                some, is_last = await self._turn(client, partial(_one_turn, work))
-                found += some
-        return found
+            return [one async for found, _ in self.turns(client, work) for one in found]
+
+    async def do_in(self, client: str, work: Callable[[], T]) -> T:
+        """As ``do``, in places that the client has (``held``)."""
+        return await self._turn(client, work)
+
+    async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
+        """As ``each``, in places that the client has (``held``)."""
+        is_last = False
+        while not is_last:
+            found, is_last = await self._turn(client, partial(_one_turn, work))
+            yield found, is_last
 
     def close(self) -> None:
         """Begin nothing more."""

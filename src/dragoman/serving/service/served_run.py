@@ -105,6 +105,11 @@ class ServedRun(ABC):
         """What it reads: text, recordings or pictures."""
         return "text"
 
+    @property
+    def times_words(self) -> bool | None:
+        """Whether it can tell when each word is said; None where nothing is transcribed."""
+        return None
+
     def start(self) -> None:
         self.queue.start()
 

@@ -25,7 +25,6 @@ from dragoman.serving.http.uploads import (
     HeldBytes,
     Upload,
     WithFiles,
-    most_bytes,
     read_with_files,
 )
 from dragoman.serving.operate.meters import Meters
@@ -147,7 +146,7 @@ class Service:
         if not issubclass(model, WithFiles):
             return None
         limits, told = self.settings.limits, http.headers.get("content-length", "")
-        size = int(told) if told.isdecimal() else most_bytes(limits)
+        size = int(told) if told.isdecimal() else model.most_bytes(limits)
         if size <= limits.body_bytes:
             return None
         if not is_known:

@@ -12,8 +12,8 @@ the memory of some parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
 from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.recording_file import called
+from dragoman.forms.rows.recording_file import Recording, called
 from dragoman.forms.rows.recordings import blocks_of
 from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import Rows
@@ -36,12 +36,13 @@ from dragoman.recordings.cutting import (
     CuttingSettings,
     Span,
     cut,
-    levels_of,
+    levels_in_turns,
     spans_of,
     threshold_of,
 )
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.ctc_ranking import CtcRanking, ctc_log_probabilities
 
@@ -78,6 +79,15 @@ class Transcription:
         return self.text
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A part of a recording, as it is read."""
+
+    span: Span
+    samples: Floats = field(repr=False)
+    rows: Rows = field(repr=False)
+
+
 class Transcriber:
     """A trained model, ready to hear. Not for several threads at once."""
 
@@ -110,6 +120,11 @@ class Transcriber:
         self.cutting = cutting or CuttingSettings(longest=min(20.0, max(1.0, seconds)))
 
     @property
+    def times_words(self) -> bool:
+        """Whether it can tell when each word is said."""
+        return bool(self.run.recipe.training.ctc_weight)
+
+    @property
     def description(self) -> str:
         """One line: what runs the model on this machine, and why."""
         return self.engine.description
@@ -129,7 +144,7 @@ class Transcriber:
         Errors: ``DataError`` for a file that cannot be used; ``RunError`` for ``words`` of a run
         that was trained without CTC.
         """
-        if words and not self.run.recipe.training.ctc_weight:
+        if words and not self.times_words:
             raise RunError(
                 f"{self.run.folder} was trained without CTC, which says when each word is said: "
                 "set training.ctc_weight = 0.3 and train again, or leave out the words"
@@ -145,46 +160,65 @@ class Transcriber:
         language = self.run.recipe.languages.target
         return Transcription(raw, tuple(segments), seconds, None if language == "und" else language)
 
-    def spans(self, recording: str) -> tuple[list[Span], float]:
+    def spans(self, recording: Recording) -> tuple[list[Span], float]:
         """The parts of a recording that are read, and how many seconds it has. Nothing is read
         where all is silent."""
+        measured = list(self.measuring(recording))
+        return self.spans_of([levels for levels, _ in measured], measured[-1][1])
+
+    def measuring(self, recording: Recording) -> Iterator[tuple[Floats, float]]:
+        """Block by block the level of each frame, and how many seconds have been read."""
         rate = self._form.settings.rate
         samples = 0
 
-        def measured() -> Iterator[np.ndarray[tuple[int], np.dtype[np.float32]]]:
+        def counted() -> Iterator[Floats]:
             nonlocal samples
             for block in blocks_of(recording, rate):
                 samples += len(block)
                 yield block
 
-        levels = levels_of(measured(), rate)
-        seconds = samples / rate
+        for levels in levels_in_turns(counted(), rate):
+            yield levels, samples / rate
+
+    def spans_of(self, measured: Sequence[Floats], seconds: float) -> tuple[list[Span], float]:
+        """The parts that are read of a recording with these levels."""
+        levels = np.concatenate(measured)
         if seconds > self.cutting.longest:
-            return spans_of(levels, rate, self.cutting), seconds
+            return spans_of(levels, self._form.settings.rate, self.cutting), seconds
         is_silent = math.isinf(threshold_of(levels))
         return [] if is_silent else [Span(0.0, seconds)], seconds
+
+    def pieces(self, recording: Recording, spans: Sequence[Span]) -> Iterator[Piece]:
+        """What is read of each span, in their order."""
+        rate, name = self._form.settings.rate, called(recording)
+        of_spans = cut(blocks_of(recording, rate), spans, rate)
+        for span, samples in zip(spans, of_spans, strict=True):
+            yield Piece(span, samples, self._form.rows_of([samples], name))
+
+    def requests(self, pieces: Iterable[Piece], beam: int | None = None) -> list[Request]:
+        """The searches for what is said in some pieces."""
+        settings = with_beams(self.engine.search_settings, beam, None)
+        asked = settings if self._ctc is None else self._ctc.asked(settings)
+        return [self.engine.request(one.rows, asked) for one in pieces]
+
+    def best(self, piece: Piece, found: Sequence[Hypothesis]) -> Hypothesis:
+        """What is said in a piece. ``found``: by its search."""
+        return found[0] if self._ctc is None else self._ctc(piece.rows, found)[0]
+
+    def segment(self, piece: Piece, best: Hypothesis, *, words: bool) -> Segment:
+        """A piece with its text, and with its words if they are wanted."""
+        (text,) = self.engine.target.raw([best.tokens])
+        own = self._words(piece.span, piece.samples, piece.rows, best) if words else ()
+        return Segment(text, piece.span.begin, piece.span.end, own)
 
     def _heard(
         self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
     ) -> Iterator[Segment]:
         """The segment of each span, in their order."""
-        engine, rate, name = self.engine, self._form.settings.rate, called(raw)
-        settings = with_beams(engine.search_settings, beam, None)
-
-        def pieces() -> Iterator[tuple[Span, Floats, Rows]]:
-            of_spans = cut(blocks_of(raw, rate), spans, rate)
-            for span, samples in zip(spans, of_spans, strict=True):
-                yield span, samples, self._form.rows_of([samples], name)
-
-        for window in parts(pieces(), _AT_ONCE):
-            asked = settings if self._ctc is None else self._ctc.asked(settings)
-            found = engine.search([engine.request(values, asked) for *_, values in window])
-            if self._ctc is not None:
-                found = [self._ctc(one[2], of) for one, of in zip(window, found, strict=True)]
-            texts = engine.target.raw([best.tokens for best, *_ in found])
-            for (span, samples, values), (best, *_), text in zip(window, found, texts, strict=True):
-                own = self._words(span, samples, values, best) if words else ()
-                yield Segment(text, span.begin, span.end, own)
+        for window in parts(self.pieces(raw, spans), _AT_ONCE):
+            found = self.engine.search(self.requests(window, beam))
+            for piece, hypotheses in zip(window, found, strict=True):
+                yield self.segment(piece, self.best(piece, hypotheses), words=words)
 
     def _words(
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis

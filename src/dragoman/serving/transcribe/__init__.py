@@ -1,0 +1,1 @@
+"""Transcription: what is said in a recording, as OpenAI's clients ask for it."""

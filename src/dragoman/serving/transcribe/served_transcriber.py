@@ -1,0 +1,209 @@
+"""A run that transcribes and is served.
+
+A recording goes through four hands: it is opened, which tells how long it is; measured, which tells
+where it is cut; decoded into rows, piece by piece; and each piece is searched for in the queue that
+all clients share. The first three are done in turns beside the event loop: of a long recording in a
+thread of its own, in as many places as it costs, so that short ones never wait for it. No more than
+some pieces of a recording are in memory.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from functools import partial
+
+from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.forms.languages import base
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.rows_form import RowsForm
+from dragoman.recordings.captions import Segment, SpokenWord
+from dragoman.recordings.cutting import Span
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.openai_errors import TRANSCRIPTIONS
+from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field, too_much_sound
+from dragoman.serving.http.uploads import Upload, readable, too_many_files
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import SECONDS_OF_A_PLACE
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.transcribe.schema import TranscribedSegment, TranscriptionRequest
+from dragoman.tasks.translation.transcriber import Piece, Transcriber
+
+AT_ONCE = 8
+"""Pieces of a recording that are in the queue together."""
+
+
+class ServedTranscriber(ServedRun):
+    """A run that transcribes and is served."""
+
+    task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
+    does = "transcribes recordings"
+    has_figures = False
+    takes_files = True
+
+    def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
+        form = transcriber.run.source
+        assert isinstance(form, RowsForm)
+        form.check_library()
+        super().__init__(name, transcriber.engine, settings, transcriber.run, looked_into=False)
+        self.transcriber = transcriber
+        self.form = form
+        self.opening = self.executor("recordings")
+        """Where recordings are opened, and decoded where they are short."""
+        self.decoding = self.executor("long recordings")
+        """Where others are decoded."""
+        self.hearing = self.executor("transcribe")
+        """Where CTC ranks what was found, and tells when each word is said."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
+        """Errors: ``RunError``, and ``DataError`` where what decodes recordings is missing."""
+        engine = settings.model_dump(include=set(EngineSettings.model_fields))
+        return cls(name, Transcriber(run, TranslatorSettings(**engine)), settings)
+
+    @property
+    def reads(self) -> str:
+        return self.form.settings.raws
+
+    @property
+    def times_words(self) -> bool:
+        return self.transcriber.times_words
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        """None: what it was measured on are files of the machine that it was trained on."""
+        return []
+
+    def writes(self, language: str) -> bool:
+        """Whether its texts are in a language, as far as is known."""
+        return self.target == "und" or base(self.target) == base(language.lower())
+
+    # ---- each raises Refusal 400
+
+    def check(self, request: TranscriptionRequest) -> Upload:
+        """The recording. Raises for what needs no recording to be read."""
+        uploads, limits = request.uploads, self.settings.limits
+        if not uploads:
+            raise missing_field("file")
+        if len(uploads) > 1:
+            raise too_many_files(len(uploads), 1)
+        if request.language and not self.writes(request.language):
+            raise Refusal(
+                "language_not_supported",
+                f"{self.name} writes {self.target}, not {request.language}: leave language out, or "
+                "name another run.",
+                language=request.language,
+                side="target",
+                pairs=[self.target],
+            )
+        wants_words = "word" in request.timestamp_granularities
+        if wants_words and request.response_format != "verbose_json":
+            told = "words have times in response_format=verbose_json only"
+            raise _bad_field("timestamp_granularities[]", told)
+        if wants_words and not self.transcriber.times_words:
+            raise Refusal(
+                "no_word_times",
+                f"{self.name} was trained without CTC, which says when each word is said: leave "
+                "timestamp_granularities[]=word out.",
+                run=self.name,
+            )
+        if request.stream and request.response_format not in ("json", "verbose_json"):
+            raise _bad_field("stream", "a stream is json or verbose_json (response_format)")
+        if request.beam is not None:
+            self.check_width(request.beam)
+        (upload,) = uploads
+        if len(upload.content) > limits.recording_bytes * 4 / 3 + 4:  # of base64, at the most
+            raise body_too_large(limits.recording_bytes)
+        return upload
+
+    async def opened(self, upload: Upload, client: str) -> tuple[InMemory, float]:
+        """The recording, and how many seconds it has by its header."""
+
+        def read() -> tuple[InMemory, float]:
+            file = upload.read()
+            if len(file.data) > self.settings.limits.recording_bytes:
+                raise body_too_large(self.settings.limits.recording_bytes)
+            with readable(file):
+                seconds = self.form.size_of(file)
+            self._check_seconds(seconds)
+            return file, seconds
+
+        return await self.opening.do(client, read)
+
+    def _check_seconds(self, seconds: float) -> None:
+        most = self.settings.limits.sound_seconds
+        if seconds > most:
+            raise too_much_sound(seconds, most)
+
+    async def heard(
+        self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
+    ) -> AsyncGenerator[tuple[Segment, Hypothesis]]:
+        """Each segment in which something is said, with how it was found, in their order."""
+        places = 1 + int(seconds // SECONDS_OF_A_PLACE)
+        executor = self.opening if places == 1 else self.decoding
+        words = "word" in request.timestamp_granularities
+        with executor.held(client, places):
+            measured: list[tuple[Floats, float]] = []
+            async for found, _ in executor.turns(client, self._measured(file)):
+                measured += found
+            spans, _ = await executor.do_in(client, partial(self._spans, measured))
+            waiting: list[Piece] = []
+            async for some, is_last in executor.turns(client, self._pieces(file, spans)):
+                waiting += some
+                while len(waiting) >= AT_ONCE or (is_last and waiting):
+                    together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
+                    for one in await self._searched(together, client, request.beam, words):
+                        if one[0].text.strip():
+                            yield one
+
+    def _measured(self, file: InMemory) -> Iterator[tuple[Floats, float]]:
+        with readable(file):
+            for levels, seconds in self.transcriber.measuring(file):
+                self._check_seconds(seconds)  # there may be more than the header has promised
+                yield levels, seconds
+
+    def _spans(self, measured: Sequence[tuple[Floats, float]]) -> tuple[list[Span], float]:
+        return self.transcriber.spans_of([levels for levels, _ in measured], measured[-1][1])
+
+    def _pieces(self, file: InMemory, spans: Sequence[Span]) -> Iterator[Piece]:
+        with readable(file):
+            yield from self.transcriber.pieces(file, spans)
+
+    async def _searched(
+        self, pieces: Sequence[Piece], client: str, beam: int | None, words: bool
+    ) -> list[tuple[Segment, Hypothesis]]:
+        found = await self.queue.search(self.transcriber.requests(pieces, beam), client)
+
+        def told() -> Iterator[tuple[Segment, Hypothesis]]:
+            for piece, hypotheses in zip(pieces, found, strict=True):
+                best = self.transcriber.best(piece, hypotheses)
+                yield self.transcriber.segment(piece, best, words=words), best
+
+        return await self.hearing.all(client, told())
+
+    def message(self, number: int, segment: Segment, best: Hypothesis) -> TranscribedSegment:
+        """A segment as the API tells it."""
+        text = segment.text.strip()
+        raw = text.encode()
+        each = best.token_log_probabilities
+        return TranscribedSegment(
+            id=number,
+            seek=int(segment.begin * 100),
+            start=round(segment.begin, 3),
+            end=round(segment.end, 3),
+            text=text,
+            tokens=list(best.tokens),
+            avg_logprob=round(sum(each) / max(1, len(each)), 5),
+            compression_ratio=round(len(raw) / len(zlib.compress(raw)), 3),
+        )
+
+
+def words_of(segments: Sequence[Segment]) -> list[SpokenWord]:
+    """The words of some segments."""
+    return [word for segment in segments for word in segment.words]
+
+
+def _bad_field(field: str, problem: str) -> Refusal:
+    return Refusal("bad_field", f"{field}: {problem}", field=field, problem=problem)
