@@ -23,7 +23,7 @@ SOURCE = ROOT / "src" / "dragoman"
 LEVELS = (
     {"decimals", "errors", "help_texts", "plural", "settings", "shortened"},
     {"measure"},
-    {"atomic", "memory", "reading", "task", "tree"},
+    {"atomic", "memory", "reading", "task", "tree", "boxes"},
     {"tensor_file"},
     {"native"},
     {"nn", "forms", "formats", "metrics", "pictures", "demo"},

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
     from dragoman.search.settings import SamplingSettings, SearchSettings
+    from dragoman.tasks.detection.detector import Detection, Detector
     from dragoman.tasks.masked.filler import Filled, Filler
     from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
 
 __all__ = [
+    "Detection",
+    "Detector",
     "DragomanError",
     "Filled",
     "Filler",
@@ -49,6 +52,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "Detection": "dragoman.tasks.detection.detector",
+    "Detector": "dragoman.tasks.detection.detector",
     "DragomanError": "dragoman.errors",
     "Filled": "dragoman.tasks.masked.filler",
     "Filler": "dragoman.tasks.masked.filler",

@@ -84,6 +84,12 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a small file whole. Raises FileError if that fails."""
+    with replacing_file(path) as partial:
+        partial.write_bytes(content)
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder so that no half of it is ever seen under its own name."""
     if path.exists():

@@ -21,6 +21,7 @@ from dragoman.atomic import write_text
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
+from dragoman.forms.box_symbols import BoxSettings
 from dragoman.forms.rows.settings import AnySource, FramesSource, RowsSource, TextSource
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
@@ -38,7 +39,7 @@ FORMAT = 1
 """The version of recipe files that this program writes, and the newest that it reads."""
 
 
-OPTIONAL = ("trees", "masking", "search")
+OPTIONAL = ("trees", "boxes", "masking", "search")
 """Sections that not every task has (``Spec.sections``)."""
 
 
@@ -59,6 +60,7 @@ class Recipe(Settings):
     source: AnySource = TextSource()
     text: TextSettings = TextSettings()
     trees: TreeSettings = TreeSettings()
+    boxes: BoxSettings = BoxSettings()
     model: AnyModel = TransformerSettings()
     plan: PlanSettings = PlanSettings()
     masking: MaskingSettings = MaskingSettings()

@@ -25,6 +25,7 @@ LEARNED: dict[str, str] = {
     "classification": "which assigns labels",
     "parsing": "which builds constituency trees",
     "tagging": "which tags words",
+    "detection": "which finds boxes in pictures",
 }
 """The task names that ``--task`` accepts, each with a short description."""
 

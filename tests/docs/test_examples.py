@@ -27,6 +27,7 @@ import soundfile
 from PIL import Image
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
+from tiny_scenes import write_scenes
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.cli.app import PANELS
@@ -106,10 +107,11 @@ RUNS = {
     "classification": "letters letters-from-diary topics",
     "tagging": "tagged wsj",
     "parsing": "trees",
+    "detection": "scenes",
 }
 """The runs that pages use, by what they were trained for."""
 
-RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits")
+RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits", "scenes")
 
 CHANGES = {
     "translation": ["model.encoder_layers=2"],  # look.md opens the second
@@ -165,6 +167,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_wav(files / "one.wav", tone(300, 0.3))
     soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
     Image.new("L", (28, 28)).save(files / "digit.png")
+    write_scenes(files, 40, name="scenes.json")
+    shutil.copy(files / "scenes-001.png", files / "a.png")
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train
     english, german = [pair.source for pair in pairs], [pair.target for pair in pairs]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from row_files import write_bars, write_tones
+from tiny_scenes import write_scenes
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.recipe import Recipe
@@ -38,6 +39,8 @@ def tiny_cell(task: str, kind: str, source: str, folder: Path) -> Recipe:
     recipe = tiny_recipe_of(task, folder)
     values = recipe.model_dump(mode="json", exclude_none=True)
     values["model"] = {"kind": kind, **MODELS[kind]}
+    if source == "text" and not recipe.source.is_text:
+        values["source"] = {"kind": "text"}
     if source != "text":
         values["source"], values["data"]["train"] = _files(task, source, folder)
         values["plan"] |= {
@@ -51,6 +54,9 @@ def tiny_cell(task: str, kind: str, source: str, folder: Path) -> Recipe:
 
 def _files(task: str, source: str, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The sections ``source`` and ``data.train``, of files that are written."""
+    if source == "picture" and task == "detection":
+        about = {"kind": "picture", "height": 16, "width": 16, "patch": 4}
+        return about, [{"source": str(write_scenes(folder / "scenes", 80)), "format": "coco"}]
     if source == "picture":
         pictures, labels = write_bars(folder)
         about = {"kind": "picture", "height": 8, "width": 8, "patch": 4}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from tiny_scenes import write_scenes
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.demo.corpus import demo_corpus
@@ -27,7 +28,7 @@ _WORDS = {"animals": ("dog", "cat", "horse"), "food": ("bread", "soup", "apple")
 
 def tiny_recipe_of(task: str, folder: Path, *changes: str) -> Recipe:
     """For a text that is written to ``folder``."""
-    sizes = _BOTH if task in ("translation", "parsing") else _ONE
+    sizes = _BOTH if task in ("translation", "parsing", "detection") else _ONE
     if task in ("classification", "parsing", "tagging"):  # whose words are few
         sizes = (*sizes, *_FEW_WORDS)
     if task == "parsing":
@@ -56,6 +57,8 @@ def tagged_line(draw: random.Random) -> str:
 
 
 def _write_text(task: str, folder: Path) -> list[Path]:
+    if task == "detection":
+        return [write_scenes(folder / "scenes", 60)]
     if task == "parsing":
         return [write_treebank(folder / "toy.mrg", treebank(120))]
     pairs = demo_corpus(train_pairs=200, dev_pairs=1, test_pairs=1).train

@@ -165,7 +165,7 @@ def test_what_was_measured_is_not_measured_again(
     monkeypatch.setattr(fastest_way, "time_ways", None)
     again = measured(Toy(), tmp_path)
     assert again.way == first.way and again.rates == pytest.approx(first.rates, rel=1e-3)
-    monkeypatch.setattr(processor, "cores", lambda: 77)
+    monkeypatch.setattr(processor, "all_cores", lambda: 77)
     with pytest.raises(TypeError):  # another machine
         measured(Toy(), tmp_path)
 

@@ -4,14 +4,16 @@ import type { Component } from "svelte";
 import type { Given, Place, TaskView } from "./lib/address";
 import type { ApiError, RunInfo, ServerInfo } from "./lib/api";
 import { Asked } from "./lib/asked.svelte";
-import { classify } from "./lib/classify";
+import { classify, labelFile } from "./lib/classify";
+import { detect } from "./lib/detect";
 import { FillerState } from "./lib/filler.svelte";
-import { LabelState } from "./lib/label.svelte";
+import { FileState } from "./lib/label.svelte";
 import { parse } from "./lib/parse";
 import { tag } from "./lib/tag";
 import { TranslatorState } from "./lib/translator.svelte";
 import { WriterState } from "./lib/writer.svelte";
 import Classify from "./classify/Classify.svelte";
+import Detect from "./detect/Detect.svelte";
 import Fill from "./fill/Fill.svelte";
 import Label from "./label/Label.svelte";
 import Parse from "./parse/Parse.svelte";
@@ -60,6 +62,7 @@ export function viewsOfTasks(translator: TranslatorState): ViewOfTask[] {
     made("fill", Fill, new FillerState()),
     made("parse", Parse, new Asked("parsing", parse)),
     made("tag", Tag, new Asked("tagging", tag)),
-    made("label", Label, new LabelState()),
+    made("label", Label, new FileState("label", labelFile)),
+    made("boxes", Detect, new FileState("boxes", detect)),
   ];
 }

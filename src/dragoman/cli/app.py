@@ -23,6 +23,7 @@ from dragoman.cli import (
     compare,
     data,
     demo,
+    detect,
     doctor,
     evaluate,
     figure,
@@ -51,7 +52,7 @@ PANELS: dict[str, dict[str, Any]] = {
     ),
     "Use": commands(
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
-        fill.fill, parse.parse, serve.serve, align.align,
+        fill.fill, parse.parse, detect.detect, serve.serve, align.align,
     ),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
     "Look inside": commands(look.look, figure.figure),

@@ -65,7 +65,8 @@ class TrainArguments(FilesArguments):
     a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl file of texts and
     labels, a folder of recordings or pictures with a subfolder for each label, a list (.csv, .tsv,
     .jsonl) of such files and their labels, or two IDX files with pictures and labels; a tagger
-    takes one file of tagged words."""
+    takes one file of tagged words; a detector takes boxes in COCO's JSON, or the folder that the
+    file is in."""
     to: Path | None = None
     """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
     If the folder already contains a run, training does not start."""

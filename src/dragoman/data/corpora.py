@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from dragoman.data.bilingual import path_format, read_catalogue, read_csv, read_tmx, read_xliff
+from dragoman.data.coco import annotations_in, read_coco
 from dragoman.data.corpus_settings import BY, SECTION, CorpusSettings, Format
 from dragoman.data.documents import By, Section, read_texts
 from dragoman.data.file_examples import files_in, grouped, listed, read_folders, read_idx_pairs
@@ -77,6 +78,8 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return read_folders(Path(corpus.source))
         case "spoken":
             return read_spoken(corpus, read_lines)
+        case "coco":
+            return read_coco(Path(corpus.source))
         case "idx":
             assert corpus.target is not None
             return read_idx_pairs(Path(corpus.source), Path(corpus.target))
@@ -124,7 +127,14 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         for pair in read_spoken(corpus, read_lines):
             told = f"{content_of(pair.source)} {pair.target}\n"
             digest.update(told.encode("utf-8", "surrogateescape"))
-    sides = () if corpus.format == "spoken" else (corpus.source, corpus.target)
+    if corpus.format == "coco":
+        for pair in read_coco(Path(corpus.source)):
+            digest.update(content_of(pair.source).encode())
+    sides: tuple[str | None, ...] = (corpus.source, corpus.target)
+    if corpus.format == "spoken":
+        sides = ()
+    elif corpus.format == "coco":
+        sides = (str(annotations_in(Path(corpus.source))),)
     for path in chain.from_iterable(map(files_of, sides)):
         with _opened(path, packed=True) as file:
             content = hashlib.sha256()

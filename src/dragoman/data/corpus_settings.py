@@ -21,17 +21,17 @@ CORPUS_FILES = ("source", "target", "links")
 
 Format = Literal[
     "auto", "lines", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "text", "documents", "file",
-    "trees", "tags", "folders", "spoken", "idx",
+    "trees", "tags", "folders", "spoken", "idx", "coco",
 ]  # fmt: skip
 """How the files of a corpus are laid out."""
 
-TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
+TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging", "coco": "detection"}
 """The only task that learns from a format, where there is but one."""
 
 _TABBED = (".tsv", ".tab")
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 
-FILES = ("folders", "spoken", "idx")
+FILES = ("folders", "spoken", "idx", "coco")
 """Formats whose examples are files themselves."""
 
 BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
@@ -57,7 +57,8 @@ class CorpusSettings(Settings):
     each label. spoken: recordings with transcripts. ``source`` is a folder with a .txt file beside
     each recording, a .tsv, .csv or .jsonl file that lists them, a folder with metadata.csv, or a
     Kaldi data folder. idx: ``source`` and ``target`` are IDX files of pictures and of their
-    labels."""
+    labels. coco: boxes in pictures, in COCO's JSON (task detection); a folder stands for the one
+    JSON file in it."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
     """For tasks whose examples have a source but no target: the maximum number of characters in a
     text. A longer text is split into several, at the end of a line or a word."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dragoman.forms.box_form import BoxForm
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
 from dragoman.forms.text_form import TextForm, as_text
@@ -31,4 +32,10 @@ class Forms(NamedTuple):
     def trees(self) -> TreeForm:
         """The target of a task that parses."""
         assert isinstance(self.target, TreeForm)
+        return self.target
+
+    @property
+    def boxes(self) -> BoxForm:
+        """The target of a task that detects."""
+        assert isinstance(self.target, BoxForm)
         return self.target

@@ -8,6 +8,7 @@ from dragoman.errors import RunError
 from dragoman.runs.run import Run
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
+from dragoman.serving.detect import served_detector
 from dragoman.serving.fill import served_fill_mask
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.parse import served_parser
@@ -27,6 +28,7 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_classifier.ServedClassifier, classifying.endpoints),
     (served_parser.ServedParser, served_parser.endpoints),
     (served_tagger.ServedTagger, served_tagger.endpoints),
+    (served_detector.ServedDetector, served_detector.endpoints),
 )
 """What holds a run of a task, and its endpoints."""
 
@@ -37,6 +39,8 @@ def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     is_text, is_line = run.recipe.source.is_text, run.recipe.source.kind == "line"
     if run.task.name == served_classifier.ServedClassifier.task and not (is_text or is_line):
         return served_files.ServedFileClassifier.open(run, settings, name)
+    if run.task.name == served_detector.ServedDetector.task:
+        return served_detector.ServedDetector.open(run, settings, name)
     if not is_text:
         raise RunError(
             f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "

@@ -15,6 +15,7 @@ from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run, vocabulary_name
+from dragoman.sizing.boxes import DetectionBuilder
 from dragoman.sizing.builder import RecipeBuilder
 from dragoman.sizing.families import FAMILIES
 from dragoman.sizing.files import FilesBuilder
@@ -47,6 +48,7 @@ BUILDERS: dict[str, RecipeBuilder] = {
         ClassificationBuilder(),
         ParsingBuilder(),
         TaggingBuilder(),
+        DetectionBuilder(),
     )
 }
 _FILES: tuple[RecipeBuilder, ...] = (FilesBuilder(), SpokenBuilder())

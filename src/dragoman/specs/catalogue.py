@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dragoman.specs.classification import CLASSIFICATION
+from dragoman.specs.detection import DETECTION
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.masked import MASKED
 from dragoman.specs.parsing import PARSING
@@ -12,5 +13,5 @@ from dragoman.specs.translation import TRANSLATION
 
 TASKS: dict[str, Spec] = {
     spec.name: spec
-    for spec in (TRANSLATION, LANGUAGE_MODEL, MASKED, CLASSIFICATION, PARSING, TAGGING)
+    for spec in (TRANSLATION, LANGUAGE_MODEL, MASKED, CLASSIFICATION, PARSING, TAGGING, DETECTION)
 }

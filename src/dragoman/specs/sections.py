@@ -11,6 +11,7 @@ from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
+from dragoman.forms.box_symbols import BoxSettings
 from dragoman.forms.rows.settings import SourceSettings
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
@@ -101,6 +102,8 @@ class Sections(Protocol):
     def text(self) -> TextSettings: ...
     @property
     def trees(self) -> TreeSettings: ...
+    @property
+    def boxes(self) -> BoxSettings: ...
     @property
     def model(self) -> ModelSettings: ...
     @property

@@ -78,6 +78,13 @@ def _tags(*asked: Any) -> ComparisonResult:
     return compare_taggers(*asked)
 
 
+def _boxes(*asked: Any) -> ComparisonResult:
+    raise DragomanError(
+        "detectors are not compared by a test of significance: measure each on the same pictures "
+        "(dragoman evaluate RUN boxes.json)"
+    )
+
+
 _COMPARED: dict[str, Compare] = {
-    "classification": _labels, "parsing": _parses, "tagging": _tags
+    "classification": _labels, "parsing": _parses, "tagging": _tags, "detection": _boxes
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.runtime import ClassificationRuntime
+from dragoman.tasks.detection.runtime import DetectionRuntime
 from dragoman.tasks.language_model.runtime import LanguageModelRuntime
 from dragoman.tasks.masked.runtime import MaskedRuntime
 from dragoman.tasks.parsing.runtime import ParsingRuntime
@@ -20,6 +21,7 @@ RUNTIMES: dict[str, Runtime] = {
         ClassificationRuntime(),
         ParsingRuntime(),
         TaggingRuntime(),
+        DetectionRuntime(),
     )
 }
 

@@ -94,16 +94,17 @@ class MaskedTokens:
 
 
 def next_token(model: Writing, smoothing: float) -> NextToken:
-    """By a kernel where this machine has one, else in pieces."""
-    return NextToken(_cross_entropy(model, smoothing))
+    """See ``NextToken``."""
+    return NextToken(cross_entropy_of(model, smoothing))
 
 
 def masked_tokens(model: Network, smoothing: float) -> MaskedTokens:
     """Likewise."""
-    return MaskedTokens(_cross_entropy(model, smoothing))
+    return MaskedTokens(cross_entropy_of(model, smoothing))
 
 
-def _cross_entropy(model: Network, smoothing: float) -> CrossEntropy:
+def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
+    """By a kernel where this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 

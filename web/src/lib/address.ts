@@ -16,6 +16,7 @@ export const taskOf = {
   parse: "parsing",
   tag: "tagging",
   label: "classification",
+  boxes: "detection",
 } as const;
 export type TaskView = keyof typeof taskOf;
 /** What a run does. */
@@ -36,9 +37,9 @@ export function viewOf(task: Task): TaskView {
   return taskViews.find((view) => taskOf[view] === task) ?? "translate";
 }
 
-/** The view that is for a run: those that label files have one of their own. */
+/** The view that is for a run: those that read files have views of their own. */
 export function viewFor({ task, reads }: { task: Task; reads: string }): TaskView {
-  return reads === "text" ? viewOf(task) : "label";
+  return reads === "text" || task === "detection" ? viewOf(task) : "label";
 }
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */

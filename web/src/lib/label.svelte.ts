@@ -1,30 +1,39 @@
-// A picture or a recording that a run is asked about: chosen, dropped, drawn, or from a device.
+// A picture or a recording that a run is asked about, in the views of labels and of boxes: chosen, dropped, drawn, or from a device.
 
-import { viewFor, type Place } from "./address";
+import { viewFor, type Place, type TaskView } from "./address";
 import { ApiError, type RunInfo } from "./api";
-import { labelFile, type LabelledFile } from "./classify";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
 
-export class LabelState {
+/** Who answers about a file. */
+type Ask<Answer> = (file: Blob, name: string, run: string, signal: AbortSignal) => Promise<Answer>;
+
+export class FileState<Answer> {
   run = $state.raw<RunInfo | null>(null);
   /** What is asked about, and how it is called. */
   file = $state.raw<Blob | null>(null);
   name = $state("");
   /** The last answer; while another is waited for, that of the file before. */
-  answer = $state.raw<LabelledFile | null>(null);
+  answer = $state.raw<Answer | null>(null);
   status = $state<"empty" | "waiting" | "done" | "error">("empty");
   error = $state.raw<ApiError | null>(null);
   /** There is no text to look into or to put into an address. */
   readonly text = "";
 
+  readonly #view: TaskView;
+  readonly #answer: Ask<Answer>;
   #request: AbortController | null = null;
   /** What comes while another is asked about: the last of a drawing is never left out. */
   #next: [Blob, string] | null = null;
   #isBusy = false;
 
+  constructor(view: TaskView, answer: Ask<Answer>) {
+    this.#view = view;
+    this.#answer = answer;
+  }
+
   setRun(run: RunInfo): void {
-    if (viewFor(run) !== "label" || this.run?.name === run.name) return;
+    if (viewFor(run) !== this.#view || this.run?.name === run.name) return;
     const isOther = this.run?.reads !== run.reads;
     this.run = run;
     if (isOther) this.clear();
@@ -57,14 +66,14 @@ export class LabelState {
   /** An address holds no file. */
   follow(_: Place): void {}
 
-  readonly place = $derived.by(() => ({ view: "label" as const, run: this.run?.name ?? "" }));
+  readonly place = $derived.by(() => ({ view: this.#view, run: this.run?.name ?? "" }));
 
   async #ask(file: Blob, name: string): Promise<void> {
     const request = (this.#request = new AbortController());
     this.#isBusy = true;
     Object.assign(this, { file, name, error: null, status: "waiting" });
     try {
-      const answer = await labelFile(file, name, this.run?.name ?? "", request.signal);
+      const answer = await this.#answer(file, name, this.run?.name ?? "", request.signal);
       if (request.signal.aborted) return;
       this.answer = answer;
       this.status = this.#next ? "waiting" : "done";

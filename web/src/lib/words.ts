@@ -5,6 +5,7 @@ import { classifyEnglish, classifyKorean } from "./words_classify";
 import { documentEnglish, documentKorean } from "./words_document";
 import { fillEnglish, fillKorean } from "./words_fill";
 import { figuresEnglish, figuresKorean } from "./words_figures";
+import { detectEnglish, detectKorean } from "./words_detect";
 import { labelEnglish, labelKorean } from "./words_label";
 import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
@@ -26,6 +27,7 @@ const en = {
   ...parseEnglish,
   ...tagEnglish,
   ...labelEnglish,
+  ...detectEnglish,
   ...documentEnglish,
   what: "dragoman trains Transformers, the models behind machine translation and chat, and shows what they have learned. A trained model is called a run.",
   does: {
@@ -36,6 +38,7 @@ const en = {
     parse: "Here a run draws the constituency tree of a sentence: which words belong together, and as what.",
     tag: "Here a run gives each word of a text its tag, such as its part of speech or the kind of name that it belongs to, and shows what else each word could be.",
     label: "Here a run gives a picture or a recording one of the labels that it was trained on. Give it a file, draw, or use the camera or the microphone.",
+    boxes: "Here a run finds what is in a picture, among what it was trained on, and draws a box around each thing. Give it a file, or use the camera.",
     look: "Look opens a run while it works on one text: where it looked, what it chose among, and what becomes of it if you hide a word or switch off a head.",
     figures: "Figures draws what “Attention Is All You Need” explains, with real numbers: many of them from a run, for a sentence of yours.",
     run: "A run is one trained model with all that belongs to it: its scores, the course of its training, its data and its recipe.",
@@ -120,6 +123,7 @@ const ko: Words = {
   ...parseKorean,
   ...tagKorean,
   ...labelKorean,
+  ...detectKorean,
   ...documentKorean,
   what: "dragoman은 기계 번역과 챗봇에 쓰이는 모델인 Transformer를 학습시키고, 모델이 배운 것을 보여 주는 도구입니다.",
   does: {
@@ -130,6 +134,7 @@ const ko: Words = {
     parse: "직접 학습시킨 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다.",
     tag: "직접 학습시킨 모델이 글의 단어마다 품사나 이름의 종류 같은 태그를 붙이고, 단어마다 붙을 수 있는 다른 태그를 보여 줍니다.",
     label: "직접 학습시킨 모델이 그림이나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요.",
+    boxes: "직접 학습시킨 모델이 그림에서 배운 것을 찾아 하나마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요.",
     look: "모델이 글 하나를 처리하는 과정을 들여다봅니다. 어디를 보았는지, 어떤 후보를 비교했는지, 단어를 가리거나 헤드를 끄면 어떻게 되는지 볼 수 있습니다.",
     figures: "논문 “Attention Is All You Need”의 내용을 실제 계산한 수로 그립니다. 모델과 문장을 직접 고를 수 있는 그림도 많습니다.",
     run: "학습된 모델 하나의 모든 기록입니다. 점수, 학습 과정, 데이터, 레시피가 있습니다.",
@@ -210,6 +215,7 @@ export const called: Record<Task, typeof languages> = {
   masked: read,
   classification: read,
   tagging: read,
+  detection: read,
   parsing: { en: { ...en, ...treeEnglish }, ko: { ...ko, ...treeKorean } },
 };
 export type UiLanguage = keyof typeof languages;

@@ -47,6 +47,16 @@ def picture_size(file: File) -> tuple[int, int]:
         return image.height, image.width
 
 
+def turned_size(file: File) -> tuple[int, int]:
+    """Height and width as the camera was held. Errors: ``DataError``."""
+    with _opened(file) as image:
+        try:
+            turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
+        except Exception:  # noqa: BLE001 - damaged: a picture all the same
+            turned = False
+        return (image.width, image.height) if turned else (image.height, image.width)
+
+
 def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
     """(height, width, channels): the picture, turned as its camera was held, scaled until it covers
     that size, and cut around its middle. What is transparent is white.
@@ -60,6 +70,12 @@ def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
 
     pixels = _decoded(file, "L" if channels == 1 else "RGB", fitted)
     return pixels.reshape(height, width, channels)
+
+
+def whole_picture(file: File) -> Bytes:
+    """(H, W, C) in colours, at its own size, turned as its camera was held. Errors: as
+    ``pixels_of``."""
+    return _decoded(file, "RGB", lambda whole: whole)
 
 
 def line_of(file: File, height: int, most: int) -> Bytes:

@@ -39,7 +39,7 @@ class PicturesForm(RowsForm):
     def rows(self, raw: str) -> Rows:
         settings = self.settings
         check_count(raw, settings.patches, "patches")
-        if not _names_place(raw):
+        if not is_place(raw):
             library()
             pixels = pixels_of(Path(raw), settings.height, settings.width, settings.channels)
             return patches_of(pixels, settings.patch)
@@ -98,7 +98,7 @@ def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
     return grid.swapaxes(1, 2).reshape(height, width, channels)
 
 
-def _names_place(raw: str) -> bool:
+def is_place(raw: str) -> bool:
     """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
     path, _, number = raw.rpartition("#")
     is_place = is_idx(path) or (bool(path) and number.isdecimal())

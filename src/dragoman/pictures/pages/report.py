@@ -136,7 +136,8 @@ def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
 
 
 def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> str:
-    source_language, target_language = (_language_attribute(languages[n]) for n in (0, -1))
+    known = languages or ("und",)  # of pictures there are none
+    source_language, target_language = (_language_attribute(known[n]) for n in (0, -1))
     parts = ['<ul class="samples">']
     for sample in samples:
         if sample.trees is not None:

@@ -1,0 +1,99 @@
+"""Boxes in a picture, as people have them: pixels from the upper left corner, as COCO counts them.
+
+Of one picture they are kept on one line of JSON, its size in front::
+
+    {"size": [64, 64], "boxes": [["3", 10, 5, 20, 19]]}
+
+A box is its label, left, top, width and height. Behind these may stand its area, where that is not
+the product of both, and 1 for a crowd: a region that holds several, of which nothing is learned.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dragoman.errors import DataError
+
+
+class Box(NamedTuple):
+    """Where something is, in pixels."""
+
+    label: str
+    left: float
+    top: float
+    width: float
+    height: float
+    area: float = 0.0
+    """Of what is inside it, by which COCO tells small from large; 0: that of the box."""
+    crowd: bool = False
+
+    @property
+    def size(self) -> float:
+        """Its area, as COCO counts it."""
+        return self.area or self.width * self.height
+
+    @property
+    def right(self) -> float:
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.top + self.height
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A picture's size and the boxes in it."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+
+    @property
+    def single(self) -> tuple[Box, ...]:
+        """Those that are no crowds."""
+        return tuple(box for box in self.boxes if not box.crowd)
+
+    def __str__(self) -> str:
+        about = {"size": [_short(self.width), _short(self.height)]}
+        return json.dumps(
+            about | {"boxes": [_fields(box) for box in self.boxes]}, ensure_ascii=False
+        )
+
+
+def scene_of(raw: str) -> Scene:
+    """``str(scene)`` read back. Errors: ``DataError`` for another text."""
+    try:
+        about = json.loads(raw)
+        width, height = about["size"]
+        found = tuple(map(_box, about["boxes"]))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DataError(f"no boxes of a picture: {raw[:60]!r}") from error
+    return Scene(width, height, found)
+
+
+def _box(fields: list[Any]) -> Box:
+    label, left, top, width, height, *rest = fields
+    area, crowd = [*rest, 0, 0][:2]
+    sides = float(left), float(top), float(width), float(height)
+    return Box(str(label), *sides, float(area), bool(crowd))
+
+
+def _fields(box: Box) -> list[object]:
+    shown = [box.label, *(_short(one) for one in box[1:5])]
+    if box.area or box.crowd:
+        shown.append(_short(box.area))
+    return [*shown, 1] if box.crowd else shown
+
+
+def _short(number: float) -> float:
+    """A whole number without its point, others to a hundredth of a pixel."""
+    return int(number) if number == int(number) else round(number, 2)
+
+
+def labels_of(scenes: Iterable[Scene]) -> list[str]:
+    """All labels, in their order."""
+    return sorted({box.label for scene in scenes for box in scene.single})

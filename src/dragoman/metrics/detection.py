@@ -1,0 +1,176 @@
+"""Average precision of boxes, as COCO counts it (pycocotools' ``COCOeval`` of boxes).
+
+Of a category, the boxes of all pictures are ranked by their score. From the surest on, each takes
+the box of the reference that it overlaps most, if that is still free and they overlap by a
+threshold. Precision is made to fall with recall, read at 101 points of it, and its mean is the
+average precision (AP) of that category and threshold. AP50 is of the threshold 0.50; AP the mean
+over 0.50, 0.55 ... 0.95. Both are means over the categories that the reference has. At most 100
+boxes count for each picture and category. A crowd is neither missed nor wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.boxes import Box
+
+THRESHOLDS = np.linspace(0.5, 0.95, 10)
+"""How much two boxes overlap at least: their intersection over their union."""
+MOST = 100
+"""Boxes of a category that count in one picture."""
+_RECALLS = np.linspace(0, 1, 101)
+_AREAS = {"": (0.0, 1e10), "_s": (0.0, 32.0**2), "_m": (32.0**2, 96.0**2), "_l": (96.0**2, 1e10)}
+"""Of boxes that count, by what a score is called: COCO's small, medium and large."""
+
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A box that was found, and how sure that is."""
+
+    box: Box
+    score: float
+
+
+@dataclass(frozen=True)
+class AveragePrecision:
+    """What boxes of some pictures are worth."""
+
+    pictures: int
+    boxes: int
+    """Of the reference, without crowds."""
+    scores: dict[str, float]
+    """ap50 and ap; ap_s, ap_m and ap_l of small, medium and large boxes, where the reference has
+    boxes of more than one of these sizes. From 0 to 1."""
+    by_label: dict[str, tuple[float, float, int]]
+    """Of each category AP50, AP, and the boxes of the reference."""
+    sizes: tuple[str, ...]
+    """The sizes that the reference has: s, m, l."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        rows = {
+            label: {"ap50": ap50, "ap": ap, "boxes": boxes}
+            for label, (ap50, ap, boxes) in self.by_label.items()
+        }
+        return {"pictures": self.pictures, "boxes": self.boxes, "categories": rows}
+
+
+def average_precision(
+    references: Sequence[Sequence[Box]], found: Sequence[Sequence[Found]]
+) -> AveragePrecision:
+    """Of the boxes that were found in some pictures, beside those that are there."""
+    single = [box for boxes in references for box in boxes if not box.crowd]
+    labels = sorted({box.label for box in single})
+    scores, by_label, sizes = {}, {}, []
+    for name, area in _AREAS.items():
+        means = {
+            label: mean
+            for label in labels
+            if (mean := _of_label(label, references, found, area)) is not None
+        }
+        if not name:
+            for label, of_thresholds in means.items():
+                count = sum(box.label == label for box in single)
+                by_label[label] = (float(of_thresholds[0]), float(of_thresholds.mean()), count)
+            if means:
+                scores["ap50"] = float(np.mean([one[0] for one in means.values()]))
+        elif means:
+            sizes.append(name[1:])
+        if means:
+            scores[f"ap{name}"] = float(np.mean(list(means.values())))
+    if len(sizes) < 2:
+        scores = {name: scores[name] for name in ("ap50", "ap") if name in scores}
+    return AveragePrecision(len(references), len(single), scores, by_label, tuple(sizes))
+
+
+def _of_label(
+    label: str,
+    references: Sequence[Sequence[Box]],
+    found: Sequence[Sequence[Found]],
+    area: tuple[float, float],
+) -> Floats | None:
+    """AP of a category at each threshold; None where no box of the reference counts."""
+    scores: list[float] = []
+    hits: list[Booleans] = []
+    ignored: list[Booleans] = []
+    wanted = 0
+    for boxes, guesses in zip(references, found, strict=True):
+        own = [box for box in boxes if box.label == label]
+        ranked = sorted((one for one in guesses if one.box.label == label), key=lambda g: -g.score)
+        ranked = ranked[:MOST]
+        counts = np.array([not box.crowd and area[0] <= box.size <= area[1] for box in own], bool)
+        wanted += int(counts.sum())
+        if ranked:
+            hit, ignore = _matched(own, counts, [one.box for one in ranked], area)
+            scores += [one.score for one in ranked]
+            hits.append(hit)
+            ignored.append(ignore)
+    if not wanted:
+        return None
+    if not scores:
+        return np.zeros(len(THRESHOLDS))
+    order = np.argsort(-np.array(scores), kind="mergesort")
+    hit, counted = np.hstack(hits)[:, order], ~np.hstack(ignored)[:, order]
+    right = np.cumsum(hit & counted, axis=1, dtype=float)
+    wrong = np.cumsum(~hit & counted, axis=1, dtype=float)
+    return np.array([_area_under(r, w, wanted) for r, w in zip(right, wrong, strict=True)])
+
+
+def _matched(
+    own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
+) -> tuple[Booleans, Booleans]:
+    """(T, G) each: which of G boxes hit one of the reference at each threshold, and which are not
+    counted, as what they hit is not."""
+    order = np.argsort(~counts, kind="mergesort")  # what counts comes first
+    own, counts = [own[place] for place in order], counts[order]
+    overlaps = _overlaps(guesses, own)
+    hit = np.zeros((len(THRESHOLDS), len(guesses)), bool)
+    ignored = np.zeros_like(hit)
+    for row, threshold in enumerate(THRESHOLDS):
+        free = np.ones(len(own), bool)
+        for place in range(len(guesses)):
+            best, at = min(threshold, 1 - 1e-10), -1
+            for number, box in enumerate(own):
+                if not free[number] and not box.crowd:
+                    continue
+                if at >= 0 and counts[at] and not counts[number]:
+                    break  # one that counts is preferred
+                if overlaps[place, number] >= best:
+                    best, at = overlaps[place, number], number
+            if at >= 0:
+                hit[row, place], ignored[row, place], free[at] = True, not counts[at], False
+    sizes = np.array([box.width * box.height for box in guesses])
+    outside = (sizes < area[0]) | (sizes > area[1])
+    return hit, ignored | (~hit & outside[None])
+
+
+def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
+    """(G, R): intersection over union; over the guess alone where the reference is a crowd."""
+    one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
+    other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
+    ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])
+    sides = np.maximum(ends - np.maximum(one[..., :2], other[..., :2]), 0)
+    both = sides.prod(-1)
+    whole = one[..., 2:].prod(-1)
+    crowds = np.array([box.crowd for box in own], bool)[None]
+    union: Floats = np.where(crowds, whole, whole + other[..., 2:].prod(-1) - both)
+    found: Floats = both / union
+    return found
+
+
+def _area_under(right: Floats, wrong: Floats, wanted: int) -> float:
+    """The mean precision at 101 points of recall."""
+    recall = right / wanted
+    precision = right / (right + wrong + np.spacing(1))
+    precision = np.maximum.accumulate(precision[::-1])[::-1]
+    places = np.searchsorted(recall, _RECALLS, side="left")
+    reached = places < len(precision)
+    return float(precision[places[reached]].sum() / len(_RECALLS))

@@ -1,0 +1,195 @@
+"""A detector that is served, and its endpoint.
+
+A picture is opened, which tells how many pixels it has; decoded, in a thread of its own where they
+are many; and searched for its boxes in the queue of the run, as sentences are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dragoman.engine.search_settings import with_beams
+from dragoman.errors import DataError, RecipeError
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
+from dragoman.serving.detect.schema import (
+    BoxEdges,
+    DetectAnswer,
+    DetectRequest,
+    FoundBox,
+    SearchedPicture,
+)
+from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field
+from dragoman.serving.http.uploads import Upload, bad_file, too_many_files
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.tasks.detection.detector import Detector, detected
+
+
+@dataclass(frozen=True)
+class OpenedPicture:
+    """A picture whose header was read."""
+
+    file: InMemory
+    height: int
+    width: int
+
+
+class ServedDetector(ServedRun):
+    """A run that finds boxes and is served."""
+
+    task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
+    trained = "dragoman train boxes.json --task detection"
+    has_figures = False
+    takes_files = True
+
+    def __init__(self, name: str, detector: Detector, settings: ServeSettings) -> None:
+        form = detector.run.source
+        assert isinstance(form, RowsForm)
+        form.check_library()
+        super().__init__(name, detector.engine, settings, detector.run, looked_into=False)
+        self._form = form
+        self.opening = self.executor("files")
+        """Where pictures are opened, and decoded where they are small."""
+        self._decoding = self.executor("large files")
+        """Where others are decoded."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
+        """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
+        return cls(name, Detector(run), settings)
+
+    @property
+    def reads(self) -> str:
+        return self._form.settings.raws
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        """None: what it was measured on are files of the machine that it was trained on."""
+        return []
+
+    def check(self, uploads: Sequence[Upload]) -> None:
+        """Raises Refusal 400 for too many files."""
+        if len(uploads) > self.settings.limits.items:
+            raise too_many_files(len(uploads), self.settings.limits.items)
+
+    def search_settings(self, beam: int | None) -> SearchSettings:
+        """How pictures are searched. Raises Refusal 400."""
+        try:
+            chosen = with_beams(self.engine.search_settings, beam, None)
+        except RecipeError as error:
+            raise Refusal("bad_search", str(error), problem=str(error)) from None
+        chosen = chosen.model_copy(update={"n_best": 1, "sampling": None, "alternatives": False})
+        self.check_search(chosen)
+        return chosen
+
+    def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
+        """Each picture with its size. Raises Refusal 400 for one that cannot be read, and as soon
+        as they hold too much together."""
+        limits, pixels, count = self.settings.limits, 0, 0
+        for upload in uploads:
+            file = upload.read()
+            count += len(file.data)
+            if count > limits.upload_bytes:
+                raise body_too_large(limits.upload_bytes)
+            with _readable(file):
+                height, width = turned_size(file)
+            pixels += height * width
+            if pixels > limits.pixels:
+                raise Refusal(
+                    "too_many_pixels",
+                    f"The pictures have {pixels:,} pixels or more; this server takes "
+                    f"{limits.pixels:,} at once. Make them smaller, or send fewer at once.",
+                    pixels=pixels,
+                    most=limits.pixels,
+                )
+            yield OpenedPicture(file, height, width)
+
+    async def decoded(self, opened: Sequence[OpenedPicture], client: str) -> list[Rows]:
+        """The patches of some pictures."""
+        pixels = sum(one.height * one.width for one in opened)
+        places = 1 + pixels // PIXELS_OF_A_PLACE
+        executor = self.opening if places == 1 else self._decoding
+        found = await executor.all_in(client, places, self._decoded(opened))
+        return [rows for rows in found if rows is not None]
+
+    def _decoded(self, opened: Sequence[OpenedPicture]) -> Iterator[Rows | None]:
+        for one in opened:
+            with _readable(one.file):
+                yield from self._form.in_turns(one.file)
+
+    def requests(
+        self, opened: Sequence[OpenedPicture], rows: Sequence[Rows], settings: SearchSettings
+    ) -> list[Request]:
+        """What is searched for."""
+        return [
+            self.engine.request(values, settings, raw=one.file.called)
+            for one, values in zip(opened, rows, strict=True)
+        ]
+
+    def told(self, one: OpenedPicture, best: Hypothesis, threshold: float) -> SearchedPicture:
+        """What was found in a picture, as the API tells it."""
+        size = one.height, one.width
+        found = detected(self.engine, one.file.called, size, best)
+        return SearchedPicture(
+            name=one.file.called,
+            width=one.width,
+            height=one.height,
+            boxes=[
+                FoundBox(
+                    score=round(box.score, 6),
+                    label=box.label,
+                    box=BoxEdges.model_validate(box.to_dict()["box"]),
+                )
+                for box in found.above(threshold)
+            ],
+        )
+
+
+@contextmanager
+def _readable(file: InMemory) -> Iterator[None]:
+    """Raises Refusal 400 for a file that cannot be used."""
+    try:
+        yield
+    except DataError as error:
+        raise bad_file(file.called, str(error)) from None
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of a detector."""
+    routes = Endpoints(service)
+
+    @routes.answers(
+        "/detect", DetectRequest, DetectAnswer, "Find what is in pictures, and where", files=True
+    )
+    async def detect(request: DetectRequest, client: str) -> bytes:
+        """Boxes with their labels and scores, the surest first, as the pipelines of transformers
+        give them. Pictures come as `file`, in a form or in base64."""
+        uploads = request.uploads
+        if not uploads:
+            raise missing_field("file")
+        run = service.catalogue.of(ServedDetector, request.run)
+        run.check(uploads)
+        settings = run.search_settings(request.beam)
+        opened = await run.opening.all_in(client, 1, run.opened(uploads))
+        requests = run.requests(opened, await run.decoded(opened, client), settings)
+        run.check_searches(requests)
+        found = await run.queue.search(requests, client)
+        pictures = [
+            run.told(one, best, request.threshold)
+            for one, (best, *_) in zip(opened, found, strict=True)
+        ]
+        answer = DetectAnswer(run=run.name, files=pictures)
+        return await service.written(client, lambda: answer)
+
+    return routes

@@ -1,0 +1,152 @@
+"""Detection: a picture is read, and boxes around what is in it are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from dragoman.boxes import scene_of
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
+from dragoman.errors import DataError
+from dragoman.forms.box_form import BoxForm
+from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
+from dragoman.forms.form import Form
+from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.sides import Forms
+from dragoman.measure import LOSS, percent
+from dragoman.search.settings import SearchSettings
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Examples, Spec
+from dragoman.task import Side
+
+
+@dataclass(frozen=True)
+class DetectionSpec(Spec):
+    """A picture and its boxes, which a search writes as symbols of places and labels."""
+
+    sections: ClassVar[frozenset[str]] = frozenset({"search", "boxes"})
+    target_file: ClassVar[str | None] = "target.json"
+    reads_rows: ClassVar[bool] = True
+
+    def check(self, recipe: Sections) -> None:
+        if recipe.data.embedded is not None:
+            raise ValueError("the program generates no boxes: name files in data.train")
+        super().check(recipe)
+
+    def check_source(self, recipe: Sections) -> None:
+        if recipe.source.kind != "picture":
+            raise ValueError(
+                f'source.kind = "{recipe.source.kind}" has no places for boxes, and a '
+                f'{self.called} reads pictures: set source.kind = "picture"'
+            )
+        super().check_source(recipe)
+
+    def check_trees(self, corpus: CorpusSettings) -> None:
+        if corpus.format != "coco":
+            raise ValueError(
+                f"{corpus.name}: a {self.called} learns from boxes in COCO's JSON: format = coco"
+            )
+
+    def check_rest(self, recipe: Sections) -> None:
+        self.check_search(recipe.search)
+        longest, wanted = recipe.model.longest, PER_BOX * recipe.boxes.most + 1
+        room = recipe.plan.max_target if longest is None else min(longest, recipe.plan.max_target)
+        if room < wanted:
+            raise ValueError(
+                f"boxes.most = {recipe.boxes.most} takes {wanted:,} symbols, and the model learns "
+                f"{room:,} at most (plan.max_target, model.positions.maximum): raise it, or set "
+                "fewer boxes"
+            )
+
+    def check_search(self, search: SearchSettings) -> None:
+        if search.min_length or search.no_repeat_ngram:
+            raise ValueError(
+                "boxes have their own rules, and search.min_length and search.no_repeat_ngram "
+                "could leave nothing that obeys them: set both to 0"
+            )
+
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        assert self.target_file is not None
+        return Forms(given["source"], BoxForm(BoxSymbols.load(folder / self.target_file)))
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        assert self.target_file is not None and isinstance(recipe.source, PictureSource)
+        read = Read(recipe.source.height, recipe.source.width)
+        scenes = (scene_of(pair.target) for _, pair in examples())
+        symbols = BoxSymbols.learn(scenes, recipe.boxes, read)
+        _check_count(examples, symbols)
+        symbols.save(folder / self.target_file)
+        shown = ", ".join(symbols.labels[:8])
+        more = f" and {len(symbols.labels) - 8:,} more" if len(symbols.labels) > 8 else ""
+        return [f"{len(symbols.labels):,} categories: {shown}{more}"]
+
+    def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
+        symbols = learned.boxes.symbols
+        for name, pair in examples():
+            label = symbols.unknown_label(scene_of(pair.target))
+            if label is not None:
+                raise DataError(
+                    f"{name}, image {pair.line}: {label[:60]!r} is no category of {run}, which "
+                    f"knows {', '.join(symbols.labels[:8])}: leave these boxes out, or train anew"
+                )
+        _check_count(examples, symbols)
+
+    def check_held(
+        self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
+    ) -> list[str]:
+        symbols, said = learned.boxes.symbols, []
+        for side, pairs in held.items():
+            labels = [symbols.unknown_label(scene_of(pair.target)) for pair in pairs]
+            if unknown := [label for label in labels if label is not None]:
+                said.append(
+                    f"warning: {unknown[0]!r} is a category of {side} that training does not have: "
+                    "its boxes cannot be found, and lower the scores"
+                )
+        return said
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        raise AssertionError("a recipe of boxes has no embedded corpus")
+
+
+def _check_count(examples: Examples, symbols: BoxSymbols) -> None:
+    """Errors: ``DataError`` for a picture with more boxes than are written."""
+    for name, pair in examples():
+        count = len(scene_of(pair.target).single)
+        if count > symbols.most:
+            raise DataError(
+                f"{name}, image {pair.line}: {Path(pair.source).name} has {count:,} boxes, and "
+                f"{symbols.most:,} are written for each picture: set boxes.most={count}"
+            )
+
+
+DETECTION = DetectionSpec(
+    name="detection",
+    called="detector",
+    sides=("source", "target"),
+    texts=(),
+    reads=True,
+    writes=True,
+    noun="pictures",
+    counted="target tokens",
+    metrics={
+        "ap50": percent("AP50", share=True),
+        "ap": percent("AP", share=True),
+        "loss": LOSS,
+    },
+    finished={
+        "ap_s": percent("AP (small)", share=True),
+        "ap_m": percent("AP (medium)", share=True),
+        "ap_l": percent("AP (large)", share=True),
+    },
+    evaluation_options=("beam", "precision", "output"),
+    begins=(0, 0),
+    verbs=(("detect", "FILES"),),
+    hub_tag="object-detection",
+    limits=(
+        "It finds the categories that it was trained on, and no more boxes than boxes.most.",
+        "It does not see what is cut off when a picture is made as large as it is read.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Detection: boxes around what is in a picture."""

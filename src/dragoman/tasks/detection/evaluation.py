@@ -1,0 +1,224 @@
+"""What is measured of a detector: while it trains, and of a finished run.
+
+Boxes are scored as COCO does (``metrics/detection.py``), all that are written, whatever their
+score.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.boxes import Scene, scene_of
+from dragoman.data.batches import Batch
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.pair import Pair
+from dragoman.engine.search_settings import for_test_set
+from dragoman.errors import DragomanError
+from dragoman.metrics.detection import AveragePrecision, Found, average_precision
+from dragoman.models.interface import writing
+from dragoman.pictures.plain_table import plain_table
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, samples, scores_of, signed
+from dragoman.specs.detection import DETECTION
+from dragoman.tasks.detection.detector import (
+    THRESHOLD,
+    DetectedPicture,
+    Detector,
+    detect_all,
+    detector_settings,
+)
+from dragoman.tasks.detection.learning import BoxTokens, boxes_batch
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, samples_of
+from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.records import Evaluation
+
+logger = logging.getLogger("dragoman")
+
+SIGNATURE = "COCO:bbox|maxDets:100|points:101"
+_COUNTED = "Boxes as COCO counts them (pycocotools): at most 100 for each picture and category."
+_SIZES = {"s": "small (below 32 x 32 pixels)", "m": "medium", "l": "large (above 96 x 96)"}
+
+
+class DetectionValidation(Validation[Batch]):
+    """``loss`` (nats per symbol) on all of dev, filled up with noise as in training; ``ap50`` and
+    ``ap`` of real searches of a part of it."""
+
+    without = "of more patches than the model has positions for"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        source, target = self.forms
+        symbols, limits = self.forms.boxes.symbols, self.recipe.bounded_plan
+        if not pairs or self.forms.source.read([pairs[0].source])[0].shape[0] > limits.max_source:
+            return [], []
+        together = max(1, TOKENS_AT_ONCE // target.longest_output(0, 0))
+        batches = []
+        for first in range(0, len(pairs), together):
+            some = pairs[first : first + together]
+            read = source.encode([pair.source for pair in some])
+            written = target.encode([pair.target for pair in some])
+            numbers = range(first, first + len(some))
+            batches.append(boxes_batch(read, written, self.recipe, symbols, 0, numbers))
+        return list(pairs), batches
+
+    def searched(self, examples: int) -> int:
+        return min(self.recipe.evaluation.dev_sentences, examples)
+
+    def __call__(self, update: int) -> Evaluation:
+        model, total, tokens = writing(self.model), 0.0, 0
+        objective = BoxTokens(lambda hidden, wanted: _plain(model.project(hidden), wanted))
+        for batch in self.batches:
+            sums = objective(model, batch.to(self.device))
+            total, tokens = total + float(sums.nll), tokens + sums.tokens
+        some = self.some()
+        engine, found = self.engine(), list[DetectedPicture]()
+        if some:
+            found = detect_all(engine, [pair.source for pair in some], self.search_settings())
+        scores = score_all(some, found).scores
+        named = {name: scores.get(name, 0.0) for name in ("ap50", "ap")}
+        shown = [str(kept(one)) for one in found]
+        return Evaluation(named | {"loss": total / max(tokens, 1)}, samples_of(some, shown))
+
+
+def _plain(logits: Any, wanted: Any) -> Any:
+    return smoothed_cross_entropy(logits, wanted, 0.0)
+
+
+def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> AveragePrecision:
+    """Boxes beside those of their pairs."""
+    return average_precision(
+        [scene_of(pair.target).boxes for pair in pairs],
+        [[Found(one.box, one.score) for one in picture.detections] for picture in found],
+    )
+
+
+def kept(found: DetectedPicture) -> Scene:
+    """The boxes that are shown, as examples have them."""
+    boxes = tuple(one.box for one in found.above(THRESHOLD))
+    return Scene(found.width, found.height, boxes)
+
+
+@dataclass(frozen=True)
+class DetectionReport(EvaluationReport):
+    """What a run finds in some pictures."""
+
+    search: str
+    path: str
+    found: AveragePrecision
+    pictures: Sequence[DetectedPicture]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name, from 0 to 1."""
+        return self.found.scores
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """The boxes of each picture, on one line."""
+        return [str(kept(one)) for one in self.pictures]
+
+    def table(self) -> str:
+        """Plain text."""
+        of = self.found
+        rows: list[list[str | int | float]] = [
+            [label, boxes, f"{100 * ap50:.1f}", f"{100 * ap:.1f}"]
+            for label, (ap50, ap, boxes) in of.by_label.items()
+        ]
+        amount = f"{plural(of.pictures, 'picture')}, {plural(of.boxes, 'box', 'boxes')}"
+        notes = [_COUNTED]
+        if len(of.sizes) == 1:
+            notes.append(
+                f"All boxes are {_SIZES[of.sizes[0]]}, so AP by size is left out: it would be AP "
+                "once more."
+            )
+        return "\n".join(
+            [
+                self.head,
+                f"{self.search}; {self.path}",
+                f"{amount}, {self.seconds:.1f} s",
+                "",
+                scores_of(DETECTION, self.scores),
+                "",
+                plain_table(["category", "boxes", "AP50, %", "AP, %"], rows),
+                "",
+                *notes,
+            ]
+        )  # fmt: skip
+
+    def outputs(self) -> Sequence[str]:
+        return self.hypotheses
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "search": self.search,
+            "path": self.path,
+            "scores": signed(self.scores, SIGNATURE),
+            "detection": self.found.to_dict(),
+        }
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    precision: str = "auto",
+    keep: bool = True,
+) -> DetectionReport:
+    """Find the boxes of some pictures and score them.
+
+    ``files``: one file of COCO's JSON, or a folder with one; without it, it is the recipe's test
+    set. ``changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``, the
+    figures on the recipe's own test set, by the recipe's own settings, are written to the run's
+    scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
+    for several files.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if len(files) > 1:
+        raise DragomanError(
+            f"{opened.folder} is a detector: it is measured on one file of boxes (COCO's JSON), or "
+            f"the folder that it is in; what is {files[1]}?"
+        )
+    pairs, test = (boxes_in(files[0]), files[0].name) if files else own_test_set(opened)
+    if not pairs:
+        raise nothing_to_measure(opened, "are no pictures", "boxes in COCO's JSON", "test.json")
+    warn_of_learned(opened, pairs)
+    result = evaluate_on(opened, pairs, test, changes, precision)
+    if keep and not files:
+        own = for_test_set(opened.recipe, changes) == for_test_set(opened.recipe)
+        found = result.to_dict() | samples(opened, pairs, result.hypotheses)
+        keep_scores(opened, found, own=own and precision == "auto")
+    return result
+
+
+def boxes_in(path: Path) -> list[Pair]:
+    """The pictures of a file, and their boxes. Errors: ``DataError``."""
+    return list(read_pairs(CorpusSettings(source=str(path), format="coco")))
+
+
+def evaluate_on(
+    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
+) -> DetectionReport:
+    """As ``evaluate_run``, on pictures that are read already; ``test``: what they are called."""
+    search = for_test_set(run.recipe, changes)
+    detector = Detector(run, detector_settings(precision), search)
+    logger.info(
+        "%s looks at %s: %s", run.folder, plural(len(pairs), "picture"), detector.description
+    )
+    began = time.perf_counter()
+    found = list(detector.stream(pair.source for pair in pairs))
+    seconds = time.perf_counter() - began
+    return DetectionReport(
+        run.folder.name, run.weights_summary, test, seconds,
+        f"beam {search.beam}", detector.description, score_all(pairs, found), found,
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""What a detector learns from in an update, and what of it counts.
+
+The boxes of a picture have no order, so they are drawn in one anew each time (Chen et al., 2022,
+section 2.1). Behind them stand boxes of nothing, up to ``boxes.most`` (section 2.3): half of them
+beside a true box, the others anywhere. Of these the class alone is learned, so that the model says
+"nothing" of a box that is wrong or was there before, and is never asked whether it has finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dragoman.data.batches import Batch, Tokens, Values, window_batch
+from dragoman.data.store import Store
+from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.forms.sides import Forms
+from dragoman.models.interface import Scores, Writing
+from dragoman.recipe import Recipe
+from dragoman.training.objectives import NextToken, Sums, cross_entropy_of
+from dragoman.training.seeding import key
+
+IGNORED = -1
+"""In place of a symbol that is not learned."""
+_STREAM = 8
+"""Which random numbers order and noise take."""
+
+
+def filled(
+    tokens: Tokens, symbols: BoxSymbols, jitter: float, draw: np.random.Generator
+) -> tuple[Tokens, Tokens]:
+    """The boxes of a picture -> what is read and what is predicted, ``symbols.most`` boxes each."""
+    first, last = symbols.places.start, symbols.places.stop - 1
+    true = tokens.reshape(-1, PER_BOX)
+    true = draw.permutation(true)[: symbols.most]
+    count = symbols.most - len(true)
+    noise = np.sort(draw.integers(first, last + 1, (count, 2, 2)), axis=1).reshape(count, 4)
+    if len(true):
+        beside = true[draw.integers(len(true), size=count), :4]
+        sides = np.tile(beside[:, 2:] - beside[:, :2], 2)
+        moved = beside + np.rint(draw.uniform(-jitter, jitter, (count, 4)) * sides).astype(int)
+        noise = np.where(draw.random((count, 1)) < 0.5, moved, noise)
+    noise[:, :2] = noise[:, :2].clip(first, last - 1)
+    noise[:, 2:] = np.maximum(noise[:, 2:], noise[:, :2] + 1).clip(first, last)
+    named = draw.integers(symbols.classes.start, symbols.classes.stop, (count, 1))
+    read = np.vstack([true, np.hstack([noise, named])]).ravel()
+    wrong = np.full((count, PER_BOX), IGNORED)
+    wrong[:, -1] = symbols.nothing
+    predicted = np.vstack([true, wrong]).ravel()
+    begin, end = [symbols.bos], [IGNORED]
+    return (
+        np.concatenate([begin, read]).astype(np.int32),
+        np.concatenate([predicted, end]).astype(np.int32),
+    )
+
+
+def boxes_batch(
+    sources: Sequence[Values],
+    targets: Sequence[Tokens],
+    recipe: Recipe,
+    symbols: BoxSymbols,
+    update: int,
+    ids: Sequence[int],
+) -> Batch:
+    """The pictures with these numbers, as update ``update`` has them."""
+    windows = [
+        filled(
+            target, symbols, recipe.boxes.jitter,
+            np.random.default_rng(key(recipe.seed, _STREAM, update, int(number))),
+        )
+        for target, number in zip(targets, ids, strict=True)
+    ]  # fmt: skip
+    return window_batch(windows, symbols.eos, ids, sources)
+
+
+class PicturesWithBoxes:
+    """Pictures, and the boxes in them: see ``tasks.shared.examples.Examples``."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self._symbols = forms.boxes.symbols
+        whole = np.full_like(store.lengths["target"], PER_BOX * self._symbols.most)
+        self.lengths: dict[str, npt.NDArray[np.int32]] = {
+            "source": store.lengths["source"] - 1, "target": whole,
+        }  # fmt: skip
+        self._store, self._recipe = store, recipe
+
+    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+        store = self._store
+        return boxes_batch(
+            [store.values("source", one) for one in examples],
+            [store.tokens("target", one) for one in examples],
+            self._recipe, self._symbols, update, examples,
+        )  # fmt: skip
+
+
+class BoxTokens(NextToken):
+    """Those symbols that are learned."""
+
+    def __call__(self, model: Scores, batch: Batch) -> Sums:
+        hidden = model.decode(batch.target_in, model.encode(batch.source))  # (P, D)
+        places = torch.nonzero(batch.target_out != IGNORED).squeeze(1)
+        wanted = batch.target_out.index_select(0, places)
+        loss, nll = self._cross_entropy(hidden.index_select(0, places), wanted)
+        return Sums(loss, nll, len(places))
+
+
+def box_tokens(model: Writing, smoothing: float) -> BoxTokens:
+    """What training minimises."""
+    return BoxTokens(cross_entropy_of(model, smoothing))

@@ -1,0 +1,62 @@
+"""Detection at work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dragoman.boxes import scene_of
+from dragoman.data.pair import Pair
+from dragoman.forms.sides import Forms
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.detection import DETECTION
+from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+
+BEGUN_AP50 = 0.1
+"""Below it hardly any box is where something is."""
+
+
+class DetectionRuntime(Runtime):
+    """A picture is read, and boxes around what is in it are written."""
+
+    spec: ClassVar[Spec] = DETECTION
+    counts: ClassVar[str] = "categories of boxes"
+
+    def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.detection.evaluation import DetectionValidation
+        from dragoman.tasks.detection.learning import PicturesWithBoxes, box_tokens
+
+        return TrainingParts(PicturesWithBoxes, box_tokens, DetectionValidation)
+
+    def count_target(self, counts: Counter[str], pair: Pair) -> None:
+        counts.update(box.label for box in scene_of(pair.target).single)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.detection.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        """Nothing: who does not look at a picture finds no box in it."""
+        return {}
+
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
+        ap50 = self.spec.metrics["ap50"]
+        return below(ap50, BEGUN_AP50, training.scores.get("ap50"), on_test(run, "ap50"))
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        return ["test.json"]
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.detection.detector import Detector
+
+        return Detector
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{tokens_in(run)}, {run.target.size:,} symbols of boxes"
