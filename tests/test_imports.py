@@ -52,7 +52,6 @@ DISTRIBUTION_OF = {
     "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
     "tomli_w": "tomli-w",
-    "pydantic_core": "pydantic",  # which requires one exact version of it
     "yaml": "PyYAML",
 }
 

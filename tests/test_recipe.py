@@ -92,7 +92,7 @@ def test_a_wrong_change_is_named_with_what_is_allowed(change: str, words: list[s
                 "'picture' alone, or leave the kind as it is"
             ),
         ),
-        ("source={kind='picture', rate=8000, hands=40}", "unknown key 'source.rate'; known are"),
+        ("source={kind='picture', rate=8000, hands=40}", "unknown key 'source.rate'"),
     ],
 )
 def test_a_changed_kind_is_told_in_one_line_for_all_its_keys(change: str, told: str) -> None:

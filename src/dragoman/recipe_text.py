@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,9 +20,6 @@ from dragoman.forms.rows.settings import SOURCES
 from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes
 from dragoman.shortened import shortened
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 _MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""
@@ -163,7 +160,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
     return f"{where}: " + "\n  ".join(lines)
 
 
-def _mixed_kinds(section: str, problems: Sequence[ErrorDetails]) -> str:
+def _mixed_kinds(section: str, problems: Sequence[Mapping[str, Any]]) -> str:
     """One line where the kind of a section was changed and all else in it is still of another."""
     kinds = _KINDS_OF[section]
     unknown = [
