@@ -82,6 +82,26 @@ def test_a_wrong_change_is_named_with_what_is_allowed(change: str, words: list[s
         assert word in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            "source={kind='picture', rate=8000, bands=40, channels=32}",
+            (
+                "source.kind is 'picture', but rate, bands are keys of 'frames'. Give the keys of "
+                "'picture' alone, or leave the kind as it is"
+            ),
+        ),
+        ("source={kind='picture', rate=8000, hands=40}", "unknown key 'source.rate'; known are"),
+    ],
+)
+def test_a_changed_kind_is_told_in_one_line_for_all_its_keys(change: str, told: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        Recipe.load("multi30k-en-de", [change])
+    assert told in str(caught.value)
+    assert len(str(caught.value).splitlines()) == (1 if "keys of" in told else 2)
+
+
 def test_changes_are_toml_or_plain_strings() -> None:
     recipe = Recipe.load(
         "demo", ["training.schedule.peak=1e-9", "name=mine", 'text.user_symbols=["<a>"]']

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,10 +21,13 @@ from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes
 from dragoman.shortened import shortened
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 _MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""
 
-_KINDS_OF: Mapping[str | int | None, Mapping[str, type[BaseModel]]] = {
+_KINDS_OF: Mapping[str, Mapping[str, type[BaseModel]]] = {
     "model": KINDS, "source": SOURCES,
 }  # fmt: skip
 """Sections of which there are several kinds."""
@@ -133,11 +136,15 @@ def sets(changes: Sequence[str], key: str) -> bool:
 
 def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
     """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
-    lines = []
-    for problem in error.errors()[:_TOLD]:
+    lines, problems = [], error.errors()
+    for section in _KINDS_OF:
+        if mixed := _mixed_kinds(section, problems):
+            lines.append(mixed)
+            problems = [problem for problem in problems if problem["loc"][:1] != (section,)]
+    for problem in problems[:_TOLD]:
         location = [part for part in problem["loc"] if isinstance(part, str | int)]
         # pydantic names the kind of model or source behind the section that holds it.
-        has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(location[0], ())
+        has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(str(location[0]), ())
         written = location[:1] + location[2:] if has_kind else location
         key = shortened(".".join(str(part) for part in written), _SHOWN)
         if problem["type"] == "extra_forbidden":
@@ -156,10 +163,32 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
     return f"{where}: " + "\n  ".join(lines)
 
 
+def _mixed_kinds(section: str, problems: Sequence[ErrorDetails]) -> str:
+    """One line where the kind of a section was changed and all else in it is still of another."""
+    kinds = _KINDS_OF[section]
+    unknown = [
+        problem["loc"][1:]
+        for problem in problems
+        if problem["type"] == "extra_forbidden"
+        and problem["loc"][0] == section
+        and len(problem["loc"]) == 3
+    ]
+    if len(unknown) < 2:
+        return ""
+    kind, keys = unknown[0][0], [str(key) for _, key in unknown]
+    others = [name for name, other in kinds.items() if other.model_fields.keys() >= set(keys)]
+    if not others:
+        return ""
+    return (
+        f"{section}.kind is {kind!r}, but {', '.join(keys)} are keys of {others[0]!r}. Give the "
+        f"keys of {kind!r} alone, or leave the kind as it is"
+    )
+
+
 def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     """The field names of the settings at ``location`` within ``model``."""
     for before, part in zip((None, *location), location, strict=False):
-        if (kinds := _KINDS_OF.get(before)) is not None and part in kinds:
+        if (kinds := _KINDS_OF.get(str(before))) is not None and part in kinds:
             model = kinds[str(part)]
             continue
         if isinstance(part, int) or part not in model.model_fields:

@@ -243,3 +243,17 @@ def test_a_folder_and_a_table_are_told(
         caplog.clear()
         said = dragoman(*ask, tmp_path / "my.csv", "--plain")
         assert words not in said.err + caplog.text
+
+
+@pytest.mark.parametrize("verb", ["classify", "fill", "parse", "tag", "translate", "write"])
+def test_a_run_of_another_task_is_told_in_one_line(
+    verb: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """What the text looks like does not matter then: a name of a file, of a recording."""
+    (tmp_path / "there.txt").write_text("The dog sleeps.\n", encoding="utf-8")
+    other = runs["classify" if verb == "write" else "write"]
+    for text in (tmp_path / "there.txt", "nowhere.wav", tmp_path):
+        said = dragoman(verb, other, text)
+        (line,) = said.err.splitlines()
+        assert said.code == 1 and line.startswith(f"error: {other} is a "), said.err
+        assert not said.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -11,6 +12,7 @@ from command_line import Dragoman
 
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
+from dragoman.cli.in_parts import PartsArguments
 from dragoman.cli.options import (
     VerbCommand,
     arguments,
@@ -119,3 +121,12 @@ def test_an_old_name_works_and_names_the_new_one(
 def test_what_follows_two_dashes_is_no_option(dragoman: Dragoman) -> None:
     said = dragoman("classify", "nowhere", "--", "--why")
     assert said.code == 1 and "is now called" not in said.err
+
+
+@pytest.mark.parametrize("verb", ["classify", "fill", "parse", "score", "tag", "translate"])
+def test_how_a_verb_works_in_parts_is_listed_last(dragoman: Dragoman, verb: str) -> None:
+    kind = taken(next(one for one in VERBS if one.name == verb))
+    names = [f"--{name}" for name in ("on", "part", "lines", "field", "into", "mixed")]
+    listed = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", dragoman(verb, "--help").out, re.MULTILINE)
+    assert listed[-7:] == [*names, "--help"] and "--to" in listed
+    assert issubclass(kind, PartsArguments)

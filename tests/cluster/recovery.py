@@ -100,7 +100,7 @@ def workers_of(driver: int) -> list[int]:
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == driver and b"spawn_main" in (path / "cmdline").read_bytes():
+            if parent == driver and b"resource_tracker" not in (path / "cmdline").read_bytes():
                 found.append(int(path.name))
     return sorted(found)
 

@@ -6,14 +6,22 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from asked_parts import asked, joined, run, wanted
-from loud import DEADLY
+from loud import DEADLY, described_process
 
+from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.standing import plan_of
+from dragoman.cluster.stores.folder import FolderStore
+from dragoman.cluster.workers import processes
+from dragoman.cluster.workers.workers import Ready
 from dragoman.errors import DragomanError
+from dragoman.native.measured import machine_key
+from dragoman.native.processor import all_cores
 
 DOUBLES = Path(__file__).parents[1] / "doubles"
 LINES = [f"line {number}" for number in range(40)]
@@ -62,7 +70,8 @@ def children_of(process: int) -> list[int]:
                 parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if parent == process and b"spawn_main" in (folder / "cmdline").read_bytes():
+            # Spawned workers have a helper beside them, which ends by itself.
+            if parent == process and b"resource_tracker" not in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found
 
@@ -74,10 +83,52 @@ def wait_for(parts: int, to: Path) -> None:
         time.sleep(0.01)
 
 
-def test_processes_do_what_one_process_does(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("forks", [True, False])
+def test_processes_do_what_one_process_does(
+    source: Path, tmp_path: Path, forks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_may_fork", lambda: forks)
     told = run(wanted(asked([source]), tmp_path / "out", on="local:2"))
     assert joined(tmp_path / "out").decode() == source.read_text().upper()
     assert "40 lines in 10 parts" in told
+
+
+@pytest.mark.parametrize("forks", [True, False])
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_workers_share_the_cores_and_choose_kernels_as_the_command_does(
+    source: Path, tmp_path: Path, forks: bool, threads: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_may_fork", lambda: forks)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if threads is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    found = processes.Processes(2, 8)
+    what = asked([source])
+    plan, _ = plan_of(FolderStore(tmp_path / "out"), what, mixed=False)
+    try:
+        found.start(0, Job(plan, str(tmp_path / "out"), described_process))
+        (ready,) = found.wait(60)
+    finally:
+        found.close()
+    expected = f"{min(4, all_cores())} cores, {threads or 4} threads, {machine_key()}"
+    assert isinstance(ready, Ready) and ready.description == expected
+
+
+def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "obstore", "pyarrow", "ray"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    alone = threading.active_count() == 1 and sys.platform == "linux"
+    assert processes._may_fork() == alone
+    waiting = threading.Event()
+    thread = threading.Thread(target=waiting.wait)
+    thread.start()
+    try:
+        assert not processes._may_fork()
+    finally:
+        waiting.set()
+        thread.join()
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    assert not processes._may_fork()
 
 
 def test_a_line_that_kills_processes_costs_three_and_the_rest_is_done(tmp_path: Path) -> None:
@@ -97,7 +148,7 @@ def test_a_killed_driver_takes_its_workers_along_and_the_same_command_goes_on(
     workers = children_of(driver.pid)
     assert workers
     driver.kill()
-    driver.communicate()
+    driver.communicate(timeout=60)
     until = time.monotonic() + 60
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < until, "a worker outlived its driver"
@@ -117,7 +168,7 @@ def test_workers_end_with_their_driver_whatever_they_are_at(source: Path, tmp_pa
         time.sleep(0.01)
     workers = children_of(driver.pid)
     driver.kill()
-    driver.communicate()
+    driver.communicate(timeout=60)
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < until, "a worker outlived its driver"
         time.sleep(0.01)

@@ -225,3 +225,30 @@ def asked_zstd(folder: Path) -> None:
 def test_an_address_of_another_kind_is_told() -> None:
     with pytest.raises(StoreError, match=r"ftp:// is not known; known are s3://"):
         asked(["ftp://host/in.txt"])
+
+
+@pytest.mark.parametrize(
+    ("address", "settings", "told"),
+    [
+        ("az://container", {}, "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"),
+        (
+            "az://container",
+            {"AZURE_STORAGE_ACCOUNT_NAME": "a", "AZURE_STORAGE_ACCOUNT_KEY": "no base64!"},
+            "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+        ),
+        (
+            "gs://bucket",
+            {"GOOGLE_APPLICATION_CREDENTIALS": "/missing.json"},
+            "GOOGLE_APPLICATION_CREDENTIALS",
+        ),
+    ],
+)
+def test_a_store_that_lacks_a_setting_names_its_variables(
+    address: str, settings: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StoreError, match=rf"cannot use {address}: .*Are there credentials.*{told}"):
+        opened(address)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.data.plan import Plan, PlanSettings, Share, _roughly
+from dragoman.data.plan import MicroBatchPlan, Plan, PlanSettings, _roughly
 from dragoman.data.store import CorpusRange
 from dragoman.errors import DataError
 
@@ -28,7 +28,7 @@ class Lengths:
     def lengths(self) -> dict[str, npt.NDArray[np.int32]]:
         return {"source": self.source_lengths, "target": self.target_lengths}
 
-    def target_tokens(self, batch: Share) -> int:
+    def target_tokens(self, batch: MicroBatchPlan) -> int:
         """End symbols counted."""
         return int(self.target_lengths[batch.examples].sum()) + len(batch.examples)
 
@@ -51,9 +51,9 @@ def _epoch_and_block(plan: Plan, update: int) -> tuple[int, int]:
     return divmod(plan._block_of(update), plan._blocks)
 
 
-def _epochs(plan: Plan, number: int) -> list[list[list[Share]]]:
+def _epochs(plan: Plan, number: int) -> list[list[list[MicroBatchPlan]]]:
     """The updates of the first epochs."""
-    out: list[list[list[Share]]] = [[] for _ in range(number)]
+    out: list[list[list[MicroBatchPlan]]] = [[] for _ in range(number)]
     update = 0
     while (epoch := _epoch_and_block(plan, update)[0]) < number:
         out[epoch].append(plan.update(update))
@@ -61,7 +61,7 @@ def _epochs(plan: Plan, number: int) -> list[list[list[Share]]]:
     return out
 
 
-def _examples(updates: list[list[Share]]) -> Counter[int]:
+def _examples(updates: list[list[MicroBatchPlan]]) -> Counter[int]:
     return Counter(int(e) for update in updates for batch in update for e in batch.examples)
 
 

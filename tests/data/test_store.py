@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dragoman.data import store_writer
 from dragoman.data.pair import Pair
-from dragoman.data.store import Store, Tokens
+from dragoman.data.store import Tokens, TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store, store_key
 from dragoman.errors import DataError, FileError
 
@@ -44,7 +44,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_writer, "_ENCODED_TOGETHER", 3)
 
 
-def _holds(store: Store, pairs: Sequence[Pair]) -> bool:
+def _holds(store: TokenStore, pairs: Sequence[Pair]) -> bool:
     expected = WIDE.encode([pair.source for pair in pairs])
     return len(store) == len(pairs) and all(
         np.array_equal(store.tokens("source", n), expected[n])
@@ -67,7 +67,7 @@ def test_what_goes_in_comes_out(
     pairs = [Pair(n, *side) for n, side in enumerate(sides)]
     folder = tmp_path_factory.mktemp("store")
     store = build_store([WeightedPairs(pairs)], BOTH, folder, "key")
-    assert _holds(store, pairs) and _holds(Store(folder / "key"), pairs)
+    assert _holds(store, pairs) and _holds(TokenStore(folder / "key"), pairs)
 
 
 def test_long_texts_are_encoded_few_at_a_time(
@@ -147,10 +147,10 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damaged_stores(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a store"):
-        Store(tmp_path)
+        TokenStore(tmp_path)
     folder = build_store([WeightedPairs(PAIRS)], BOTH, tmp_path, "key").folder
     (folder / "00001.target.tokens").unlink()
-    store = Store(folder)
+    store = TokenStore(folder)
     assert len(store.tokens("target", 0)) == store.lengths["target"][0]
     with pytest.raises(DataError, match=r"00001\.target\.tokens: .*damaged; delete .*key"):
         store.tokens("target", 9)
@@ -160,7 +160,7 @@ def test_damaged_stores(tmp_path: Path) -> None:
     about = json.loads((folder / "store.json").read_text())
     (folder / "store.json").write_text(json.dumps({**about, "format": 99}))
     with pytest.raises(DataError, match="format 99"):
-        Store(folder)
+        TokenStore(folder)
 
 
 def _slow_pairs(folder: Path) -> Iterator[Pair]:

@@ -26,6 +26,16 @@ def loud(precision: str, pause: float = 0.0) -> LineMapper:
     return LineMapper(outputs, precision or "fp32", "", "capitals")
 
 
+def described_process(precision: str) -> LineMapper:
+    """One whose description says what its process may use, and by which key it looks up what was
+    measured."""
+    from dragoman.native.measured import machine_key
+    from dragoman.native.processor import cores
+
+    told = f"{cores()} cores, {os.environ.get('OMP_NUM_THREADS')} threads, {machine_key()}"
+    return LineMapper(lambda rows: [], precision or "fp32", "", told)
+
+
 def _each(rows: Sequence[Texts], pause: float) -> Iterator[str]:
     for texts in rows:
         if DEADLY in texts[0]:

@@ -16,19 +16,19 @@ from tiny_recipe import TINY
 from dragoman.recipe import Recipe
 from dragoman.runs.run import WAYS, Run
 from dragoman.sizing.from_files import recipe_of
-from dragoman.studies.several import BASE
+from dragoman.studies.records import BASE
 from dragoman.tasks import training
 from dragoman.tasks.training import count_updates, resume, train
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.speed import fastest_way
 from dragoman.training.speed.fastest_way import MeasuredWays, Timing
-from dragoman.training.way import Way, this_machine
+from dragoman.training.way import TrainingWay, this_machine
 
 SHORT = ("training.updates=4", "training.validate_every=2", "training.checkpoint_every=2")
 
 
-def plain(precision: str) -> Way:
-    return Way.model_validate(
+def plain(precision: str) -> TrainingWay:
+    return TrainingWay.model_validate(
         {"kernels": "plain", "precision": precision, "threads": 1, "machine": this_machine()}
     )
 
@@ -39,12 +39,12 @@ def recipe(parallel_text: tuple[Path, Path]) -> Recipe:
 
 
 @pytest.fixture
-def choices(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+def choices(monkeypatch: pytest.MonkeyPatch) -> list[TrainingWay]:
     """What was chosen: plain torch in bf16 at first, and in fp32 by whoever asks again."""
     monkeypatch.setenv("DRAGOMAN_MEASURE", "auto")
     # Plain torch imitates bf16 where the processor has none: slow, but it is offered here.
     monkeypatch.setattr("dragoman.training.arithmetic.no_bf16_units", lambda: None)
-    made: list[Way] = []
+    made: list[TrainingWay] = []
 
     def found(*_: Any, **__: Any) -> MeasuredWays:
         made.append(plain("fp32" if made else "bf16"))
@@ -66,7 +66,7 @@ def quietly(recipe: Recipe, run: Path, **rest: Any) -> list[str]:
 
 
 def test_the_choice_and_all_rates_are_in_the_run(
-    recipe: Recipe, choices: list[Way], tmp_path: Path
+    recipe: Recipe, choices: list[TrainingWay], tmp_path: Path
 ) -> None:
     (line,) = [one for one in quietly(recipe, tmp_path / "run") if "computed by" in one]
     assert "plain torch in bf16, 1 thread: 100 target tokens/s, 2.0 times" in line
@@ -79,7 +79,7 @@ def test_the_choice_and_all_rates_are_in_the_run(
 
 
 def test_a_run_goes_on_by_its_own_way_where_another_would_be_chosen_now(
-    recipe: Recipe, choices: list[Way], tmp_path: Path
+    recipe: Recipe, choices: list[TrainingWay], tmp_path: Path
 ) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     quietly(recipe, whole)
@@ -97,7 +97,7 @@ def test_a_run_goes_on_by_its_own_way_where_another_would_be_chosen_now(
 
 
 def test_a_recipe_of_another_machine_is_measured_anew(
-    recipe: Recipe, choices: list[Way], tmp_path: Path
+    recipe: Recipe, choices: list[TrainingWay], tmp_path: Path
 ) -> None:
     there = plain("bf16").model_copy(update={"machine": "another"})
     settings = recipe.training.model_copy(update={"way": there})
@@ -107,7 +107,7 @@ def test_a_recipe_of_another_machine_is_measured_anew(
 
 
 def test_seeds_share_one_choice(
-    recipe: Recipe, choices: list[Way], tmp_path: Path, dragoman: Dragoman
+    recipe: Recipe, choices: list[TrainingWay], tmp_path: Path, dragoman: Dragoman
 ) -> None:
     recipe.save(tmp_path / "recipe.toml")
     done = dragoman(
@@ -121,7 +121,7 @@ def test_seeds_share_one_choice(
 
 
 def test_trials_of_a_sweep_share_one_choice(
-    recipe: Recipe, choices: list[Way], tmp_path: Path, dragoman: Dragoman
+    recipe: Recipe, choices: list[TrainingWay], tmp_path: Path, dragoman: Dragoman
 ) -> None:
     recipe.save(tmp_path / "recipe.toml")
     dragoman(  # which finds none best: they have learned nothing
@@ -135,7 +135,7 @@ def test_trials_of_a_sweep_share_one_choice(
 
 
 def test_updates_that_are_counted_for_several_trainings_bring_the_way_along(
-    recipe: Recipe, choices: list[Way], measured_shortly: None
+    recipe: Recipe, choices: list[TrainingWay], measured_shortly: None
 ) -> None:
     counted = count_updates(recipe, 0.01, say=lambda _: None)
     assert counted.training.way == choices[0] and len(choices) == 1

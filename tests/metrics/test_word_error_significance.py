@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import random
 
-import jiwer
 import numpy as np
 import pytest
 
 from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
+
+jiwer = pytest.importorskip("jiwer", reason="pip install jiwer")
 
 WORDS = ("one", "two", "three", "four", "five", "six", "seven")
 SAMPLES = 60

@@ -20,7 +20,7 @@ from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
-from dragoman.search.job import Job
+from dragoman.search.job import SearchJob
 from dragoman.search.live import BeamState
 from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request
@@ -46,7 +46,7 @@ def random_batch(generator: np.random.Generator) -> BeamState:
             max_length=int(generator.integers(3, 40)),
             stop="full" if generator.random() < 0.5 else "certain",
         )
-        tasks.append(Job(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
+        tasks.append(SearchJob(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
     live.add(tasks, sum(task.request.rows for task in tasks))
     groups = live.groups
     groups["rows"] = generator.integers(1, groups["width"] + 1)

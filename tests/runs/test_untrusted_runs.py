@@ -28,7 +28,7 @@ from safetensors.numpy import save_file
 from untrained_run import untrained_run
 
 from dragoman.data.pair import Pair
-from dragoman.data.store import Store
+from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.errors import DragomanError, RunError, TrainingError
 from dragoman.forms.lexicon import Lexicon
@@ -147,7 +147,7 @@ def read_text(folder: Path) -> None:
 
 
 def read_store(folder: Path) -> None:
-    store = Store(folder / "store", {"source": 400, "target": 400})
+    store = TokenStore(folder / "store", {"source": 400, "target": 400})
     for example in range(min(len(store), 30)):
         for ids in (store.tokens("source", example), store.tokens("target", example)):
             assert len(ids) == 0 or 0 <= ids.min() <= ids.max() < 400

@@ -10,7 +10,7 @@ from table_model import BOS, EOS, TableModel, exhaustive, same
 
 from dragoman.search.beam import PlainBeam
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.job import Job
+from dragoman.search.job import SearchJob
 from dragoman.search.live import BeamState
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
@@ -157,7 +157,7 @@ def live_of(rows: list[int], width: list[int], totals: list[float], limit: int =
     """A batch in the middle of its way: groups of so many rows."""
     live = BeamState(BOS)
     tasks = [
-        Job(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1, w, 1)
+        SearchJob(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1, w, 1)
         for i, w in enumerate(width)
     ]
     live.add(tasks, max(sum(width), sum(rows)))

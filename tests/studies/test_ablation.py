@@ -16,7 +16,7 @@ from dragoman.metrics.interval import estimate
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
 from dragoman.sizing.from_files import recipe_of
-from dragoman.studies import several
+from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
 from dragoman.studies.ablation_table import table, write
@@ -164,7 +164,7 @@ def test_a_row_that_fails_is_a_row(recipe: Path, tmp_path: Path) -> None:
     for training in begun.trainings:
         failed = training.name.startswith("smoothing-0-") or training.name == "norm-seed-2"
         scores = {"loss": 2.0, "perplexity": 7.39, "bleu": 20.0 + len(training.name)}
-        record = several.Record(
+        record = records.Record(
             name=training.name, changes=list(training.changes), updates=30,
             ended="untrainable" if failed else "finished", scores={} if failed else scores,
         )  # fmt: skip

@@ -12,9 +12,9 @@ from tiny_tasks import tiny_recipe_of
 
 from dragoman.recipe import Recipe
 from dragoman.specs.catalogue import TASKS
-from dragoman.studies import several
+from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, scores_of
-from dragoman.studies.several import judged_by
+from dragoman.studies.comparable import judged_by
 from dragoman.studies.sweep import Sweep
 
 
@@ -80,14 +80,14 @@ def test_trainings_are_of_equal_length(dragoman: Dragoman, tmp_path: Path) -> No
     ):
         said = dragoman(verb, tmp_path / "tiny.toml", *options, "--to", tmp_path / verb)
         assert "training.patience and training.minutes would end some" in said.out, said.err
-        records = [
-            several.read_stored(path, several.Record)
+        found = [
+            records.read_stored(path, records.Record)
             for path in (tmp_path / verb / "records").iterdir()
         ]
-        assert len(records) > 2 and {one.updates for one in records} == {4}
+        assert len(found) > 2 and {one.updates for one in found} == {4}
     # Of an older folder, whose trainings patience ended, the table says how many each had.
     path = tmp_path / "ablate" / "records" / "dropout-0-seed-2.json"
-    shorter = several.read_stored(path, several.Record).model_copy(update={"updates": 2})
+    shorter = records.read_stored(path, records.Record).model_copy(update={"updates": 2})
     path.write_text(shorter.model_dump_json(), encoding="utf-8")
     said = dragoman("resume", tmp_path / "ablate")
     assert "Trainings have 2 to 4 updates" in said.out and "Every training" not in said.out

@@ -19,7 +19,7 @@ from dragoman.models.convolutional import Block
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.runs.run import Run
-from dragoman.studies import several
+from dragoman.studies import records
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS
 from dragoman.studies.report import LAYER_OF
@@ -75,11 +75,11 @@ def systems(tiny_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     recipe = made(other, *changes, recipe_name="demo-recurrent").recipe
     plan = SweepPlan(over=["model.dropout=0.1,0.4"], seed=1, trials=2)
     folder = tmp_path / "lstm-sweep"
-    several.begin(folder, "sweep.json", plan, recipe, recipe)
+    records.begin(folder, "sweep.json", plan, recipe, recipe)
     (folder / "records").mkdir()
     for record in (
-        several.Record(name="trial-1", changes=[], ended="finished", scores={"loss": 3.25}),
-        several.Record(name="trial-2", changes=["model.dropout=0.4"], ended="untrainable"),
+        records.Record(name="trial-1", changes=[], ended="finished", scores={"loss": 3.25}),
+        records.Record(name="trial-2", changes=["model.dropout=0.4"], ended="untrainable"),
     ):
         path = folder / "records" / f"{record.name}.json"
         path.write_text(record.model_dump_json(), encoding="utf-8")

@@ -13,7 +13,7 @@ from tiny_tasks import tiny_recipe_of
 
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
-from dragoman.studies import several
+from dragoman.studies import records, several
 from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
 from dragoman.studies.sweep import Sweep, SweepPlan
 from dragoman.tasks import training
@@ -170,12 +170,12 @@ def test_language_models_are_judged_by_bits_per_byte(recipe: Path, tmp_path: Pat
     """Fewer nats a token are no better where tokens are shorter."""
     letters = Recipe.load("demo-letters")
     plan = SweepPlan(over=["text.kind=bpe,word"], seed=1, trials=2)
-    several.begin(tmp_path / "sweep", "sweep.json", plan, letters, letters)
+    records.begin(tmp_path / "sweep", "sweep.json", plan, letters, letters)
     (tmp_path / "sweep" / "records").mkdir()
     found = Sweep.open(tmp_path / "sweep")
     for one, loss, bits in zip(found.trainings, (1.2, 4.0), (2.17, 1.07), strict=True):
         scores = {"loss": loss, "perplexity": 2.7**loss, "bits_per_byte": bits}
-        record = several.Record(
+        record = records.Record(
             name=one.name, changes=list(one.changes), ended="finished", scores=scores
         )
         path = tmp_path / "sweep" / "records" / f"{one.name}.json"
@@ -279,9 +279,9 @@ def test_a_folder_with_something_else_is_left_alone(
 def test_a_run_that_is_kept_can_be_used(recipe: Path, tmp_path: Path) -> None:
     given = Recipe.load(recipe)
     folder = tmp_path / "several"
-    several.begin(
-        folder, "plan.json", several.TrialPoint(update=0, minutes=0, value=0), given, given
+    records.begin(
+        folder, "plan.json", records.TrialPoint(update=0, minutes=0, value=0), given, given
     )
-    trainings = [several.TrainingRecord("one", ("model.dropout=0.5",))]
+    trainings = [records.TrainingRecord("one", ("model.dropout=0.5",))]
     assert several.train_all(folder, trainings, say=lambda _: None, again="", keep=True)
     assert Recipe.load(folder / "runs" / "one" / "recipe.toml").model.model_dump()["dropout"] == 0.5

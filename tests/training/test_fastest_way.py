@@ -24,13 +24,13 @@ from dragoman.training.distributed import Ranks
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed import fastest_way
 from dragoman.training.speed.fastest_way import Timing, chosen, time_ways
-from dragoman.training.way import Way, this_machine
+from dragoman.training.way import TrainingWay, this_machine
 
 CPU = torch.device("cpu")
 
 
-def way(kernels: str, precision: str, threads: int = 2) -> Way:
-    return Way.model_validate(
+def way(kernels: str, precision: str, threads: int = 2) -> TrainingWay:
+    return TrainingWay.model_validate(
         {"kernels": kernels, "precision": precision, "threads": threads, "machine": this_machine()}
     )
 
@@ -43,12 +43,14 @@ EVERY = [FP32, OLD, PLAIN, LOW, PLAIN_LOW]
 
 
 def timed(
-    seconds: dict[Way, float], noise: Callable[[Way, int], float] = lambda *_: 1.0, turns: int = 99
-) -> tuple[dict[Way, float], list[Way]]:
+    seconds: dict[TrainingWay, float],
+    noise: Callable[[TrainingWay, int], float] = lambda *_: 1.0,
+    turns: int = 99,
+) -> tuple[dict[TrainingWay, float], list[TrainingWay]]:
     """What is found where ``seconds`` are the true times, and in which order ways were timed."""
-    asked: list[Way] = []
+    asked: list[TrainingWay] = []
 
-    def seconds_of(one: Way) -> float:
+    def seconds_of(one: TrainingWay) -> float:
         asked.append(one)
         return seconds.get(one, 10.0) * noise(one, asked.count(one))
 
@@ -58,7 +60,7 @@ def timed(
 @pytest.mark.parametrize("fastest", EVERY)
 @pytest.mark.parametrize("flags", [set(), {"avx512_bf16", "amx_bf16"}])
 def test_the_fastest_is_taken_whatever_flags_say(
-    fastest: Way, flags: set[str], monkeypatch: pytest.MonkeyPatch
+    fastest: TrainingWay, flags: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processor, "cpu_flags", lambda: flags)
     seconds = dict.fromkeys(EVERY, 2.0) | {fastest: 1.0}
@@ -76,7 +78,7 @@ def test_a_noisy_neighbour_does_not_choose() -> None:
     """Whoever it disturbs at first is timed again, and its least time counts."""
     seconds = dict.fromkeys(EVERY, 1.5) | {OLD: 1.0}
 
-    def disturbs(one: Way, turn: int) -> float:
+    def disturbs(one: TrainingWay, turn: int) -> float:
         return 1.9 if one == OLD and turn < 3 else 1.0
 
     found, asked = timed(seconds, disturbs)
@@ -93,9 +95,9 @@ def test_what_is_far_behind_is_left_alone_and_what_is_near_is_timed_again() -> N
 
 def test_fewer_threads_are_tried_where_that_is_faster() -> None:
     eight = {one: one.on(8) for one in EVERY}
-    asked: list[Way] = []
+    asked: list[TrainingWay] = []
 
-    def seconds_of(one: Way) -> float:
+    def seconds_of(one: TrainingWay) -> float:
         asked.append(one)
         return {8: 2.0, 4: 1.5, 2: 1.0, 1: 1.9}[one.threads] * (1 if one.kernels == "avx512" else 4)
 
@@ -163,7 +165,7 @@ def test_what_was_measured_is_not_measured_again(
     monkeypatch.setattr(fastest_way, "time_ways", None)
     again = measured(Toy(), tmp_path)
     assert again.way == first.way and again.rates == pytest.approx(first.rates, rel=1e-3)
-    monkeypatch.setattr(processor, "cores", lambda: 77)
+    monkeypatch.setattr(processor, "all_cores", lambda: 77)
     with pytest.raises(TypeError):  # another machine
         measured(Toy(), tmp_path)
 
@@ -210,7 +212,7 @@ def test_bf16_that_would_be_imitated_is_not_tried(monkeypatch: pytest.MonkeyPatc
 # ---- what a run keeps
 
 
-def state_of(one: Way) -> TrainingState:
+def state_of(one: TrainingWay) -> TrainingState:
     state = TrainingState()
     note(one, state, Ranks())
     return state

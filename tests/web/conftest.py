@@ -88,9 +88,9 @@ def untrained(
     built: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """A run of random weights, of the ``RECIPE`` and the ``SMALL`` changes that a module names,
-    served by the program itself."""
-    folder = tmp_path_factory.mktemp("untrained")
+    served by the program itself, in a folder called as its ``FOLDER`` says."""
     module = request.module
+    folder = tmp_path_factory.mktemp(getattr(module, "FOLDER", "untrained"))
     with serving(untrained_run(folder, *module.SMALL, recipe_name=module.RECIPE)) as address:
         yield address
 

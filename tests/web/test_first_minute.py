@@ -10,15 +10,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, accessible_and_fits, fits, opening, serving
-from playwright.sync_api import Browser, Page, expect
-from untrained_run import untrained_run
+from opening import Open, accessible, accessible_and_fits, fits
+from playwright.sync_api import Page, expect
 
 RECIPE = "demo"
 SMALL = (
     "name=small", "model.model_dim=32", "model.ffn_dim=64", "model.attention.num_heads=2",
     "model.encoder_layers=1", "model.decoder_layers=1", "text.vocabulary=300",
 )  # fmt: skip
+FOLDER = "english-to-german-of-the-second-of-november"
 TIRED, WIDE = (
     f"The animal didn't cross the street because it was too {why}." for why in ("tired", "wide")
 )
@@ -64,14 +64,9 @@ def test_a_view_has_its_heading_before_its_answer(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_long_name_of_a_run_fits(
-    chromium: Browser, built: Path, tmp_path: Path, width: int
-) -> None:
-    named = tmp_path / "english-to-german-of-the-second-of-november"
-    named.mkdir()
-    untrained_run(named, *SMALL, recipe_name=RECIPE)
-    with serving(named) as address, opening(chromium, address)(width=width) as page:
-        expect(page.locator(".model")).to_contain_text("english-to-german")
+def test_a_long_name_of_a_run_fits(opened: Open, width: int) -> None:
+    with opened(width=width) as page:
+        expect(page.locator(".model")).to_contain_text(FOLDER)
         fits(page)
 
 

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
-from dragoman.cli.in_parts import (
-    LINES,
-    FieldRead,
-    Into,
-    Lines,
-    Mixed,
-    On,
-    Part,
-    in_parts,
-    wants_parts,
-)
+from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.plural import plural
 from dragoman.reading import readable
@@ -30,28 +20,21 @@ if TYPE_CHECKING:
 
 
 @arguments
-class ClassifyArguments:
+class ClassifyArguments(PartsArguments):
     """What ``dragoman classify`` takes."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Texts, or files with one text per line. Default: standard input. For a run that was trained
     on recordings or pictures: recordings or pictures, or folders of them."""
-    to: str | None = None
-    """Write to this file. The file appears only when it is complete. With --on or --part: the
-    folder or bucket for the parts."""
+    to: To = None
     text: AsText = False
     plain: Plain = False
     all_: bool = False
     """Write all labels for each line, the most probable first."""
     explain: bool = option(False, was="--why")
     """Also show how much each word contributes to the label, by two measures."""
-    on: On = None
-    part: Part = None
-    lines: Lines = LINES
-    field: FieldRead = "text"
     into: Into = "label"
-    mixed: Mixed = False
 
 
 def classify(args: ClassifyArguments) -> None:
@@ -81,10 +64,8 @@ def classify(args: ClassifyArguments) -> None:
 
     log_to_stderr()
     opened = Run.open(args.run)
+    opened.require_task("classification", "which does not label")
     if wants_parts(args):
-        from dragoman.engine.predictor import require_task
-
-        require_task(opened, "classification", "which does not label")
         if not opened.recipe.source.is_text:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
         language = opened.recipe.languages.source

@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.cli.given import Plain, files_among, lines_given
-from dragoman.cli.in_parts import (
-    LINES,
-    FieldRead,
-    Into,
-    Lines,
-    Mixed,
-    On,
-    Part,
-    in_parts,
-    wants_parts,
-)
+from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option
 
 if TYPE_CHECKING:
@@ -27,16 +17,14 @@ if TYPE_CHECKING:
 
 
 @arguments
-class FillArguments:
+class FillArguments(PartsArguments):
     """What ``dragoman fill`` takes."""
 
     run: RunFolder = argument("RUN")
     texts: list[str] = argument("TEXT", None)
     """Texts with blanks (___ where a word is missing), or files with one such text per line.
     Default: standard input."""
-    to: str | None = None
-    """Write to this file. The file appears only when it is complete. With --on or --part: the
-    folder or bucket for the parts."""
+    to: To = None
     plain: Plain = False
     best: int = option(5, "-n", ge=1, le=1000)
     """The number of candidates to show for each blank."""
@@ -47,12 +35,7 @@ class FillArguments:
     """Write only the filled texts, one per line."""
     json: bool = False
     """Write one line of JSON for each text."""
-    on: On = None
-    part: Part = None
-    lines: Lines = LINES
-    field: FieldRead = "text"
     into: Into = "filled"
-    mixed: Mixed = False
 
 
 def fill(args: FillArguments) -> None:
@@ -82,12 +65,10 @@ def fill(args: FillArguments) -> None:
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
     opened = Run.open(args.run)
+    opened.require_task("masked", "which fills no blanks")
     if wants_parts(args):
         if not args.text and not args.json:
             raise DragomanError("tables have no place in parts: add --text or --json")
-        from dragoman.engine.predictor import require_task
-
-        require_task(opened, "masked", "which fills no blanks")
         language = opened.recipe.languages.target
         in_parts("fill", args, [args.texts], line_mapper, language, inputs_named=("texts",))
         return

@@ -8,38 +8,48 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+from dragoman.cli.options import arguments
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
 
-On = Annotated[
+To = Annotated[
     str | None,
-    "Divide the input into parts and work on them in several processes: local on this machine "
-    "(local:4 starts four), ray on a Ray cluster (ray:40 starts forty). Inputs are files, folders "
-    "or patterns such as 's3://bucket/in/*.zst', with lines of text, JSON Lines or Parquet. The "
-    "parts are written to the folder or bucket that --to names. Repeat the command to continue "
-    "after an interruption.",
-]
-Part = Annotated[
-    str | None,
-    "Work only on some of the parts, so that several commands divide the work. 17/500: this is "
-    "command 17 of 500, such as the tasks of a Slurm array or an indexed Kubernetes job. 0/500 "
-    "only writes the plan, which lists the parts.",
-]
-Lines = Annotated[int, "With --on or --part: the most lines in a part."]
-FieldRead = Annotated[
-    str,
-    "With --on or --part: the field of JSON Lines or the column of Parquet to read. If each "
-    "example is a pair of texts, give two names, separated by a comma.",
+    "Write to this file. The file appears only when it is complete. With --on or --part: the "
+    "folder or bucket for the parts.",
 ]
 Into = Annotated[str, "With --on or --part: the field or column to write."]
-Mixed = Annotated[
-    bool,
-    "With --on or --part: allow workers with different processors or versions. In rare cases, "
-    "where two outputs have almost the same score, they may choose differently.",
-]
-LINES = 20_000
+
+
+@arguments
+class PartsArguments:
+    """How a verb works in parts: what each verb that can takes besides its own options."""
+
+    listed_last: ClassVar = True
+
+    on: str | None = None
+    """Divide the input into parts and work on them in several processes: local on this machine
+    (local:4 starts four), ray on a Ray cluster (ray:40 starts forty). Inputs are files, folders or
+    patterns such as 's3://bucket/in/*.zst', with lines of text, JSON Lines or Parquet. The parts
+    are written to the folder or bucket that --to names. Repeat the command to continue after an
+    interruption."""
+    part: str | None = None
+    """Work only on some of the parts, so that several commands divide the work. 17/500: this is
+    command 17 of 500, such as the tasks of a Slurm array or an indexed Kubernetes job. 0/500 only
+    writes the plan, which lists the parts."""
+    lines: int = 20_000
+    """With --on or --part: the most lines in a part."""
+    field: str = "text"
+    """With --on or --part: the field of JSON Lines or the column of Parquet to read. If each
+    example is a pair of texts, give two names, separated by a comma."""
+    into: Into = ""
+    mixed: bool = False
+    """With --on or --part: allow workers with different processors or versions. In rare cases,
+    where two outputs have almost the same score, they may choose differently."""
+
+
 PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "precision")
 """Options that do not say what the output of a line is. The precision is agreed on by the workers;
 one that is asked for is theirs from the beginning."""

@@ -2,8 +2,10 @@
 
 A verb is a function of one class of ``arguments``. A field is an option of its name (``set_`` is
 ``--set``), its default the option's, and the docstring under it the help text; a text that several
-verbs share stands in ``Annotated[type, text]``. ``argument``, ``option`` and ``setting`` say what
-type and default do not; ``setting`` takes bounds, default and help from a field of ``Settings``.
+verbs share stands in ``Annotated[type, text]``, and options that they share in a class that theirs
+extend, which help lists first, or last where it is ``listed_last``. ``argument``, ``option`` and
+``setting`` say what type and default do not; ``setting`` takes bounds, default and help from a
+field of ``Settings``.
 
 Nothing of it is made before the verb is called, and help is read when it is asked for: a program of
 twenty verbs starts as quickly as one of a single verb.
@@ -154,7 +156,10 @@ class VerbCommand(TyperCommand):
         def call(**given: Any) -> None:
             self.verb(kind(**{k: [] if v is None and k in lists else v for k, v in given.items()}))
 
-        signature = inspect.Signature([_parameter(one, hints[one.name]) for one in fields(kind)])
+        bases = [base for base in kind.__mro__[1:] if vars(base).get("listed_last")]
+        shared = {one.name for base in bases for one in fields(base)}
+        known = sorted(fields(kind), key=lambda one: one.name in shared)
+        signature = inspect.Signature([_parameter(one, hints[one.name]) for one in known])
         call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 

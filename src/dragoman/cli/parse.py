@@ -7,17 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.in_parts import (
-    LINES,
-    FieldRead,
-    Into,
-    Lines,
-    Mixed,
-    On,
-    Part,
-    in_parts,
-    wants_parts,
-)
+from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
 
 if TYPE_CHECKING:
@@ -28,16 +18,14 @@ if TYPE_CHECKING:
 
 
 @arguments
-class ParseArguments:
+class ParseArguments(PartsArguments):
     """What ``dragoman parse`` takes."""
 
     run: RunFolder = argument("RUN")
     sentence: str | None = argument("SENTENCE | FILE", None)
     """A sentence with its words separated by spaces, or a file with one sentence per line. Default:
     standard input."""
-    to: str | None = None
-    """Write to this file. The file appears only when it is complete. With --on or --part: the
-    folder or bucket for the parts."""
+    to: To = None
     text: AsText = False
     plain: Plain = False
     beam: int | None = setting(search_settings, default=None)
@@ -52,12 +40,7 @@ class ParseArguments:
     """Write the score and a tab before each tree."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=0.5. May be repeated."""
-    on: On = None
-    part: Part = None
-    lines: Lines = LINES
-    field: FieldRead = "text"
     into: Into = "tree"
-    mixed: Mixed = False
 
 
 def parse(args: ParseArguments) -> None:
@@ -87,12 +70,10 @@ def parse(args: ParseArguments) -> None:
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
+    opened = Run.open(args.run)
+    opened.require_task("parsing", "which does not parse")
     given = [] if args.sentence is None else [args.sentence]
     if wants_parts(args):
-        from dragoman.engine.predictor import require_task
-
-        opened = Run.open(args.run)
-        require_task(opened, "parsing", "which does not parse")
         in_parts(
             "parse", args, [given], line_mapper, opened.recipe.languages.source,
             unfit=("text", "svg"), inputs_named=("sentence",),
@@ -106,7 +87,6 @@ def parse(args: ParseArguments) -> None:
             "file each; name a folder, or give the sentence as an argument"
         )
     log_to_stderr()
-    opened = Run.open(args.run)
     parser = _parser(args, opened, "")
     lines = lines_given(files, given, opened.recipe.languages.source, plain=args.plain)
     with output_to(None if args.to is None else Path(args.to)) as out:

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dragoman.cli.in_parts import (
-    LINES,
-    FieldRead,
-    Into,
-    Lines,
-    Mixed,
-    On,
-    Part,
-    in_parts,
-    wants_parts,
-)
+from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.decimals import decimals
 from dragoman.plural import plural
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @arguments
-class ScoreArguments:
+class ScoreArguments(PartsArguments):
     """What ``dragoman score`` takes."""
 
     run: RunFolder = argument("RUN")
@@ -39,19 +29,12 @@ class ScoreArguments:
     """A file of source sentences, one per line; for a language model, a file of texts."""
     target: str | None = argument(None, None)
     """A file of their translations, line by line. Not for language models."""
-    to: str | None = None
-    """Write to this file. The file appears only when it is complete. With --on or --part: the
-    folder or bucket for the parts."""
+    to: To = None
     tokens: bool = False
     """Also print the log-probability of every token."""
     words: bool = False
     """For language models: print the texts with each word coloured by its surprisal."""
-    on: On = None
-    part: Part = None
-    lines: Lines = LINES
-    field: FieldRead = "text"
     into: Into = "score"
-    mixed: Mixed = False
 
 
 def score(args: ScoreArguments) -> None:

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.in_parts import (
-    LINES,
-    FieldRead,
-    Into,
-    Lines,
-    Mixed,
-    On,
-    Part,
-    in_parts,
-    wants_parts,
-)
+from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.plural import plural
 
@@ -30,15 +20,13 @@ if TYPE_CHECKING:
 
 
 @arguments
-class TagArguments:
+class TagArguments(PartsArguments):
     """What ``dragoman tag`` takes."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line. Default: standard input."""
-    to: str | None = None
-    """Write to this file. The file appears only when it is complete. With --on or --part: the
-    folder or bucket for the parts."""
+    to: To = None
     text: AsText = False
     plain: Plain = False
     format: Literal["underscore", "tsv", "json"] | None = None
@@ -50,12 +38,7 @@ class TagArguments:
     """Short for --format json."""
     all_: bool = False
     """Write all tags of each word with their probabilities, the most probable tag first."""
-    on: On = None
-    part: Part = None
-    lines: Lines = LINES
-    field: FieldRead = "text"
     into: Into = "tags"
-    mixed: Mixed = False
 
 
 def tag(args: TagArguments) -> None:
@@ -82,10 +65,8 @@ def tag(args: TagArguments) -> None:
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
     opened = Run.open(args.run)
+    opened.require_task("tagging", "which does not tag words")
     if wants_parts(args):
-        from dragoman.engine.predictor import require_task
-
-        require_task(opened, "tagging", "which does not tag words")
         in_parts(
             "tag", args, [args.given], line_mapper, opened.recipe.languages.source, unfit=("text",)
         )

@@ -20,13 +20,9 @@ from dragoman.cli.given import (
     running_text,
 )
 from dragoman.cli.in_parts import (
-    LINES,
-    FieldRead,
     Into,
-    Lines,
-    Mixed,
-    On,
-    Part,
+    PartsArguments,
+    To,
     in_parts,
     wants_parts,
     with_precision,
@@ -53,15 +49,13 @@ if TYPE_CHECKING:
 
 
 @arguments
-class TranslateArguments:
+class TranslateArguments(PartsArguments):
     """What ``dragoman translate`` takes."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Files, or the text to translate. Default: standard input."""
-    to: str | None = None
-    """Write to this file. The file appears only when it is complete. With --on or --part: the
-    folder or bucket for the parts."""
+    to: To = None
     text: AsText = False
     plain: Plain = False
     document: bool = False
@@ -102,12 +96,7 @@ class TranslateArguments:
     takes several times as long."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=1.0. May be repeated."""
-    on: On = None
-    part: Part = None
-    lines: Lines = LINES
-    field: FieldRead = "text"
     into: Into = "translation"
-    mixed: Mixed = False
     quiet: Quiet = option(False, "-q")
 
 
@@ -168,11 +157,9 @@ def translate(args: TranslateArguments) -> None:
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
     opened = Run.open(args.run)
+    opened.require_task("translation", "which does not translate")
     language = opened.recipe.languages.source
     if wants_parts(args):
-        from dragoman.engine.predictor import require_task
-
-        require_task(opened, "translation", "which does not translate")
         if not opened.recipe.source.is_text:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
         _check_document_options(args, [])

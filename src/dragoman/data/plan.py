@@ -92,7 +92,7 @@ class Lengths(Protocol):
 
 
 @dataclass(frozen=True)
-class Share:
+class MicroBatchPlan:
     """What goes through the model at once."""
 
     update: int
@@ -161,7 +161,7 @@ class Plan:
         self._grow_to_block(self._blocks)
         return self._updates_before[self._blocks]
 
-    def update(self, update: int, rank: int = 0, ranks: int = 1) -> list[Share]:
+    def update(self, update: int, rank: int = 0, ranks: int = 1) -> list[MicroBatchPlan]:
         """The micro-batches of update ``update`` (from 0): the share of process ``rank`` of
         ``ranks``. One that has nothing to do, where there are more processes than examples, has
         none."""
@@ -169,7 +169,7 @@ class Plan:
         if self._laid_out is None or self._laid_out[0] != block:
             self._laid_out = (block, self._lay_out(block))
         batches = _share(self._laid_out[1][update - self._updates_before[block]], rank, ranks)
-        return [Share(update, examples) for examples in batches]
+        return [MicroBatchPlan(update, examples) for examples in batches]
 
     def _block_of(self, update: int) -> int:
         if update < 0:

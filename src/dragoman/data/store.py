@@ -51,7 +51,7 @@ class CorpusRange:
         return self.last - self.first
 
 
-class Store:
+class TokenStore:
     """An opened store. Examples are numbered from 0 in the order they were read."""
 
     def __init__(

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.data.pair import Pair
-from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, CorpusRange, Store
+from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, CorpusRange, TokenStore
 from dragoman.errors import DataError, FileError
 from dragoman.forms.form import Form
 
@@ -61,7 +61,7 @@ def build_store(
     key: str,
     *,
     notes: Callable[[], dict[str, Any]] = dict,
-) -> Store:
+) -> TokenStore:
     """Encode corpora into ``folder/key``, or open what is there already.
 
     ``tokenisers``: of each side that the store will have. The corpora are read only if they must
@@ -75,7 +75,7 @@ def build_store(
     finished = root / key
     sizes = {side: tokeniser.size for side, tokeniser in tokenisers.items()}
     if (finished / "store.json").exists():
-        return Store(finished, sizes)
+        return TokenStore(finished, sizes)
     partial = root / f".{key}.partial"
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def build_store(
                     shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise FileError(f"{finished}: cannot write the tokens: {error.strerror}") from error
-    return Store(finished, sizes)
+    return TokenStore(finished, sizes)
 
 
 @contextmanager

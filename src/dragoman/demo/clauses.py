@@ -15,7 +15,7 @@ from dragoman.demo.grammar import (
     Modal,
     Nominal,
     NounPhrase,
-    Place,
+    PlacePhrase,
     Predicate,
     Tense,
 )
@@ -78,11 +78,13 @@ def _object(random: Random, verb: Verb, negated: bool, *others: Noun) -> NounPhr
     return phrase
 
 
-def _place(random: Random, noun: Noun) -> Place:
+def _place(random: Random, noun: Noun) -> PlacePhrase:
     english, german = _PLACES[0]
     if noun.english in ("house", "school"):
         english, german = random.choice(_PLACES)
-    return Place(english, german, "dative", NounPhrase(noun, random.choice(("the", "the", "my"))))
+    return PlacePhrase(
+        english, german, "dative", NounPhrase(noun, random.choice(("the", "the", "my")))
+    )
 
 
 def draw_doing(random: Random, subject: Nominal | None = None, kind: Kind | None = None) -> Clause:

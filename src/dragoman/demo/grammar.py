@@ -157,7 +157,7 @@ class NounPhrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlacePhrase:
     """A prepositional phrase of place or company: "in the forest", "im Wald"."""
 
     english_preposition: str
@@ -216,7 +216,7 @@ class Clause:
     tense: Tense
     object: NounPhrase | None = None
     recipient: NounPhrase | None = None
-    place: Place | None = None
+    place: PlacePhrase | None = None
     predicate: Predicate | None = None
     modal: Modal | None = None
     negated: bool = False

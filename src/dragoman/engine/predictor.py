@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.engine.engine import Engine
-from dragoman.errors import RunError
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -35,12 +34,6 @@ class Output(Protocol):
 
     @property
     def score(self) -> float: ...
-
-
-def require_task(run: Run, name: str, other: str) -> None:
-    """Errors: ``RunError`` for a run that is of another task, ``other`` in words."""
-    if run.task.name != name:
-        raise RunError(f"{run.folder} is a {run.task.called}, {other}: {run.use}")
 
 
 class Predictor(ABC):

@@ -26,7 +26,7 @@ from dragoman.training.gradients import MakeBatch
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.fastest_way import MeasuredWays, Timing, fastest_way
-from dragoman.training.way import Way
+from dragoman.training.way import TrainingWay
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
     return fastest_way(model, next_token(model, 0.1), TrainingSettings(), batches, timing=timing)
 
 
-def products(way: Way) -> float:
+def products(way: TrainingWay) -> float:
     """Operations per second of matrix products by ``way``: the best of what fits into some time."""
     x, weight = torch.randn(_ROWS, _INPUTS), torch.randn(_OUTPUTS, _INPUTS)
     dtype = linear.TYPES[way.precision]
@@ -109,7 +109,7 @@ def training_rows(measured: MeasuredWays) -> list[list[str | int | float]]:
 TRAINING_HEAD = ("way", "precision", "threads", "GOP/s", "tokens/s", "")
 
 
-def _why(way: Way, taken: Way, rates: Mapping[Way, float]) -> str:
+def _why(way: TrainingWay, taken: TrainingWay, rates: Mapping[TrainingWay, float]) -> str:
     if way != taken:
         return f"{rates[way] / rates[taken]:.2f} times the rate of the one taken"
     if rates[way] < max(rates.values()):

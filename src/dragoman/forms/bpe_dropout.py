@@ -13,7 +13,7 @@ from dragoman.forms.sampling import (
     CACHED_WORD,
     Pieces,
     Sampler,
-    Words,
+    WordPieces,
     join_unknown,
     random_bytes,
 )
@@ -46,7 +46,7 @@ class BpeDropout(Sampler):
 
     def __init__(self, pieces: Pieces, probability: float) -> None:
         self._pieces = pieces
-        self._split = Words(pieces)
+        self._split = WordPieces(pieces)
         self._whole = frozenset(pieces.whole)
         self._ranks = {piece: -score for piece, score in pieces.scores.items()}
         self._masks = _drop_masks(probability)

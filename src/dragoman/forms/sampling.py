@@ -62,7 +62,7 @@ class Sampler(ABC):
         """Token ids of a normalised text. The same arguments always give the same ids."""
 
 
-class Words:
+class WordPieces:
     """Cuts normalised text where no piece can reach across: before U+2581, around whole symbols."""
 
     def __init__(self, pieces: Pieces) -> None:

@@ -15,7 +15,7 @@ from dragoman.forms.sampling import (
     CACHED_WORD,
     Pieces,
     Sampler,
-    Words,
+    WordPieces,
     join_unknown,
     random_bytes,
 )
@@ -42,7 +42,7 @@ class UnigramSampling(Sampler):
     def __init__(self, pieces: Pieces, alpha: float) -> None:
         self._pieces = pieces
         self._alpha = alpha
-        self._split = Words(pieces)
+        self._split = WordPieces(pieces)
         self._whole = frozenset(pieces.whole)
         self._longest = max(map(len, pieces.scores), default=1)
         # SentencePiece: unknown characters cost ten more than the least likely piece.

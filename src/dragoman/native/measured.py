@@ -116,8 +116,8 @@ def machine_key(work: str = "") -> str:
         library_hash(loader.library_path()),
         str(loader.load()[1].level),
         # What torch makes its number of threads from.
-        str(processor.cores()),
-        os.environ.get("OMP_NUM_THREADS", str(processor.cores())),
+        str(processor.all_cores()),
+        processor.threads_asked(),
         os.environ.get("MKL_NUM_THREADS", ""),
         work,
     ):

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path("/")
@@ -47,11 +48,47 @@ def processor() -> str:
     return f"{name}, family {found['cpu family']} model {found['model']}"
 
 
+THREADS = "OMP_NUM_THREADS"
+"""The variable from which torch takes its number of threads."""
+
+
+@dataclass
+class _Share:
+    cores: int | None = None
+    threads: str | None = None
+    """What ``THREADS`` says to the process that started this one."""
+
+
+_share = _Share()
+
+
+def share_cores(most: int, threads: str | None) -> None:
+    """Use at most so many cores in this process, which works beside others like it, and as many
+    threads of torch. Call it before torch is imported.
+
+    ``threads``: what ``THREADS`` says to the process that started it. What was measured of this
+    machine is looked up as that process would, so that both choose the same kernels.
+    """
+    _share.cores, _share.threads = most, threads
+    os.environ[THREADS] = threads or str(most)
+
+
 def cores() -> int:
+    """Processor cores that this process uses: its share, or all that it may use."""
+    return min(all_cores(), _share.cores or all_cores())
+
+
+def all_cores() -> int:
     """Processor cores that this process may use: those of its affinity (macOS has none, and gives
     all), or as many as the quota of its container is worth, if that is fewer."""
     quota = min(_quotas(_ROOT), default=math.inf)
     return max(1, min(affinity(), math.ceil(quota))) if quota < math.inf else affinity()
+
+
+def threads_asked() -> str:
+    """Threads of torch that are asked for, or as many as there are cores; without a share."""
+    asked = os.environ.get(THREADS) if _share.cores is None else _share.threads
+    return str(all_cores()) if asked is None else asked
 
 
 def affinity() -> int:

@@ -14,12 +14,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
+from dragoman.forms.rows.resampling import Floats
 from dragoman.settings import Settings
-
-Floats = npt.NDArray[np.float32]
 
 _FRAME = 0.01
 """Seconds, or as near as whole samples come to it."""

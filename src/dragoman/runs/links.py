@@ -13,7 +13,7 @@ from dragoman.alignment.hmm import StatisticalAligner, TokenPair
 from dragoman.data.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.pair import Pair
-from dragoman.data.store import Store
+from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.errors import DataError
@@ -32,7 +32,7 @@ _TOGETHER = 4096
 
 def training_links(
     recipe: Recipe,
-    store: Store,
+    store: TokenStore,
     vocabularies: tuple[Text, Text],
     corpora: Callable[[], list[WeightedPairs]],
     folder: Path,
@@ -70,7 +70,7 @@ def training_links(
     return found
 
 
-def links_of_trees(store: Store, sentences: Text, symbols: TreeSymbols) -> WordLinks:
+def links_of_trees(store: TokenStore, sentences: Text, symbols: TreeSymbols) -> WordLinks:
     """Of each symbol the word that comes next when it has been written, so that a head follows
     which words are left; nothing of sentences whose words the vocabulary begins elsewhere."""
     begins = word_starts(sentences)
@@ -87,7 +87,7 @@ def links_of_trees(store: Store, sentences: Text, symbols: TreeSymbols) -> WordL
 
 
 def _learned(
-    store: Store, vocabularies: tuple[Text, Text], starts: tuple[Booleans, Booleans]
+    store: TokenStore, vocabularies: tuple[Text, Text], starts: tuple[Booleans, Booleans]
 ) -> Iterator[Links]:
     """By an HMM over the tokens of all examples: words of which any tokens are linked."""
 
@@ -108,7 +108,7 @@ def _learned(
 def _given(
     corpus: CorpusSettings,
     examples: Iterable[tuple[Pair, int]],
-    store: Store,
+    store: TokenStore,
     starts: tuple[Booleans, Booleans],
 ) -> Iterator[tuple[int, Links]]:
     """What the file of a corpus says of its examples; nothing of those in which the vocabulary

@@ -21,7 +21,7 @@ from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.listed_lines import naming_lines
 from dragoman.data.pair import Pair
 from dragoman.data.split import hash_of
-from dragoman.data.store import Store
+from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
 from dragoman.errors import DataError, FileError, RunError
@@ -55,7 +55,7 @@ class Prepared:
     """Everything that training needs of the data. Prepared by Moses, if the recipe says so."""
 
     forms: Forms
-    train: Store
+    train: TokenStore
     dev: list[Pair]
     test: list[Pair]
     links: WordLinks | None
@@ -149,14 +149,14 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
         say(f"cleaning drops {dropped:,} of {cleaning['read']:,} {noun}: {', '.join(by)}")
 
 
-def _several_sentences(store: Store, language: str) -> float:
+def _several_sentences(store: TokenStore, language: str) -> float:
     """The share of sources with more than one sentence, of some that are spread over the store."""
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
 
 
-def _longest_words(store: Store) -> int:
+def _longest_words(store: TokenStore) -> int:
     """What all but one in a thousand of some sources, spread over the store, have at most."""
     examples = range(0, len(store), max(1, len(store) // _COUNTED))
     words = [len(words_in(store.text("source", n))) for n in examples]
@@ -176,12 +176,12 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
 
 def _stored(
     recipe: Recipe, forms: Mapping[str, Form], key: str, run_folder: Path, say: Say
-) -> Store:
+) -> TokenStore:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""
     own = run_folder / "training" / "stores"
     cache = None if (own / key).exists() else cache_folder("stores")
 
-    def build(folder: Path) -> Store:
+    def build(folder: Path) -> TokenStore:
         cleaner = new_cleaner(recipe)
         with naming_lines(*recipe.data.train):
             return build_store(

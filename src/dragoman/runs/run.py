@@ -119,6 +119,11 @@ class Run:
         verb, rest = self.task.verbs[0]
         return f"dragoman {verb} {self.folder} {rest}"
 
+    def require_task(self, name: str, other: str) -> None:
+        """Errors: ``RunError`` for a run that is of another task, ``other`` in words."""
+        if self.task.name != name:
+            raise RunError(f"{self.folder} is a {self.task.called}, {other}: {self.use}")
+
     @property
     def writes_no_text(self) -> str:
         """The message for a run that cannot write text."""

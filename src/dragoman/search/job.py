@@ -11,7 +11,7 @@ from dragoman.search.request import Request
 
 
 @dataclass
-class Job:
+class SearchJob:
     """One request under way."""
 
     ticket: int
@@ -29,7 +29,7 @@ class Job:
 class Pool:
     """The best ended hypotheses of one group, best first; those that were cut stand behind."""
 
-    job: Job
+    job: SearchJob
     branch: int
     """The number of this group among those of its request."""
     keep: int

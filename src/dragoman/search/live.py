@@ -25,7 +25,7 @@ from dragoman.search.hypothesis import (
     hypothesis_of,
     length_penalty,
 )
-from dragoman.search.job import Job, Pool
+from dragoman.search.job import Pool, SearchJob
 from dragoman.search.request import Request
 from dragoman.search.sampling import sampling_key
 from dragoman.search.settings import SamplingSettings, SearchSettings
@@ -145,7 +145,7 @@ class BeamState:
         """(N, L) of each token alone."""
         return self.all_log_probabilities[: self.rows]
 
-    def add(self, jobs: Sequence[Job], rows: int) -> None:
+    def add(self, jobs: Sequence[SearchJob], rows: int) -> None:
         """Begin the searches of new requests behind those under way, one row each.
 
         ``rows``: the most that there can be with them.

@@ -21,7 +21,7 @@ from dragoman.models.searched import Constrain, SearchModel, SearchSession
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Floats32, Hypothesis, ranked
-from dragoman.search.job import Job, Pool
+from dragoman.search.job import Pool, SearchJob
 from dragoman.search.live import BeamState
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import ContinuationRecord, StepRecord
@@ -62,8 +62,8 @@ class Scheduler:
         self._capacity_tokens = capacity_tokens
         self._refill_rows = min(refill_rows, capacity_rows)
         self._forbidden = np.array(sorted(forbidden), dtype=np.int64)
-        self._waiting: deque[Job] = deque()
-        self._running: dict[int, Job] = {}
+        self._waiting: deque[SearchJob] = deque()
+        self._running: dict[int, SearchJob] = {}
         self._waiting_rows = 0
         self._running_rows = 0
         self._running_tokens = 0
@@ -105,7 +105,7 @@ class Scheduler:
         """As ``submit``, a request that has been checked."""
         self._tickets += 1
         length = len(request.source)
-        job = Job(self._tickets, request, request.searches, request.rows, length)
+        job = SearchJob(self._tickets, request, request.searches, request.rows, length)
         if length:
             self._waiting.append(job)
             self._waiting_rows += job.rows
@@ -166,9 +166,9 @@ class Scheduler:
             if max(copies) > 1:
                 self._state.select(np.arange(len(copies)).repeat(copies))
 
-    def _next_jobs(self) -> list[Job]:
+    def _next_jobs(self) -> list[SearchJob]:
         """Take from the queue what fits into the batch, in order, and count it as running."""
-        jobs: list[Job] = []
+        jobs: list[SearchJob] = []
         while self._waiting:
             job = self._waiting[0]
             fits = (
@@ -314,7 +314,7 @@ class Scheduler:
         """(G,) which groups belong to a request."""
         return np.array([pool.job.ticket == ticket for pool in self._live.pools])
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, job: SearchJob) -> None:
         del self._running[job.ticket]
         self._running_rows -= job.rows
         self._running_tokens -= job.source_length

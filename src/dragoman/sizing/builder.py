@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dragoman.data.columns import is_tabbed
+from dragoman.data.corpora import read_pairs
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.sizing.families import DEFAULT, shape_of, training_of
-from dragoman.sizing.held_out import held_corpus
-from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.languages import given_language
 from dragoman.sizing.size import Size
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
@@ -186,14 +186,35 @@ class RecipeBuilder(ABC):
         return Recipe.parse(values), row.epochs
 
     def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
-        """The corpora of ``--dev`` and ``--test``, where they are named."""
+        """The corpora of ``--dev`` and ``--test``, where they are named.
+
+        Errors: ``RecipeError`` for another number of files than the task has and for files without
+        examples, ``DataError`` for files that cannot be read.
+        """
         held = {}
         for side, names in (("dev", inputs.dev), ("test", inputs.test)):
-            named = [name for name in names or () if name]
-            layout = self.like(named[0], train, inputs) if len(named) == 1 else train
-            if (corpus := held_corpus(f"--{side}", named, layout, self.noun)) is not None:
-                held[side] = corpus
+            if named := [name for name in names or () if name]:
+                corpus = held[side] = self.held_corpus(f"--{side}", named, train, inputs)
+                if next(read_pairs(corpus), None) is None:
+                    raise RecipeError(f"--{side} {corpus.source}: there are no {self.noun} in it")
         return held
+
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        """The corpus of ``option``: one file in the format of the training file, or two files of
+        lines. Errors: ``RecipeError`` for another number of files than the task has."""
+        layout = self.like(named[0], train, inputs) if len(named) == 1 else train
+        if len(named) > 1 and (layout.is_alone or layout.format == "trees"):
+            raise RecipeError(
+                f"{option} {' '.join(named)}: {self.noun} are in one file, or in a folder of files"
+            )
+        files = [absolute(name) for name in named]
+        if len(files) > 1:
+            return CorpusSettings(source=files[0], target=files[1])
+        if layout.target is not None:
+            return CorpusSettings(source=files[0])
+        return layout.model_copy(update={"source": files[0]})
 
     def begun(
         self, recipe: Recipe, epochs: float | None, inputs: Inputs

@@ -34,7 +34,6 @@ from dragoman.plural import plural
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.families import DEFAULT
 from dragoman.sizing.heads import HeadBuilder
-from dragoman.sizing.held_out import held_files
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.pictures import source_of_idx, source_of_pictures
 from dragoman.sizing.size import Size
@@ -139,12 +138,18 @@ class FilesBuilder(HeadBuilder):
     def known(self, languages: Mapping[str, str], seen: CorpusSummary, base: Any) -> dict[str, str]:
         return {}
 
-    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
-        held = {}
-        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
-            if (corpus := held_files(f"--{side}", names, train)) is not None:
-                held[side] = corpus
-        return held
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        """Recordings or pictures that lie as those of ``train`` do."""
+        wanted = 1 if train.target is None else 2
+        if len(named) != wanted:
+            one = "one folder" if train.format == "folders" else "one list"
+            what = one if wanted == 1 else "two files, of pictures and of their labels"
+            raise RecipeError(f"{option} {' '.join(named)}: give {what}, as for training")
+        files = [absolute(name) for name in named]
+        target = files[1] if wanted == 2 else None
+        return train.model_copy(update={"source": files[0], "target": target})
 
     def data(
         self,

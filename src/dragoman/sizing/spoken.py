@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -137,17 +137,12 @@ class SpokenBuilder(RecipeBuilder):
         assert isinstance(seen, SpokenSummary)
         return row_of(SPOKEN_TABLE, seen.hours)
 
-    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
-        held = {}
-        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
-            named = [name for name in names or () if name]
-            if len(named) > 1:
-                raise RecipeError(f"--{side} {' '.join(named)}: give one folder or one list")
-            if named:
-                held[side] = self._corpus_at(absolute(named[0]), inputs)
-                if next(read_pairs(held[side]), None) is None:
-                    raise RecipeError(f"--{side} {named[0]}: there are no {self.noun} in it")
-        return held
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        if len(named) > 1:
+            raise RecipeError(f"{option} {' '.join(named)}: give one folder or one list")
+        return self._corpus_at(absolute(named[0]), inputs)
 
     def data(
         self,

@@ -20,19 +20,21 @@ from dragoman.errors import RunError
 from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
-from dragoman.studies.ablation_rows import BASE, Row, chosen, rows_of
-from dragoman.studies.several import (
+from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
+from dragoman.studies.comparable import (
+    judged_by,
+    of_equal_length,
+    record_has_learned,
+    require_validation,
+)
+from dragoman.studies.records import (
     Record,
     Stored,
     TrainingRecord,
     begin,
-    judged_by,
-    of_equal_length,
     open_study,
-    record_has_learned,
     records_of,
     refuse_other,
-    require_validation,
 )
 
 PLAN = "ablation.json"
@@ -66,7 +68,7 @@ class AblationPlan(Stored):
 class RowResult:
     """One row, over the seeds that were trained."""
 
-    row: Row
+    row: AblationRow
     records: tuple[Record, ...]
     failed: int
     """Runs that could not be trained."""
@@ -92,7 +94,7 @@ class Ablation:
         return cls(folder, *open_study(folder, PLAN, AblationPlan, "ablation"))
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[AblationRow]:
         """Those that are trained. Errors: ``RunError`` for one that this program does not know."""
         known = {row.name: row for row in rows_of(self.given) if not row.cannot}
         for name in self.plan.rows:
@@ -101,7 +103,7 @@ class Ablation:
         return [row for name, row in known.items() if name in self.plan.rows]
 
     @property
-    def impossible(self) -> list[Row]:
+    def impossible(self) -> list[AblationRow]:
         """Those that were asked for and that the recipe cannot have: of the groups of which there
         are others, or of all where all are trained."""
         rows = rows_of(self.given)
@@ -127,14 +129,16 @@ class Ablation:
         base = self._finished(self.rows[0], records)
         return [self._measured(row, records, base) for row in self.rows]
 
-    def _finished(self, row: Row, records: dict[str, Record]) -> dict[int, Record]:
+    def _finished(self, row: AblationRow, records: dict[str, Record]) -> dict[int, Record]:
         """By their seeds."""
         named = {seed: records.get(_training(row, seed).name) for seed in self.plan.seeds}
         return {
             seed: one for seed, one in named.items() if one is not None and one.ended == "finished"
         }
 
-    def _measured(self, row: Row, records: dict[str, Record], base: dict[int, Record]) -> RowResult:
+    def _measured(
+        self, row: AblationRow, records: dict[str, Record], base: dict[int, Record]
+    ) -> RowResult:
         finished = self._finished(row, records)
         made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
         scores, differences = {}, {}
@@ -220,5 +224,5 @@ def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
     return Ablation.open(found.folder)
 
 
-def _training(row: Row, seed: int) -> TrainingRecord:
+def _training(row: AblationRow, seed: int) -> TrainingRecord:
     return TrainingRecord(f"{row.name}-seed-{seed}", (*row.changes, f"seed={seed}"))

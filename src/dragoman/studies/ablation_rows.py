@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
-from dragoman.studies.several import other_dev
+from dragoman.studies.comparable import other_dev
 
 BASE = "base"
 
@@ -32,7 +32,7 @@ PAPER_BASE = Published("base", 4.92, 25.8)
 
 
 @dataclass(frozen=True)
-class Row:
+class AblationRow:
     """One thing changed."""
 
     name: str
@@ -49,23 +49,25 @@ class Row:
     """Why the recipe cannot have it."""
 
 
-def rows_of(recipe: Recipe) -> list[Row]:
+def rows_of(recipe: Recipe) -> list[AblationRow]:
     """All rows, the base first; those that the recipe cannot have say why."""
-    rows = [Row(BASE, BASE, "", "the recipe as it is", (), PAPER_BASE)]
+    rows = [AblationRow(BASE, BASE, "", "the recipe as it is", (), PAPER_BASE)]
     known = {recipe.model_dump_json(): "the recipe as it is"}
     for group, make in _GROUPS.items():
         try:
             made = list(make(_Values(recipe)))
         except _Missing as missing:
             kind = recipe.model.kind
-            rows.append(Row(group, group, "", group, (), cannot=f"{kind} models have no {missing}"))
+            rows.append(
+                AblationRow(group, group, "", group, (), cannot=f"{kind} models have no {missing}")
+            )
             continue
         for row in made:
             rows.append(_checked(row, recipe, known))
     return rows
 
 
-def chosen(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRow]:
     """Rows by their names or groups, the base always; all if none are named.
 
     Errors: ``DragomanError`` for a name that there is not, or rows none of which is possible.
@@ -89,7 +91,7 @@ def chosen(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
     return found
 
 
-def _checked(row: Row, recipe: Recipe, known: dict[str, str]) -> Row:
+def _checked(row: AblationRow, recipe: Recipe, known: dict[str, str]) -> AblationRow:
     """The row; with the reason, if the recipe cannot have it or has it already."""
     try:
         made = recipe.change(row.changes)
@@ -136,7 +138,7 @@ class _Values:
         return int(given or self["model.model_dim"] // self["model.attention.num_heads"])
 
 
-def _heads(of: _Values) -> Iterable[Row]:
+def _heads(of: _Values) -> Iterable[AblationRow]:
     heads, width = of["model.attention.num_heads"], of.key_width()
     for count, paper in (
         (1, Published("1 head, d_k 512", 5.29, 24.9)),
@@ -149,10 +151,10 @@ def _heads(of: _Values) -> Iterable[Row]:
         if of["model.attention.key_width"] is not None:
             changes.append(f"model.attention.key_width={narrower}")
         what = f"{count} head{'s' if count > 1 else ''}, d_k {narrower}"
-        yield Row(f"heads-{count}", "heads", "A", what, tuple(changes), paper)
+        yield AblationRow(f"heads-{count}", "heads", "A", what, tuple(changes), paper)
 
 
-def _key_width(of: _Values) -> Iterable[Row]:
+def _key_width(of: _Values) -> Iterable[AblationRow]:
     width = of.key_width()
     value = of["model.attention.value_width"] or width
     for divisor, paper in (
@@ -163,10 +165,12 @@ def _key_width(of: _Values) -> Iterable[Row]:
         changes = (
             f"model.attention.key_width={narrower}", f"model.attention.value_width={value}",
         )  # fmt: skip
-        yield Row(f"key-width-{narrower}", "key-width", "B", f"d_k {narrower}", changes, paper)
+        yield AblationRow(
+            f"key-width-{narrower}", "key-width", "B", f"d_k {narrower}", changes, paper
+        )
 
 
-def _layers(of: _Values) -> Iterable[Row]:
+def _layers(of: _Values) -> Iterable[AblationRow]:
     sides = [f"model.{name}" for name in ("encoder_layers", "decoder_layers", "layers")]
     sides = [key for key in sides if key in of]
     if not sides:
@@ -179,41 +183,45 @@ def _layers(of: _Values) -> Iterable[Row]:
         counts = [max(1, round(times * of[key])) for key in sides]
         changes = tuple(f"{key}={count}" for key, count in zip(sides, counts, strict=True))
         what = "+".join(map(str, counts))
-        yield Row(f"layers-{what}", "layers", "C", f"{what} layers", changes, paper)
+        yield AblationRow(f"layers-{what}", "layers", "C", f"{what} layers", changes, paper)
 
 
-def _width(of: _Values) -> Iterable[Row]:
+def _width(of: _Values) -> Iterable[AblationRow]:
     width = of["model.model_dim"]
     for wide, paper in (
         (width // 2, Published("d_model 256", 5.75, 24.5)),
         (2 * width, Published("d_model 1024", 4.66, 26.0)),
     ):
-        yield Row(
+        yield AblationRow(
             f"width-{wide}", "width", "C", f"d_model {wide}", (f"model.model_dim={wide}",), paper
         )
 
 
-def _feed_forward(of: _Values) -> Iterable[Row]:
+def _feed_forward(of: _Values) -> Iterable[AblationRow]:
     width = of["model.ffn_dim"]
     for wide, paper in (
         (max(1, width // 2), Published("d_ff 1024", 5.12, 25.4)),
         (2 * width, Published("d_ff 4096", 4.75, 26.2)),
     ):
         changes = (f"model.ffn_dim={wide}",)
-        yield Row(f"feed-forward-{wide}", "feed-forward", "C", f"d_ff {wide}", changes, paper)
+        yield AblationRow(
+            f"feed-forward-{wide}", "feed-forward", "C", f"d_ff {wide}", changes, paper
+        )
 
 
-def _dropout(of: _Values) -> Iterable[Row]:
+def _dropout(of: _Values) -> Iterable[AblationRow]:
     rate = of["model.dropout"]
     for value, paper in (
         (0.0, Published("dropout 0", 5.77, 24.6)),
         (min(0.8, round(2 * rate, 4)), Published("dropout 0.2", 4.95, 25.5)),
     ):
         changes = (f"model.dropout={value:g}",)
-        yield Row(f"dropout-{value:g}", "dropout", "D", f"dropout {value:g}", changes, paper)
+        yield AblationRow(
+            f"dropout-{value:g}", "dropout", "D", f"dropout {value:g}", changes, paper
+        )
 
 
-def _smoothing(of: _Values) -> Iterable[Row]:
+def _smoothing(of: _Values) -> Iterable[AblationRow]:
     share = of["training.label_smoothing"]
     for value, paper in (
         (0.0, Published("label smoothing 0", 4.67, 25.3)),
@@ -221,57 +229,57 @@ def _smoothing(of: _Values) -> Iterable[Row]:
     ):
         changes = (f"training.label_smoothing={value:g}",)
         what = f"label smoothing {value:g}"
-        yield Row(f"smoothing-{value:g}", "smoothing", "D", what, changes, paper)
+        yield AblationRow(f"smoothing-{value:g}", "smoothing", "D", what, changes, paper)
 
 
-def _positions(of: _Values) -> Iterable[Row]:
+def _positions(of: _Values) -> Iterable[AblationRow]:
     paper = Published("learned positions", 4.92, 25.7)
     for kind in ("learned", "index", "normalised", "binary"):
         if of["model.positions.kind"] == kind:
             continue
         learned = kind == "learned"
-        yield Row(
+        yield AblationRow(
             f"positions-{kind}", "positions", "E" if learned else "", f"{kind} positions",
             (f"model.positions.kind={kind}",), paper if learned else None,
         )  # fmt: skip
 
 
-def _scaling(of: _Values) -> Iterable[Row]:
+def _scaling(of: _Values) -> Iterable[AblationRow]:
     yield _switched(
         of, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"
     )
 
 
-def _slices(of: _Values) -> Iterable[Row]:
+def _slices(of: _Values) -> Iterable[AblationRow]:
     yield _switched(
         of, "slices", "model.attention.whole_input", "heads over slices of the input",
         "heads over the whole input",
     )  # fmt: skip
 
 
-def _switched(of: _Values, name: str, key: str, off: str, on: str) -> Row:
+def _switched(of: _Values, name: str, key: str, off: str, on: str) -> AblationRow:
     """A row with a setting the other way round."""
     now = bool(of[key])
-    return Row(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
+    return AblationRow(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
 
 
-def _warmup(_: _Values) -> Iterable[Row]:
-    yield Row("warm-up", "warm-up", "", "no warm-up", ("training.schedule.warmup=0",))
+def _warmup(_: _Values) -> Iterable[AblationRow]:
+    yield AblationRow("warm-up", "warm-up", "", "no warm-up", ("training.schedule.warmup=0",))
 
 
-def _norm(of: _Values) -> Iterable[Row]:
+def _norm(of: _Values) -> Iterable[AblationRow]:
     other = "pre" if of["model.norm"] == "post" else "post"
-    yield Row("norm", "norm", "", f"{other}-norm", (f"model.norm={other}",))
-    yield Row("no-norm", "norm", "", "no layer norms", ("model.norm=none",))
+    yield AblationRow("norm", "norm", "", f"{other}-norm", (f"model.norm={other}",))
+    yield AblationRow("no-norm", "norm", "", "no layer norms", ("model.norm=none",))
 
 
-def _residual(of: _Values) -> Iterable[Row]:
+def _residual(of: _Values) -> Iterable[AblationRow]:
     yield _switched(
         of, "residual", "model.residual", "no residual connections", "residual connections"
     )
 
 
-_GROUPS: dict[str, Callable[[_Values], Iterable[Row]]] = {
+_GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "heads": _heads,
     "key-width": _key_width,
     "layers": _layers,

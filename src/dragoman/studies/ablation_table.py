@@ -16,8 +16,10 @@ from dragoman.pictures.panels import TextPanel
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
-from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
-from dragoman.studies.several import Record, judged_by, write_figure
+from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
+from dragoman.studies.comparable import judged_by
+from dragoman.studies.records import Record
+from dragoman.studies.several import write_figure
 
 _SHOWN = 1
 """Scores of the table and the picture, beside the loss; ablation.csv has all of them."""
@@ -217,7 +219,7 @@ def _difference(value: Estimate | None, measure: Measure, marked: bool) -> str:
     return f"{measure.difference(value.mean)}{half}{star}"
 
 
-def _of_paper(row: Row) -> list[Cell]:
+def _of_paper(row: AblationRow) -> list[Cell]:
     """Its setting, perplexity and BLEU, and how much more BLEU that is than its base has."""
     paper = row.paper
     if paper is None:

@@ -19,7 +19,7 @@ MIN_TEXTS = 10
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenExamples:
     """What is known of the training texts of the runs that are compared."""
 
     texts: tuple[bool, ...]
@@ -54,7 +54,7 @@ class Seen:
 
 def seen_by(
     systems: Iterable[tuple[str, Sequence[Run]]], pairs: Sequence[Pair], *, kept_apart: str | None
-) -> Seen:
+) -> SeenExamples:
     """Look for ``pairs`` in what each run has learned from, and the runs that it was begun from.
 
     ``systems``: names and their runs. ``kept_apart``: the embedded corpus of which the pairs are
@@ -90,7 +90,7 @@ def seen_by(
         if any(found):
             by_system[name] = sum(found)
     told = {place: sum(seen) for place, seen in by_base.items() if any(seen)}
-    return Seen(tuple(any_seen), by_system, told, tuple(dict.fromkeys(unknown)))
+    return SeenExamples(tuple(any_seen), by_system, told, tuple(dict.fromkeys(unknown)))
 
 
 def _either(one: Sequence[bool], other: Sequence[bool]) -> list[bool]:

@@ -1,182 +1,40 @@
-"""Several trainings of one recipe, one after another, each of which leaves one small record.
+"""Several trainings of one recipe, one after another, each of which leaves one small record
+(``records.py``).
 
-    FOLDER/PLAN.json          what is to be trained (sweep.json, ablation.json)
-    FOLDER/given.toml         the recipe that was given
-    FOLDER/base.toml          the same with the updates of each training, and the way to compute
-                              them that the first one has measured: what all of them change
-    FOLDER/records/NAME.json  a training that has ended, however it ended
-    FOLDER/runs/NAME          the run of the one that is under way
-
-Every training has as many updates as the others (``of_equal_length``), and what is trained follows
-from the plan alone, so it matters neither when nor where: whoever copies plan, recipes and records
-to another machine goes on there with those that are missing. The runs themselves go when their
-records are written, unless they are to be kept.
+Every training has as many updates as the others (``comparable.py``). The runs themselves go when
+their records are written, unless they are to be kept.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Literal
 
 from dragoman.atomic import remove_folder, replacing_file, write_text
-from dragoman.errors import DragomanError, RunError, UntrainableError
+from dragoman.errors import UntrainableError
 from dragoman.pictures.figure import Figure, csv_files, figure_svg
 from dragoman.pictures.figure_png import figure_png
-from dragoman.plural import plural
-from dragoman.reading import read_json
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
-from dragoman.runs.run import RECIPE, Run, load_forms, refuse_run
+from dragoman.runs.run import RECIPE, Run, load_forms
+from dragoman.studies.records import (
+    BASE,
+    RECORDS,
+    RUNS,
+    Record,
+    TrainingRecord,
+    TrialPoint,
+    record_path,
+    records_of,
+)
 from dragoman.tasks.catalogue import runtime_of
-from dragoman.tasks.shared.chance import has_learned
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
-
-GIVEN, BASE, RECORDS, RUNS = "given.toml", "base.toml", "records", "runs"
-
-_Count = Annotated[int, Field(ge=0, le=10**15)]
-_Number = Annotated[float, Field(ge=-1e308, le=1e308)]
-
-
-class Stored(BaseModel):
-    """The base of what lies in such a folder as JSON."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class TrialPoint(Stored):
-    """A validation."""
-
-    update: _Count
-    minutes: _Number
-    value: _Number
-    """Of the metric."""
-
-
-class Record(Stored):
-    """One training that has ended."""
-
-    name: str
-    changes: list[str]
-    """Of the base recipe, as ``section.key=value``."""
-    ended: Literal["finished", "untrainable"]
-    why: str = ""
-    """What kept it from being trained."""
-    scores: dict[str, _Number] = {}
-    """Of the weights that it ended with, on dev. None of what could not be trained."""
-    parameters: _Count = 0
-    updates: _Count = 0
-    tokens: _Count = 0
-    """Of the target, padding not counted."""
-    minutes: _Number = 0.0
-    """Of updates and validations."""
-    curve: list[TrialPoint] = []
-    machine: str = ""
-    """The processor."""
-    chance: dict[str, _Number] = {}
-    """What guessing scores on the same dev set; older records do not say."""
-
-
-@dataclass(frozen=True)
-class TrainingRecord:
-    """One of several."""
-
-    name: str
-    """Of its record and its run: letters, digits, dots and dashes."""
-    changes: tuple[str, ...]
-    """Of the base recipe."""
-
-
-_Plan = TypeVar("_Plan", bound=Stored)
-
-
-def read_stored(path: Path, what: type[_Plan]) -> _Plan:
-    """Errors: ``RunError`` if the file is damaged."""
-    try:
-        return what.model_validate(read_json(path))
-    except ValidationError as error:
-        problem = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, problem["loc"]))[:100]
-        raise RunError(f"{path} is damaged ({place}: {problem['msg']})") from None
-
-
-def open_study(
-    folder: Path, plan_name: str, what: type[_Plan], called: str
-) -> tuple[_Plan, Recipe, Recipe]:
-    """The plan that lies in a folder, the recipe that was given, and the base of all trainings.
-
-    ``called``: what the folder should hold. Errors: ``RunError`` for a folder without it, or one
-    that is damaged.
-    """
-    if not (folder / plan_name).is_file():
-        raise RunError(f"{folder} holds no {called}: it has no {plan_name}")
-    plan = read_stored(folder / plan_name, what)
-    return plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE)
-
-
-def require_validation(recipe: Recipe, what: str) -> None:
-    """Errors: ``DragomanError`` for a recipe whose trainings could not be told apart."""
-    if not recipe.training.validate_every:
-        raise DragomanError(
-            f"{what} tells trainings apart by their scores on dev, and training.validate_every is "
-            "0: set it"
-        )
-    data = recipe.data
-    if not (data.dev or data.embedded or data.split.dev):
-        raise DragomanError(
-            f"{what} tells trainings apart by their scores on dev, and the recipe has no dev set: "
-            "name one (data.dev), or hold one out (data.split.dev = 0.02)"
-        )
-
-
-def refuse_other(folder: Path) -> None:
-    """Errors: ``RunError`` for a folder in which something else lies, before it gets a plan."""
-    refuse_run(folder)
-    if folder.is_file():
-        raise RunError(f"{folder} is a file; name a folder that is to be made")
-    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    if [name for name in found if not name.startswith(".")]:
-        raise RunError(
-            f"{folder} holds something else ({', '.join(found[:3])}): name another folder, "
-            "--to FOLDER"
-        )
-
-
-def begin(folder: Path, plan_name: str, plan: Stored, given: Recipe, base: Recipe) -> None:
-    """Make a folder for several trainings. The plan comes last: with it, all is there."""
-    refuse_other(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    given.save(folder / GIVEN)
-    base.save(folder / BASE)
-    write_text(folder / plan_name, plan.model_dump_json(indent=2) + "\n")
-
-
-def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record]:
-    """Those of the trainings that have ended, in their order.
-
-    Errors: ``RunError`` for a record that is damaged, or of another training.
-    """
-    found = []
-    for training in trainings:
-        path = _record_path(folder, training.name)
-        if not path.is_file():
-            continue
-        record = read_stored(path, Record)
-        if record.changes != list(training.changes):
-            raise RunError(
-                f"{path} is the record of another training ({' '.join(record.changes)}, not "
-                f"{' '.join(training.changes)}): remove it, and it is trained again"
-            )
-        found.append(record)
-    return found
 
 
 def train_all(
@@ -226,7 +84,7 @@ def train_all(
             if outcome is not None and outcome.reason == "interrupted":
                 return False
             record = _record_of(training, run, outcome, why, processor())
-            write_text(_record_path(folder, training.name), record.model_dump_json(indent=1) + "\n")
+            write_text(record_path(folder, training.name), record.model_dump_json(indent=1) + "\n")
             if not keep:
                 remove_folder(run)
             spent, trained = spent + record.minutes, trained + 1
@@ -249,10 +107,6 @@ def write_figure(folder: Path, figure: Figure) -> list[Path]:
     with replacing_file(png) as temporary:
         figure_png(figure, temporary)
     return [*(folder / name for name in files), png]
-
-
-def _record_path(folder: Path, name: str) -> Path:
-    return folder / RECORDS / f"{name}.json"
 
 
 def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
@@ -338,52 +192,6 @@ def kept_scores(
     scores = found[-1]["scores"]
     assert isinstance(scores, dict)
     return {name: value for name, value in scores.items() if value is not None}
-
-
-def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
-    """The recipe as each of several trainings takes it: with all of its updates, so that what ends
-    one earlier than another is left out."""
-    training = recipe.training
-    ends = [f"training.{name}" for name in ("patience", "minutes") if getattr(training, name)]
-    if ends:
-        say(
-            f"{' and '.join(ends)} would end some trainings before others and is ignored: each "
-            f"has {plural(training.updates, 'update')}"
-        )
-    same = {"patience": 0, "minutes": 0.0, "first_plan": None}
-    return recipe.model_copy(update={"training": training.model_copy(update=same)})
-
-
-def other_dev(changed: Recipe, recipe: Recipe) -> str:
-    """A message about a recipe whose limits on length leave out other dev examples than those of
-    ``recipe``; empty where both are measured on the same."""
-    if len(recipe.spec.sides) < 2:
-        return ""
-    limits = [
-        (one.max_source, one.max_target)
-        for made in (changed, recipe)
-        for one in [made.bounded_plan]
-    ]
-    if limits[0] == limits[1]:
-        return ""
-    return (
-        f"is measured on other dev examples: sides of up to {max(limits[0]):,} tokens, not of up "
-        f"to {max(limits[1]):,}; a table of positions (model.positions.maximum) must be as long as "
-        "plan.max_source and plan.max_target"
-    )
-
-
-def judged_by(recipe: Recipe) -> str:
-    """The score by which trainings are told apart: ``training.metric``, or that of the same meaning
-    which compares across vocabularies."""
-    return recipe.spec.compared or recipe.training.metric
-
-
-def record_has_learned(record: Record, recipe: Recipe) -> bool:
-    """Whether a training scores better than guessing would; True of an older record, which does not
-    say what that scores."""
-    name = judged_by(recipe)
-    return has_learned(record.scores, record.chance, name, recipe.spec.measure(name))
 
 
 def _say_nothing(_: str) -> None:

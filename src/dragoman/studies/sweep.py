@@ -28,21 +28,23 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
-from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
-from dragoman.studies.several import (
+from dragoman.studies.comparable import (
+    judged_by,
+    of_equal_length,
+    record_has_learned,
+    require_validation,
+)
+from dragoman.studies.records import (
     Record,
     Stored,
     TrainingRecord,
     begin,
-    judged_by,
-    of_equal_length,
     open_study,
-    record_has_learned,
     records_of,
     refuse_other,
-    require_validation,
-    write_figure,
 )
+from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
+from dragoman.studies.several import write_figure
 
 PLAN, BEST = "sweep.json", "best.toml"
 

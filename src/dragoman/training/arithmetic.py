@@ -22,12 +22,14 @@ from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.way import PLAIN, Way, this_machine
+from dragoman.training.way import PLAIN, TrainingWay, this_machine
 
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
 
-def ways_here(model: nn.Module, settings: TrainingSettings, device: torch.device) -> list[Way]:
+def ways_here(
+    model: nn.Module, settings: TrainingSettings, device: torch.device
+) -> list[TrainingWay]:
     """Every way to train ``model`` by ``settings``, on as many threads as torch has. The first is
     what is taken where nothing is measured: fp32, by the kernels of the best instruction set. Whose
     kernels are right (``library.agrees``), whoever takes them asks.
@@ -37,7 +39,7 @@ def ways_here(model: nn.Module, settings: TrainingSettings, device: torch.device
     """
     threads, machine = min(torch.get_num_threads(), cores()), this_machine()
     found = [
-        Way(kernels=kernels, precision=precision, threads=threads, machine=machine)
+        TrainingWay(kernels=kernels, precision=precision, threads=threads, machine=machine)
         for precision in _PRECISIONS
         if settings.precision in ("auto", precision)
         for kernels in [*_levels(model, settings, device, precision), PLAIN]
@@ -76,7 +78,7 @@ def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
 
 def repeated(
     model: nn.Module, settings: TrainingSettings, state: TrainingState, ranks: Ranks
-) -> tuple[Way, str | None]:
+) -> tuple[TrainingWay, str | None]:
     """The way of a run that stands at ``state``, and a warning where its weights will not be the
     same to the last bit as if it had never stopped.
 
@@ -104,7 +106,7 @@ def repeated(
     return found.on(threads), warning
 
 
-def _nearest(ways: Sequence[Way], kernels: str, precision: str) -> Way:
+def _nearest(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
     """The first of those that have most in common with what is wished for."""
     found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
     if found.level is None or library.agrees(found.level):
@@ -128,14 +130,14 @@ def _threads(here: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | 
     )
 
 
-def note(way: Way, state: TrainingState, ranks: Ranks) -> None:
+def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
     """Write down in ``state`` what a run computes with."""
     state.precision, state.kernels, state.threads = way.precision, way.kernels, way.threads
     state.masks = "kernels" if way.by_kernels and state.masks != "pool" else "pool"
     state.cores, state.processes = cores(), ranks.size
 
 
-def put_in_force(way: Way, model: nn.Module, *, asks_autograd: bool) -> None:
+def put_in_force(way: TrainingWay, model: nn.Module, *, asks_autograd: bool) -> None:
     """Let ``model`` compute by ``way``, inside of ``computing`` by it. ``asks_autograd``: see
     ``objectives.Objective``."""
     with library.using(way.level):
@@ -144,7 +146,7 @@ def put_in_force(way: Way, model: nn.Module, *, asks_autograd: bool) -> None:
 
 
 @contextmanager
-def computing(way: Way) -> Iterator[None]:
+def computing(way: TrainingWay) -> Iterator[None]:
     """The kernels and the threads of ``way`` meanwhile."""
     before = torch.get_num_threads()
     if before != way.threads:

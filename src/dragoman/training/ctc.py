@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.data.batches import Batch
-from dragoman.data.store import Store
+from dragoman.data.store import TokenStore
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
 from dragoman.plural import plural
@@ -105,7 +105,7 @@ def rows_needed(target: npt.NDArray[Any]) -> int:
     return len(target) + int((target[1:] == target[:-1]).sum())
 
 
-def without_room(store: Store, model: Network) -> str | None:
+def without_room(store: TokenStore, model: Network) -> str | None:
     """Which recordings have fewer rows than their text needs, for people; None: there are none."""
     source, target = store.lengths["source"], store.lengths["target"]
     different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}

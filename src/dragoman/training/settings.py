@@ -12,7 +12,7 @@ from dragoman.data.spec_augment import SpecAugmentSettings
 from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
-from dragoman.training.way import Way
+from dragoman.training.way import TrainingWay
 
 
 class OptimizerSettings(Settings):
@@ -105,7 +105,7 @@ class TrainingSettings(Settings):
     kernels: Literal["auto", "plain"] = "auto"
     """auto: native kernels or torch, whichever a measurement shows to be faster; plain: only torch,
     the reference."""
-    way: Way | None = None
+    way: TrainingWay | None = None
     """The choice that `auto` made. It is recorded so that a run repeated with the same recipe gives
     the same numbers."""
     guided: GuidedSettings = GuidedSettings()

@@ -29,7 +29,7 @@ from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
-from dragoman.training.way import Way
+from dragoman.training.way import TrainingWay
 
 Batches = Callable[[int, int, int], Sequence[MakeBatch]]
 """Updates done, process, number of processes -> what that process does of the next update. A pure
@@ -57,7 +57,7 @@ class Updater:
         self.adam = Adam(self.flat, settings.optimizer)
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
-        self.way: Way | None = None
+        self.way: TrainingWay | None = None
         """What it computes with; chosen by ``repeat_choices``."""
         self._masks_by_kernels = False
 
@@ -154,7 +154,7 @@ class Updater:
         self.compute_by(way)
         return warning
 
-    def compute_by(self, way: Way) -> None:
+    def compute_by(self, way: TrainingWay) -> None:
         """From now on."""
         self.way = way
         put_in_force(way, self.model, asks_autograd=self.objective.asks_autograd)

@@ -19,7 +19,7 @@ PLAIN = "plain"
 """In the place of an instruction set: torch does the work."""
 
 
-class Way(Settings):
+class TrainingWay(Settings):
     """The kernels, precision and number of threads that were the fastest in a measurement. Written
     by dragoman, and chosen again on a different kind of machine."""
 
@@ -46,7 +46,7 @@ class Way(Settings):
         what = f"{self.kernels} kernels" if self.by_kernels else "plain torch"
         return f"{what} in {self.precision}, {plural(self.threads, 'thread')}"
 
-    def on(self, threads: int) -> Way:
+    def on(self, threads: int) -> TrainingWay:
         return self.model_copy(update={"threads": threads})
 
 

@@ -60,10 +60,13 @@ class ObjectStore(Store):
         }
         # For an address that says so: a server of files, or AWS_ENDPOINT_URL of a local store.
         options: Any = {"allow_http": True}
-        self._store: Any = self._asked(
-            "", lambda: from_url(address, retry_config=retry, client_options=options)
-            if self._scheme != "memory" else from_url(address)
-        )  # fmt: skip
+        try:
+            self._store: Any = self._asked(
+                "", lambda: from_url(address, retry_config=retry, client_options=options)
+                if self._scheme != "memory" else from_url(address)
+            )  # fmt: skip
+        except Unanswered as error:  # nobody was asked yet: a setting is missing
+            raise StoreError(self._denied(address, error.__cause__ or error)) from error
         self._whole: tuple[str, str, bytes] | None = None
 
     @property
@@ -168,7 +171,7 @@ class ObjectStore(Store):
                 raise StoreError(self._denied(place, error)) from error
             raise Unanswered(f"{place}: {_short(error)}") from error
 
-    def _denied(self, place: str, error: Exception) -> str:
+    def _denied(self, place: str, error: BaseException) -> str:
         told = f"cannot use {place}: {_short(error)}"
         variables = _VARIABLES.get(self._scheme)
         if variables is None:
@@ -189,7 +192,7 @@ def _not_supported(place: str, error: Exception) -> Exception:
     return StoreError(f"{place}: {_short(error)}")
 
 
-def _short(error: Exception) -> str:
+def _short(error: BaseException) -> str:
     """The first line of what obstore says; behind it stands its inside."""
     told = str(error).partition("\n")[0].strip()
     return re.sub(r" in [\d.]+[mµn]?s", "", told)[:300].rstrip(": ")

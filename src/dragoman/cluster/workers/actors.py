@@ -26,6 +26,7 @@ from dragoman.cluster.workers.workers import (
     opened_model,
 )
 from dragoman.errors import DragomanError
+from dragoman.native.processor import THREADS, share_cores
 
 
 class Actors(Workers):
@@ -52,7 +53,7 @@ class Actors(Workers):
 
     def start(self, worker: int, job: Job) -> None:
         made = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor)
-        actor = made.options(runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}}).remote()
+        actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
         self._actors[worker] = actor
         self._asked[actor.open.remote(job)] = worker
 
@@ -104,6 +105,7 @@ class _Actor:
     """Runs elsewhere. Errors that no other try can mend are handed back as their message."""
 
     def __init__(self) -> None:
+        share_cores(1, None)
         self._job: Job | None = None
         self._mapper: LineMapper | None = None
         self._way = Way()

@@ -6,16 +6,17 @@ ends, and the process with it.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import queue
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.part import do_part
@@ -30,8 +31,10 @@ from dragoman.cluster.workers.workers import (
     opened_model,
 )
 from dragoman.errors import DragomanError
+from dragoman.native.processor import THREADS, share_cores
 
-_THREADS = "OMP_NUM_THREADS"
+_WITH_THREADS = ("torch", "obstore", "pyarrow", "ray")
+"""Modules with threads of which Python does not know."""
 
 
 class Processes(Workers):
@@ -39,16 +42,19 @@ class Processes(Workers):
 
     def __init__(self, number: int, cores: int) -> None:
         self.number = number
-        self._context = multiprocessing.get_context("spawn")
-        self._running: dict[int, tuple[SpawnProcess, Connection]] = {}
-        # What a process inherits; this one computes nothing.
-        os.environ.setdefault(_THREADS, str(max(1, cores // number)))
+        self._running: dict[int, tuple[BaseProcess, Connection]] = {}
+        self._share = max(1, cores // number), os.environ.get(THREADS)
 
     def start(self, worker: int, job: Job) -> None:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(
-            target=_work, args=(theirs, worker, job), name=f"worker {worker}", daemon=True
-        )
+        forked = _may_fork()
+        context = get_context("fork") if forked else get_context("spawn")
+        ours, theirs = context.Pipe()
+        # A copy of this process holds the drivers' ends of all pipes, and would never see one end.
+        foreign = [pipe for _, pipe in self._running.values()] + [ours] if forked else []
+        process = context.Process(
+            target=_work, args=(theirs, worker, job, self._share, foreign),
+            name=f"worker {worker}", daemon=True,
+        )  # fmt: skip
         process.start()
         theirs.close()
         self._running[worker] = process, ours
@@ -85,7 +91,7 @@ class Processes(Workers):
         """The number of each process in the system."""
         return {worker: one.pid for worker, (one, _) in self._running.items() if one.pid}
 
-    def _forget(self, worker: int) -> SpawnProcess:
+    def _forget(self, worker: int) -> BaseProcess:
         process, pipe = self._running.pop(worker)
         pipe.close()
         return process
@@ -102,8 +108,22 @@ def _ended(code: int | None) -> str:
     return f"it ended with exit code {code}"
 
 
-def _work(pipe: Connection, worker: int, job: Job) -> None:
+def _may_fork() -> bool:
+    """Whether a worker can be a copy of this process, which saves it the imports: only where no
+    thread could hold a lock at that moment. numpy's own threads are made for copies."""
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return False
+    return sys.modules.keys().isdisjoint(_WITH_THREADS)
+
+
+def _work(
+    pipe: Connection, worker: int, job: Job, share: tuple[int, str | None],
+    foreign: Sequence[Connection],
+) -> None:  # fmt: skip
     """What a process does. It never returns before the pipe ends or something is wrong."""
+    for one in foreign:
+        one.close()
+    share_cores(*share)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for all of a group: the driver's
     parts: queue.SimpleQueue[int] = queue.SimpleQueue()
 

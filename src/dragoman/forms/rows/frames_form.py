@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import File
-from dragoman.forms.rows.log_mel import Floats, LogMel, normalised
+from dragoman.forms.rows.log_mel import LogMel, normalised
 from dragoman.forms.rows.mfcc import FEATURE_FILE, Mfcc, read_features
 from dragoman.forms.rows.recording_file import Recording, called, library
 from dragoman.forms.rows.recordings import blocks_of, samples_of, seconds_of
+from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 

@@ -21,9 +21,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.settings import FramesSource
-
-Floats = npt.NDArray[np.float32]
 
 _LOWEST = 20.0
 """Hz."""

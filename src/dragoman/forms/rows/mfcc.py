@@ -23,11 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.settings import COEFFICIENTS
 from dragoman.forms.rows.settings import MFCC_RATE as RATE
 from dragoman.forms.rows.unusable import unusable
-
-Floats = npt.NDArray[np.float32]
 
 FEATURE_FILE = ".mfc"
 """Ending of a file that holds coefficients."""

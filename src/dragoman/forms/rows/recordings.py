@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.recording_file import Recording, called, converting, library, opened
-from dragoman.forms.rows.resampling import resampled
+from dragoman.forms.rows.resampling import Floats, resampled
 
 _LOUDEST = 1e6
 """Of a sample: its square and the sums of many still are numbers."""
@@ -20,8 +19,6 @@ _BLOCK = 1 << 18
 """Numbers that are read at once, over all channels."""
 _UNKNOWN = 1 << 62
 """So many samples has a recording that does not know how long it is."""
-
-Floats = npt.NDArray[np.float32]
 
 
 def rate_of(raw: Recording) -> int:

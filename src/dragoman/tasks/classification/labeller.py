@@ -15,7 +15,7 @@ import torch
 from dragoman.data.labelled import Reading
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import beginning
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
@@ -85,7 +85,7 @@ class Labeller(Predictor):
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run that does something else."""
-        require_task(run, "classification", "which does not label")
+        run.require_task("classification", "which does not label")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
         self.labels = run.forms.labels

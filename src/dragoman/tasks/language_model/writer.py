@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.runs.run import Run
@@ -44,7 +44,7 @@ class Writer(Predictor):
         search_settings: SearchSettings | None = None,
     ) -> None:
         """Errors: ``RunError``, also for a run that translates."""
-        require_task(run, "language-model", "not a language model")
+        run.require_task("language-model", "not a language model")
         super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
         self.context = run.recipe.evaluation.window or run.recipe.plan.context
         """Tokens that the model reads at once."""

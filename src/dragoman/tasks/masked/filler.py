@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import far_too_long
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.reading import readable
@@ -103,7 +103,7 @@ class Filler(Predictor):
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run of another task."""
-        require_task(run, "masked", "which fills no blanks")
+        run.require_task("masked", "which fills no blanks")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         vocabulary = run.target_text
         if vocabulary.mask is None:

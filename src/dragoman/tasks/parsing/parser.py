@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import far_too_long
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, TooLongError
@@ -64,7 +64,7 @@ class Parser(Predictor):
         search_settings: SearchSettings | None = None,
     ) -> None:
         """Errors: ``RunError``, also for a run that does not parse."""
-        require_task(run, "parsing", "which does not parse")
+        run.require_task("parsing", "which does not parse")
         super().__init__(run, Engine.open(run, settings or parser_settings(), search_settings))
 
     @property

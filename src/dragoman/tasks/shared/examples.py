@@ -19,9 +19,9 @@ from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
 from dragoman.data.picture_augment import varied
-from dragoman.data.plan import Plan, Share
+from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.spec_augment import masked
-from dragoman.data.store import CorpusRange, Store
+from dragoman.data.store import CorpusRange, TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
@@ -59,14 +59,14 @@ class TrainingBatches:
     def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
         return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
 
-    def _make(self, micro_batch: Share) -> MicroBatch:
+    def _make(self, micro_batch: MicroBatchPlan) -> MicroBatch:
         return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
 
 
 class Pairs:
     """Pairs of a text that is read and an output that is written."""
 
-    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
         # A plan counts an end symbol on either side, and nothing ends rows.
         spare = {"source": int(forms.source.end is None), "target": 0}
@@ -101,7 +101,7 @@ class Pairs:
         ]
 
 
-def _reads(store: Store, recipe: Recipe) -> Callable[[int, int], Values]:
+def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     """What is read of an example in an update; of recordings, parts may be hidden, and pictures may
     be varied."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
@@ -124,7 +124,7 @@ def _reads(store: Store, recipe: Recipe) -> Callable[[int, int], Values]:
 class TextWindows:
     """The windows of texts that stand alone (``data/windows.py``)."""
 
-    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written
         self._windows = Windows(store, recipe.plan.context, target.bos, target.eos)
         self.corpora = self._windows.corpora
@@ -139,7 +139,7 @@ class TextWindows:
 class MaskedTexts:
     """The pieces of texts that stand alone, masked anew each time (``data/masking.py``)."""
 
-    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written
         self._pieces = TextPieces(store, recipe.plan.context)
         self.corpora = self._pieces.corpora
@@ -163,7 +163,7 @@ class MaskedTexts:
 class LabelledTexts:
     """Texts, each read whole up to ``plan.context``, and the label of each."""
 
-    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
         self._read = _reads(store, recipe)
         self._store = store

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.data.store import Store, Tokens
+from dragoman.data.store import Tokens, TokenStore
 from dragoman.measure import LOSS, Measure
 from dragoman.runs.run import Run
 
@@ -87,7 +87,7 @@ def on_test(run: Run, name: str) -> float | None:
     return None if found is None else float(found["value"])
 
 
-def text_notes(store: Store, side: str, vocabulary: int | None, dev: Sequence[Tokens]) -> Any:
+def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequence[Tokens]) -> Any:
     """What a run notes of the text that it learns to write: ``tokens`` of an epoch and the mean
     ``length`` of an example, end symbols counted; with a ``vocabulary``, what it costs
     ``by_frequency`` to guess the tokens of ``dev``, in nats each."""

@@ -23,7 +23,7 @@ from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary
 
 if TYPE_CHECKING:
-    from dragoman.data.store import Store
+    from dragoman.data.store import TokenStore
     from dragoman.engine.predictor import Predictor
     from dragoman.engine.settings import EngineSettings
     from dragoman.tasks.shared.examples import Examples
@@ -38,7 +38,7 @@ MakePredictor = Callable[[Run, "EngineSettings"], "Predictor"]
 class TrainingParts(NamedTuple):
     """What a training is made of."""
 
-    examples: Callable[[Store, Recipe, Forms], Examples]
+    examples: Callable[[TokenStore, Recipe, Forms], Examples]
     """Makes what is learned from at once."""
     objective: Callable[[Any, float], Objective]
     """Of a network and label smoothing (section 5.4 of the paper): what training minimises."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.data.store import Store
+from dragoman.data.store import TokenStore
 from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
@@ -23,7 +23,7 @@ _STREAM = 6
 class TaggedSentences:
     """Sentences, each read whole up to ``plan.context``, and the tags of their words."""
 
-    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
         self._store = store
         self._reading = reading_of(recipe, forms)

@@ -15,7 +15,7 @@ import torch
 
 from dragoman.data.tagged_batches import Pieces, WordCutter, WordRows
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import tags_of
@@ -131,7 +131,7 @@ class Tagger(Predictor):
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run that does something else."""
-        require_task(run, "tagging", "which does not tag words")
+        run.require_task("tagging", "which does not tag words")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
         self.tags = tags_of(run.forms)

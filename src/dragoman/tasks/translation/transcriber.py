@@ -27,7 +27,8 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.recording_file import called
-from dragoman.forms.rows.recordings import Floats, blocks_of
+from dragoman.forms.rows.recordings import blocks_of
+from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions

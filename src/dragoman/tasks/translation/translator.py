@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
@@ -75,7 +75,7 @@ class Translator(Predictor):
         Errors: ``RunError``, also for a run that does not translate, and for runs that cannot
         translate together.
         """
-        require_task(run, "translation", "which does not translate")
+        run.require_task("translation", "which does not translate")
         self.settings = settings or TranslatorSettings()
         self.ensemble = tuple(ensemble)
         if self.ensemble and self.settings.shortlist:

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.forms.rows.resampling import Floats
 from dragoman.recordings.captions import SpokenWord
 from dragoman.recordings.cutting import Span, levels_of, threshold_of
-
-Floats = npt.NDArray[np.float32]
 
 
 class Heard(NamedTuple):

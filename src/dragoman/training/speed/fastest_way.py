@@ -34,7 +34,7 @@ from dragoman.training.objectives import MicroBatch, Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
 from dragoman.training.update import Batches, Updater
-from dragoman.training.way import Way
+from dragoman.training.way import TrainingWay
 
 GAIN_OF_BF16 = 1.1
 """How many times as fast as the fastest fp32 bf16 must be to be taken: it also changes results."""
@@ -67,9 +67,9 @@ class Timing:
 class MeasuredWays:
     """What was found."""
 
-    way: Way
+    way: TrainingWay
     """The one to take."""
-    rates: Mapping[Way, float]
+    rates: Mapping[TrainingWay, float]
     """Tokens per second of all that were timed, the optimizer's step aside."""
 
     def summary(self, counted: str) -> str:
@@ -95,17 +95,17 @@ class MeasuredWays:
         }
 
 
-def _kind(way: Way) -> tuple[str, str]:
+def _kind(way: TrainingWay) -> tuple[str, str]:
     return way.kernels, way.precision
 
 
-def chosen(seconds: Mapping[Way, float]) -> Way:
+def chosen(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
     """The fastest; bf16 only where it is faster than fp32 by more than ``GAIN_OF_BF16``.
 
     ``seconds``: what the same work takes by each way.
     """
 
-    def fastest(precision: str) -> Way | None:
+    def fastest(precision: str) -> TrainingWay | None:
         some = [way for way in seconds if way.precision == precision]
         return min(some, key=lambda way: seconds[way], default=None)
 
@@ -118,22 +118,22 @@ def chosen(seconds: Mapping[Way, float]) -> Way:
 
 
 def time_ways(
-    ways: Sequence[Way],
-    seconds_of: Callable[[Way], float],
+    ways: Sequence[TrainingWay],
+    seconds_of: Callable[[TrainingWay], float],
     in_time: Callable[[], bool],
-) -> dict[Way, float]:
+) -> dict[TrainingWay, float]:
     """Time ``ways`` in turns, then those near the best on fewer threads, while that is faster, then
     all that are near each other again -> the least seconds of each.
 
     ``seconds_of`` times one. ``in_time``: whether there is time for more.
     """
-    best: dict[Way, float] = {}
+    best: dict[TrainingWay, float] = {}
 
-    def take_turns(some: Sequence[Way]) -> None:
+    def take_turns(some: Sequence[TrainingWay]) -> None:
         for way in some:
             best[way] = min(best.get(way, float("inf")), seconds_of(way))
 
-    def near(times: float = _NEAR) -> list[Way]:
+    def near(times: float = _NEAR) -> list[TrainingWay]:
         least = min(best.values())
         return [way for way, seconds in best.items() if seconds <= times * least]
 
@@ -198,7 +198,7 @@ class _Trials:
     """Timed passes over a part of the first micro-batch."""
 
     def __init__(
-        self, updater: Updater, batches: Batches, splits: Splits, first: Way, timing: Timing
+        self, updater: Updater, batches: Batches, splits: Splits, first: TrainingWay, timing: Timing
     ) -> None:
         """``first``: the way that decides how large the part is."""
         self._timing = timing
@@ -207,7 +207,7 @@ class _Trials:
         self._number = count()
         self._began = time.perf_counter()
         self._shortest = float("inf")
-        self._passes: dict[Way, tuple[float, float]] = {}
+        self._passes: dict[TrainingWay, tuple[float, float]] = {}
         ranks = updater.ranks
         share = batches(0, ranks.rank, ranks.size)
         self._tokens = 0.0
@@ -225,7 +225,7 @@ class _Trials:
         # All processes count together, and wait for each other.
         self._tokens = self._sum(self._tokens * self._times)
 
-    def seconds(self, way: Way) -> float:
+    def seconds(self, way: TrainingWay) -> float:
         """What a token takes in an update, the optimizer's step aside."""
         if way not in self._passes and (cold := self._warm_up(way)) is not None:
             first = second = cold
@@ -242,7 +242,7 @@ class _Trials:
         limit = min(timing.most, max(timing.least, timing.passes * self._shortest))
         return not self._updater.ranks.any(time.perf_counter() - self._began > limit)
 
-    def _warm_up(self, way: Way) -> float | None:
+    def _warm_up(self, way: TrainingWay) -> float | None:
         """Some examples, untimed -> what the whole part would take, if that is so long that it is
         not worth finding out."""
         whole, self._part = self._part, self._few
@@ -253,7 +253,7 @@ class _Trials:
             return cold * self._times_few
         return None
 
-    def _run(self, way: Way, passes: int) -> tuple[float, float]:
+    def _run(self, way: TrainingWay, passes: int) -> tuple[float, float]:
         """The seconds of the first pass, which packs or casts the weights, and of the second; where
         there is none, it is taken to be as long as the first."""
         updater = self._updater
@@ -276,7 +276,7 @@ class _Trials:
                 break
         return times[0], times[-1]
 
-    def _part_of(self, whole: MicroBatch, way: Way) -> MicroBatch:
+    def _part_of(self, whole: MicroBatch, way: TrainingWay) -> MicroBatch:
         """The largest half, quarter, … that a pass of is short enough."""
         parts = [whole]
         while len(parts[-1]) > 1:
@@ -306,13 +306,13 @@ class _Trials:
         return float(total)
 
 
-def _of_all(ways: Sequence[Way], ranks: Ranks) -> list[Way]:
+def _of_all(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
     """Those of the first process that all have."""
     text = ranks.broadcast_text(json.dumps([way.model_dump() for way in ways]))
     mine = {_kind(way) for way in ways}
     return [
         way
-        for way in map(Way.model_validate, json.loads(text))
+        for way in map(TrainingWay.model_validate, json.loads(text))
         if not ranks.any(_kind(way) not in mine)
     ]
 
@@ -321,8 +321,8 @@ def _of_all(ways: Sequence[Way], ranks: Ranks) -> list[Way]:
 
 
 def _known(
-    folder: Path | None, work: str, ways: Sequence[Way], ranks: Ranks
-) -> dict[Way, float] | None:
+    folder: Path | None, work: str, ways: Sequence[TrainingWay], ranks: Ranks
+) -> dict[TrainingWay, float] | None:
     """What the first process remembers of these ways, if it is of all of them."""
     found = measured.known(folder, work) if ranks.first and folder is not None else {}
     found = json.loads(ranks.broadcast_text(json.dumps(dict(found))))
@@ -338,5 +338,5 @@ def _known(
     return seconds
 
 
-def _name(way: Way) -> str:
+def _name(way: TrainingWay) -> str:
     return f"{way.kernels} {way.precision} {way.threads}"
