@@ -68,9 +68,7 @@ def detect(args: DetectArguments) -> None:
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
     run = Run.open(args.run)
-    from dragoman.engine.predictor import require_task
-
-    require_task(run, "detection", "which finds no boxes")
+    run.require_task("detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
     drawings = _drawings(args, names)
     from dragoman.tasks.detection.detector import Detector

@@ -18,7 +18,7 @@ from typing import Any
 
 from dragoman.boxes import Box
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
@@ -91,7 +91,7 @@ class Detector(Predictor):
     ) -> None:
         """Errors: ``RunError``, also for a run that finds no boxes."""
         opened = run if isinstance(run, Run) else Run.open(run)
-        require_task(opened, "detection", "which finds no boxes")
+        opened.require_task("detection", "which finds no boxes")
         chosen = settings or detector_settings()
         super().__init__(opened, Engine.open(opened, chosen, search_settings))
 
