@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
-from dragoman.data.store import Store
+from dragoman.data.store import TokenStore
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Scores, Writing
@@ -79,7 +79,7 @@ def boxes_batch(
 class PicturesWithBoxes:
     """Pictures, and the boxes in them: see ``tasks.shared.examples.Examples``."""
 
-    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
         self._symbols = forms.boxes.symbols
         whole = np.full_like(store.lengths["target"], PER_BOX * self._symbols.most)
