@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from command_line import Dragoman
+from tiny_scenes import write_scenes
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.errors import RecipeError
@@ -33,6 +34,7 @@ KINDS = {
     ("tagging", "lstm"): "recurrent-decoder",
     ("parsing", "transformer"): "transformer",
     ("parsing", "lstm"): "recurrent",
+    ("detection", "transformer"): "transformer",
 }
 
 
@@ -52,6 +54,7 @@ def files(
         "translation": [source, target], "language-model": alone, "masked": alone,
         "classification": [str(folder / "my.tsv")], "parsing": [str(folder / "my.mrg")],
         "tagging": [str(folder / "my.mrg")],
+        "detection": [str(write_scenes(folder / "scenes", 40))],
     }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.text_settings import TextSettings
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
+from dragoman.sizing.families import DEFAULT, FAMILIES
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.pictures import source_of_pictures
 from dragoman.sizing.size import Size, row_of
@@ -64,6 +65,11 @@ class DetectionBuilder(RecipeBuilder):
         for option, value in unfit.items():
             if value is not None:
                 raise RecipeError(f"{option} does not go with pictures and their boxes")
+        if inputs.model in FAMILIES and inputs.model != DEFAULT:
+            raise RecipeError(
+                f"--model {inputs.model}: pictures with boxes alone choose a --model {DEFAULT}; "
+                "others read them by a recipe"
+            )
         if inputs.are_files and (len(inputs.names) > 1 or not is_coco(Path(inputs.first))):
             raise RecipeError(
                 "a detector learns from boxes in COCO's format: give one JSON file, or the folder "

@@ -13,6 +13,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.chance import MIN_ANSWERS
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
@@ -42,8 +43,15 @@ class DetectionRuntime(Runtime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """Nothing: who does not look at a picture finds no box in it."""
-        return {}
+        """Of the boxes of the next picture, in place of each picture's own."""
+        from dragoman.metrics.detection import Found, average_precision
+
+        if len(pairs) < MIN_ANSWERS:
+            return {}
+        boxes = [scene_of(pair.target).boxes for pair in pairs]
+        guesses = [[Found(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
+        found = average_precision(boxes, guesses).scores
+        return {name: found[name] for name in ("ap50", "ap") if name in found}
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         ap50 = self.spec.metrics["ap50"]
