@@ -78,6 +78,7 @@ def _image(number: int, **values: object) -> Callable[[About], object]:
 
 MISTAKES: dict[str, tuple[Callable[[About], object], str]] = {
     "outside": (_box(10, 10, 9, 3), r"annotation 1 \(boxes-001.png\): .*reaches out of its pic"),
+    "below it": (_box(1, 10, 3, 9), "reaches out of its picture of 16 x 16"),
     "left of it": (_box(-4, 0, 9, 3), "reaches out of its picture of 16 x 16"),
     "no area": (_box(1, 1, 0, 3), "has no area"),
     "no numbers": (_box(1, 1, float("nan"), 3), "bbox is not four numbers"),

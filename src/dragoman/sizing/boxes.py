@@ -6,7 +6,7 @@ in COCO's JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -112,16 +112,12 @@ class DetectionBuilder(RecipeBuilder):
     def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
         return row_of(BOX_TABLE, seen.amount)
 
-    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
-        held = {}
-        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
-            named = [name for name in names or () if name]
-            if len(named) > 1:
-                raise RecipeError(f"--{side} {' '.join(named)}: give one JSON file, or one folder")
-            if named:
-                held[side] = _corpus(absolute(named[0]))
-                next(read_pairs(held[side]))  # errors are told before anything is measured
-        return held
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        if len(named) > 1:
+            raise RecipeError(f"{option} {' '.join(named)}: give one JSON file, or one folder")
+        return _corpus(absolute(named[0]))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert isinstance(seen, BoxSummary)
