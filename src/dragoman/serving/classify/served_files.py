@@ -23,7 +23,12 @@ from dragoman.serving.classify.served_classifier import (
     check_labels,
     labels_told,
 )
-from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound
+from dragoman.serving.http.refusals import (
+    Refusal,
+    body_too_large,
+    too_many_pixels,
+    too_much_sound,
+)
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
@@ -109,13 +114,7 @@ class ServedFileClassifier(ServedRun):
         if self.is_sound and total > limits.sound_seconds:
             raise too_much_sound(total, limits.sound_seconds)
         if not self.is_sound and total > limits.pixels:
-            raise Refusal(
-                "too_many_pixels",
-                f"The pictures have {int(total):,} pixels or more; this server takes "
-                f"{limits.pixels:,} at once. Make them smaller, or send fewer at once.",
-                pixels=int(total),
-                most=limits.pixels,
-            )
+            raise too_many_pixels(int(total), limits.pixels)
 
     def places(self, total: float) -> int:
         """How many places the decoding of so much takes."""

@@ -7,11 +7,10 @@ are many; and searched for its boxes in the queue of the run, as sentences are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dragoman.engine.search_settings import with_beams
-from dragoman.errors import DataError, RecipeError
+from dragoman.errors import RecipeError
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.picture_file import turned_size
 from dragoman.forms.rows.rows_form import Rows, RowsForm
@@ -26,8 +25,13 @@ from dragoman.serving.detect.schema import (
     FoundBox,
     SearchedPicture,
 )
-from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field
-from dragoman.serving.http.uploads import Upload, bad_file, too_many_files
+from dragoman.serving.http.refusals import (
+    Refusal,
+    body_too_large,
+    missing_field,
+    too_many_pixels,
+)
+from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
@@ -102,17 +106,11 @@ class ServedDetector(ServedRun):
             count += len(file.data)
             if count > limits.upload_bytes:
                 raise body_too_large(limits.upload_bytes)
-            with _readable(file):
+            with readable(file):
                 height, width = turned_size(file)
             pixels += height * width
             if pixels > limits.pixels:
-                raise Refusal(
-                    "too_many_pixels",
-                    f"The pictures have {pixels:,} pixels or more; this server takes "
-                    f"{limits.pixels:,} at once. Make them smaller, or send fewer at once.",
-                    pixels=pixels,
-                    most=limits.pixels,
-                )
+                raise too_many_pixels(pixels, limits.pixels)
             yield OpenedPicture(file, height, width)
 
     async def decoded(self, opened: Sequence[OpenedPicture], client: str) -> list[Rows]:
@@ -125,7 +123,7 @@ class ServedDetector(ServedRun):
 
     def _decoded(self, opened: Sequence[OpenedPicture]) -> Iterator[Rows | None]:
         for one in opened:
-            with _readable(one.file):
+            with readable(one.file):
                 yield from self._form.in_turns(one.file)
 
     def requests(
@@ -154,15 +152,6 @@ class ServedDetector(ServedRun):
                 for box in found.above(threshold)
             ],
         )
-
-
-@contextmanager
-def _readable(file: InMemory) -> Iterator[None]:
-    """Raises Refusal 400 for a file that cannot be used."""
-    try:
-        yield
-    except DataError as error:
-        raise bad_file(file.called, str(error)) from None
 
 
 def endpoints(service: Service) -> Endpoints:

@@ -172,6 +172,17 @@ def too_much_sound(seconds: float, most: float) -> Refusal:
     )
 
 
+def too_many_pixels(pixels: int, most: int) -> Refusal:
+    """For pictures that are too large together."""
+    return Refusal(
+        "too_many_pixels",
+        f"The pictures have {pixels:,} pixels or more; this server takes {most:,} at once. Make "
+        "them smaller, or send fewer at once.",
+        pixels=pixels,
+        most=most,
+    )
+
+
 def missing_field(field: str) -> Refusal:
     """LibreTranslate's sentence for a parameter that is not there."""
     return Refusal("missing_field", f"Invalid request: missing {field} parameter", field=field)
