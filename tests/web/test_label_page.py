@@ -121,6 +121,10 @@ def test_a_drawing_is_labelled_as_it_grows(opened: Open) -> None:
         page.on("request", lambda one: asked.append(one) if "classify" in one.url else None)
         draw(page, (0.45, 0.02), (0.45, 0.5), (0.45, 0.98))
         answered(page, "1")  # while the button is still down
+        for _ in range(50):  # until the end of the stroke was asked about too
+            if shown(page)[:, 3].min() > 100:
+                break
+            page.wait_for_timeout(100)
         assert shown(page)[:, 3].min() > 100 and not shown(page)[:, 6].any()
         page.mouse.up()
         assert len(asked) >= 2
