@@ -35,7 +35,7 @@ export const transcribeKorean: typeof transcribeEnglish = {
   transcribe_sure: (percent) => `, ${percent}`,
   transcribe_save: "내려받기",
   transcribe_done: (words) => `받아쓰기를 마쳤습니다. 단어 ${words}개입니다.`,
-  transcribe_hint: "단어를 누르면 그 부분을 들을 수 있습니다. 점선은 모델의 확률이 80 %보다 낮은 단어, 두 줄은 50 %보다 낮은 단어입니다.",
+  transcribe_hint: "단어를 누르면 그 부분을 들을 수 있습니다. 점선은 모델의 확률이 80%보다 낮은 단어, 두 줄은 50%보다 낮은 단어입니다.",
   transcribe_hint_parts: "시각을 누르면 그 구간을 들을 수 있습니다. 이 모델은 CTC 없이 학습되어 단어마다의 시각은 알 수 없습니다.",
   transcribe_how_title: "녹음이 글이 되기까지",
   transcribe_how:

@@ -25,8 +25,8 @@ class TranscriptionRequest(WithFiles):
     response_format: Literal["json", "text", "srt", "vtt", "verbose_json"] = "json"
     """`json`: the text. `verbose_json`: with segments and, if asked for, words. `text`, `srt` and
     `vtt`: a file."""
-    timestamp_granularities: Annotated[list[Granularity], Field(max_length=2)] = Field(
-        default=["segment"], alias="timestamp_granularities[]"
+    timestamp_granularities: Annotated[list[Granularity], Field(max_length=2, fail_fast=True)] = (
+        Field(default=["segment"], alias="timestamp_granularities[]")
     )
     """What has times in `verbose_json`: `segment`, `word` or both. Words need a run that was
     trained with CTC."""
@@ -134,7 +134,7 @@ class OpenAiError(Message):
     """The field that is wrong."""
     code: str
     """As of every other error of the server."""
-    values: dict[str, str | int | float | list[str]]
+    values: dict[str, str | int | float | Annotated[list[str], Field(fail_fast=True)]]
     """The numbers and names that stand in the sentence."""
 
 
