@@ -27,25 +27,29 @@ FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
 
 
 @pytest.mark.parametrize(
-    ("error", "body"),
+    ("error", "status", "body"),
     [
-        (TimeoutError(), SLOW.body),
-        (FULL, FULL.body),
+        (TimeoutError(), 504, SLOW.body),
+        (FULL, 429, FULL.body),
         (
             SearchError("too long"),
+            400,
             error_body("bad_search", "too long", {"problem": "too long"}),
         ),
-        (ValueError("nobody's business"), FAILED),
+        (ValueError("nobody's business"), 500, FAILED),
     ],
 )
-def test_every_end_of_a_stream_is_told(error: Exception, body: dict[str, Any]) -> None:
+def test_every_end_of_a_stream_is_told(error: Exception, status: int, body: dict[str, Any]) -> None:
     async def parts() -> AsyncGenerator[bytes, None]:
         yield b"first"
         raise error
 
+    def event(status: int, body: dict[str, Any]) -> bytes:
+        return event_of(str(status), body)
+
     async def check() -> None:
-        told = [part async for part in _event_stream(parts(), SLOW)]
-        assert told == [b"first", event_of("error", body)]
+        told = [part async for part in _event_stream(parts(), SLOW, event)]
+        assert told == [b"first", event_of(str(status), body)]
 
     asyncio.run(check())
 
