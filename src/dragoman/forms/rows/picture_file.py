@@ -50,11 +50,8 @@ def picture_size(file: File) -> tuple[int, int]:
 def turned_size(file: File) -> tuple[int, int]:
     """Height and width as the camera was held. Errors: ``DataError``."""
     with _opened(file) as image:
-        try:
-            turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
-        except Exception:  # noqa: BLE001 - damaged: a picture all the same
-            turned = False
-        return (image.width, image.height) if turned else (image.height, image.width)
+        lies = _orientation(image) in (5, 6, 7, 8)
+        return (image.width, image.height) if lies else (image.height, image.width)
 
 
 def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
@@ -151,13 +148,17 @@ def _in_bytes(image: Image, mode: str) -> Image:
     return image.convert(mode)
 
 
+def _orientation(image: Image) -> Any:
+    """How its camera was held, as EXIF says it: 1 where it does not."""
+    try:
+        return image.getexif().get(_ORIENTATION, 1)
+    except Exception:  # noqa: BLE001 - damaged: a picture all the same
+        return 1
+
+
 def _turned(pixels: Image, image: Image) -> Image:
     """``pixels`` as ``image`` says that its camera was held."""
     turns = library().Transpose
-    try:
-        orientation = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # noqa: BLE001 - damaged: a picture all the same
-        return pixels
     turn = {
         2: turns.FLIP_LEFT_RIGHT,
         3: turns.ROTATE_180,
@@ -166,7 +167,7 @@ def _turned(pixels: Image, image: Image) -> Image:
         6: turns.ROTATE_270,
         7: turns.TRANSVERSE,
         8: turns.ROTATE_90,
-    }.get(orientation)
+    }.get(_orientation(image))
     return pixels if turn is None else pixels.transpose(turn)
 
 

@@ -27,11 +27,12 @@ from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, samples, scores_of, signed
+from dragoman.runs.scores import scores_of, signed
 from dragoman.sizing.trees import label_ends_of
 from dragoman.specs.parsing import PARSING
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.kept_figures import keep_figures
 from dragoman.tasks.shared.validation import (
     Validation,
     batches_of_pairs,
@@ -168,9 +169,7 @@ def evaluate_run(
     warn_of_learned(opened, pairs)
     result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
-        own = for_test_set(opened.recipe, changes) == for_test_set(opened.recipe)
-        found = result.to_dict() | samples(opened, pairs, result.hypotheses)
-        keep_scores(opened, found, own=own and precision == "auto")
+        keep_figures(opened, result, pairs, changes, precision)
     return result
 
 

@@ -1,0 +1,42 @@
+// A file that is dropped on a view, pasted or chosen: what hands it over, whatever the view does with it.
+
+type Take = (files: FileList | null | undefined) => unknown;
+
+export class GivenFile {
+  /** Whether files are held over the view. */
+  isOver = $state(false);
+
+  readonly #take: Take;
+  readonly #isShown: () => boolean;
+
+  /** `isShown`: whether the view is, since the whole window pastes. */
+  constructor(take: Take, isShown: () => boolean) {
+    this.#take = take;
+    this.#isShown = isShown;
+  }
+
+  readonly holds = (event: DragEvent): void => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    this.isOver = true;
+  };
+
+  readonly leaves = (): void => {
+    this.isOver = false;
+  };
+
+  readonly dropped = (event: DragEvent): void => {
+    event.preventDefault();
+    this.isOver = false;
+    this.#take(event.dataTransfer?.files);
+  };
+
+  readonly pasted = (event: ClipboardEvent): void => {
+    if (this.#isShown() && event.clipboardData?.files.length) this.#take(event.clipboardData.files);
+  };
+
+  readonly chosen = (event: Event & { currentTarget: HTMLInputElement }): void => {
+    this.#take(event.currentTarget.files);
+    event.currentTarget.value = ""; // the same file may be chosen again
+  };
+}
