@@ -39,14 +39,20 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # they are for the server, which tells us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     most, kept = map(int, sys.argv[1:])
-    with suppress(OSError, ValueError):  # not on every system
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    _may_take(most)
     with suppress(OSError):
         os.nice(_NICE)
     gc.disable()  # a document is many small objects, none of which lie in a circle
     with suppress(EOFError, BrokenPipeError):
         while _work(sys.stdin.buffer, sys.stdout.buffer, kept):
             gc.collect()
+
+
+def _may_take(most: int | None) -> None:
+    """Bytes; none: as many as the system gives."""
+    with suppress(OSError, ValueError):  # not on every system
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard if most is None else most, hard))
 
 
 def _work(asked: BinaryIO, answer: BinaryIO, kept: int) -> bool:
@@ -59,7 +65,10 @@ def _work(asked: BinaryIO, answer: BinaryIO, kept: int) -> bool:
     except DragomanError as error:
         values, frames = {"problem": str(error)}, []
     except MemoryError:
-        put_values(answer, memory=True, frames=0, goes_on=False)
+        values, frames = {"memory": True}, []
+    if "memory" in values:
+        _may_take(None)  # the answer needs some, too
+        put_values(answer, **values, frames=0, goes_on=False)
         return False
     goes_on = peak_bytes() <= kept
     put_values(answer, **values, frames=len(frames), goes_on=goes_on)
