@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource
+from dragoman.forms.rows.settings import FramesSource, LineSource
 from dragoman.pictures.pixels import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
@@ -32,6 +32,7 @@ from dragoman.serving.http.refusals import (
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
+from dragoman.serving.service.pictures import LINE
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 
@@ -136,6 +137,8 @@ class ServedFileClassifier(ServedRun):
     def _most_rows(self) -> int:
         """Of one file: those of the seconds that are allowed, which a header may have belied."""
         settings = self.form.settings
+        if isinstance(settings, LineSource):  # what is behind the longest is not looked at
+            return max(LINE, self.labeller.longest)
         if not isinstance(settings, FramesSource):
             return self.labeller.longest
         return 1 + int(self.settings.limits.sound_seconds * 1000 / settings.hop_ms)
