@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from dragoman.cli.demo_boxes import draw_scenes, show_boxes
+from dragoman.cli.demo_files import is_read_by
 from dragoman.cli.demo_parse import show_trees
-from dragoman.cli.demo_speech import recordings_of, show_heard, speak_recordings
+from dragoman.cli.demo_speech import show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class DemoArguments:
     task: str = option("translate", metavar="TASK")
     """The model to train: translate, a translator; write, a language model; fill, a model that
     fills in blanks; classify, a classifier; parse, a parser; transcribe, a model that writes what
-    is said (extra sound)."""
+    is said (extra sound); detect, a detector (extra images)."""
     set_: list[str] = option()
     """Change any setting of the recipe. May be repeated."""
 
@@ -57,7 +59,8 @@ def demo(args: DemoArguments) -> None:
     sentences and draws its attention. parse trains a parser that writes the constituency trees of
     English sentences and draws some of them. transcribe lets a formant synthesiser speak English
     sentences, trains a model that writes what was said, and draws its attention over the sound; the
-    recordings are kept beside the run folder, in FOLDER-recordings.
+    recordings are kept beside the run folder, in FOLDER-recordings. detect draws scenes of shapes,
+    trains a detector, and draws the boxes that it finds; the scenes are kept in FOLDER-scenes.
 
     Nothing is downloaded, and there are no questions to answer. On two processor cores, the demo
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
@@ -114,10 +117,8 @@ def _is_demo(folder: Path) -> bool:
 
     if not (folder / RECIPE).is_file():
         return False
-    data = Recipe.load(folder / RECIPE).data
-    recordings = recordings_of(folder).resolve()
-    spoken = any(recordings in Path(one.source).resolve().parents for one in data.train)
-    return data.embedded is not None or spoken
+    recipe = Recipe.load(folder / RECIPE)
+    return recipe.data.embedded is not None or is_read_by(recipe, folder)
 
 
 def show_translations(run: Run, console: Console) -> str:
@@ -301,6 +302,14 @@ DEMOS = {
             "evaluate {to}         # WER and CER, the worst recordings aligned",
             "train my-recordings/  # your own recordings, a .txt beside each",
         ), speak_recordings,
+    ),
+    "detect": Demo(
+        "demo-boxes", "a Transformer over convolutions, scenes of shapes to their boxes",
+        show_boxes, (
+            "detect {to} {to}-scenes/test/0001.png --show",
+            "evaluate {to}         # AP50 and AP, for each shape",
+            "train my-boxes.json --task detection  # your own pictures, boxes in COCO's JSON",
+        ), draw_scenes,
     ),
 }  # fmt: skip
 """What ``--task`` names."""
