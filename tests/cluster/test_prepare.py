@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_s3 import BUCKET, s3
 from inline_workers import InlineWorkers
 from tiny_recipe import TINY
+from tiny_tasks import tiny_recipe_of
 
 from dragoman.cluster.prepare import command
+from dragoman.cluster.stores.opened import opened
 from dragoman.data import store_writer
 from dragoman.data.pair import Pair
 from dragoman.errors import DragomanError
@@ -102,13 +105,20 @@ def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     return "".join(told)
 
 
+Made = tuple[dict[str, bytes], one_process.Prepared, Path]
+
+
 def files_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture
-def expected(recipe: Recipe, tmp_path: Path) -> tuple[dict[str, bytes], one_process.Prepared, Path]:
-    """What a training makes."""
+def expected(recipe: Recipe, tmp_path: Path) -> Made:
+    return made_by_training(recipe, tmp_path)
+
+
+def made_by_training(recipe: Recipe, tmp_path: Path) -> Made:
+    """What a training makes before its first update."""
     folder = tmp_path / "run"
     folder.mkdir()
     learn_vocabularies(recipe, folder, lambda line: None)
@@ -116,7 +126,7 @@ def expected(recipe: Recipe, tmp_path: Path) -> tuple[dict[str, bytes], one_proc
     return files_in(prepared.train.folder), prepared, folder
 
 
-def check(to: Path, expected: tuple[dict[str, bytes], one_process.Prepared, Path]) -> None:
+def check(to: Path, expected: Made) -> None:
     files, prepared, folder = expected
     assert files_in(to / "tokens") == files
     for name in ("source.model", "target.model", "shared.model"):
@@ -171,6 +181,41 @@ def test_processes_and_a_store_that_is_no_folder(
     told = run(recipe, tmp_path / "out", on="local:2")
     check(tmp_path / "out", expected)
     assert "to train on" in told
+
+
+def test_a_bucket(
+    recipe: Recipe, tmp_path: Path, expected: Any, inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3(monkeypatch):
+        run(recipe, f"s3://{BUCKET}/prepared")
+        store = opened(f"s3://{BUCKET}/prepared")
+        for name, stat in store.names(""):
+            if not name.startswith("_"):
+                path = tmp_path / "out" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(store.read(name, 0, stat.size))
+        check(tmp_path / "out", expected)
+        with pytest.raises(DragomanError, match="copy it to a folder first"):
+            recipe_of([f"s3://{BUCKET}/prepared"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task", ["language-model", "masked", "classification", "tagging", "parsing"]
+)
+def test_other_tasks(
+    task: str, tmp_path: Path, inline: Any, request: pytest.FixtureRequest
+) -> None:
+    """With texts that stand alone, labels, tags and trees."""
+    (tmp_path / "text").mkdir()
+    recipe = tiny_recipe_of(task, tmp_path / "text")
+    files, prepared, folder = made_by_training(recipe, tmp_path)
+    run(recipe, tmp_path / "out", lines=20)
+    check(tmp_path / "out", (files, prepared, folder))
+    learned = json.loads((tmp_path / "out" / "prepared.json").read_text())["learned"]
+    assert learned and all(
+        (folder / name).read_bytes() == (tmp_path / "out" / name).read_bytes() for name in learned
+    )
 
 
 def test_killed_and_begun_again(
