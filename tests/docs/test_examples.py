@@ -48,6 +48,7 @@ NOT_RUN = {
     r"dragoman data (get|list)": "they fetch what is on other machines",
     r"dragoman train (movie-reviews|wsj-sample|multi30k)": "their text is not in the tree",
     r"dragoman \w+ .*(recordings|photos|idx3|pixels)": "what they read is not in the tree",
+    r"dragoman train scenes$|dragoman detect .*data/scenes": "made of MNIST, which is not in the tree",
     r"dragoman (sweep|ablate|demo)\b(?!.*--list)": "minutes; tests/cli and tests/studies run them",
     r"dragoman compare .*--to report\.html": "it starts processes and measures; tests/studies",
     r"dragoman figure --all": "all figures take half a minute; tests/insight",

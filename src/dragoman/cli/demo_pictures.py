@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.cli.demo_files import beside, reading_from
+from dragoman.cli.demo_files import PICTURES, new_folder, reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dragoman.runs.run import Run
 
 PICTURE = "looked-at.svg"
-FILES = "pictures"
-"""What the demo writes beside its run folder."""
 
 
 def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
@@ -30,13 +28,12 @@ def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
     from dragoman.pictures.pixels import png_of
 
     library()  # what reads pictures: without it nothing is written
-    folder = beside(to, FILES, DRAWN_NOTICE)
-    console.print(DRAWN_NOTICE, style="bold", soft_wrap=True)
+    folder = new_folder(to, PICTURES, DRAWN_NOTICE, console)
     parts = drawn_demo()
     count = sum(map(len, parts.values()))
     console.print(f"Drawing {count:,} pictures into {folder}: open one of the PNG files.")
     write_drawn(folder, parts, png_of)
-    return reading_from(folder, recipe)
+    return reading(recipe, folder)
 
 
 def show_shapes(run: Run, console: Console) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.cli.demo_files import beside, reading_from
+from dragoman.cli.demo_files import RECORDINGS, new_folder, reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dragoman.runs.run import Run
 
 PICTURE = "heard.svg"
-FILES = "recordings"
-"""What the demo writes beside its run folder."""
 _SHOWN = 3
 """Recordings whose words are shown."""
 
@@ -31,13 +29,12 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
     from dragoman.forms.rows.recording_file import library
 
     library()  # what reads recordings: without it nothing is written
-    folder = beside(to, FILES, SPOKEN_NOTICE)
-    console.print(SPOKEN_NOTICE, style="bold", soft_wrap=True)
+    folder = new_folder(to, RECORDINGS, SPOKEN_NOTICE, console)
     parts = spoken_demo()
     count = sum(map(len, parts.values()))
     console.print(f"Speaking {count:,} sentences into {folder}: play one of the WAV files.")
     write_spoken(folder, parts)
-    return reading_from(folder, recipe)
+    return reading(recipe, folder)
 
 
 def show_heard(run: Run, console: Console) -> str:

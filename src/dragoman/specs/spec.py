@@ -112,6 +112,11 @@ class Spec(Task):
                 "training.ctc_weight is for recordings and lines of text (task translation, "
                 'source.kind = "frames" or "line"): leave it out'
             )
+        if recipe.search.ctc_weight and not recipe.training.ctc_weight:
+            raise ValueError(
+                "search.ctc_weight is for models that were trained with CTC: set "
+                "training.ctc_weight = 0.3 as well, or leave it out"
+            )
         if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
+from dragoman.data.frequency_warp import FrequencyWarp
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
@@ -27,7 +28,7 @@ from dragoman.data.store import CorpusRange, TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
-from dragoman.forms.rows.settings import PictureSource, RowsSource
+from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
@@ -108,11 +109,12 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     be varied."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
     source, seed = recipe.source, recipe.seed
+    warp = FrequencyWarp(source) if hiding.warp and isinstance(source, FramesSource) else None
 
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
         if hiding.is_on:
-            return masked(values, hiding, key(seed, 7, update, int(example)))
+            return masked(values, hiding, key(seed, 7, update, int(example)), warp)
         if varying.is_on:
             assert isinstance(source, PictureSource)
             pixels = pixels_from(values, source.height, source.width, source.patch)
