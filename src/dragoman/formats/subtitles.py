@@ -35,7 +35,7 @@ _MOST_CUES = 6
 _ELEMENTS = {"b", "i", "u", "c", "v", "lang", "ruby", "rt", "font", "s"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Line:
     """A line of a cue: its text, without the space around it."""
 
@@ -43,7 +43,7 @@ class _Line:
     end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Slot:
     """A unit: the lines of one cue, or of several."""
 
@@ -240,12 +240,12 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
             speaks = _SPEAKS.match(said)
             edges = [(0, speaks.end())] if speaks else []
             edges += [one.span() for one in _MARK.finditer(said, speaks.end() if speaks else 0)]
-            for (_, end), (begin, _) in pairwise([(0, 0), *edges, (len(said), len(said))]):
+            for (_, end), (begin, until) in pairwise([(0, 0), *edges, (len(said), len(said))]):
                 plain = said[end:begin]
                 unit_text += html.unescape(plain) if escapes else plain
                 if begin == len(said):
                     break
-                tag = next(said[b:e] for b, e in edges if b == begin)
+                tag = said[begin:until]
                 found = _found(tag)
                 codes.append(
                     Code(len(unit_text), tag, opens=bool(found.opens), closes=bool(found.closes))

@@ -16,7 +16,7 @@ Target: TypeAlias = list[str | int]
 """Text in pieces, and the numbers of the unit's codes where they stand between them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Insert:
     """A text inside a code: the value of an attribute."""
 
@@ -28,7 +28,7 @@ class Insert:
     """Its number among the units of the document."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Code:
     """Something inside running text that is kept: a tag, a comment, or a whole kept element."""
 
@@ -55,7 +55,7 @@ class Code:
         return replace(self, place=self.place + by)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """Running text, with the codes inside it in their order."""
 
@@ -105,4 +105,4 @@ def target_of(parts: Sequence[str]) -> Target:
 
 def says_something(text: str) -> bool:
     """Whether a text has a letter: numbers and marks say the same in every language."""
-    return any(character.isalpha() for character in text)
+    return any(map(str.isalpha, text))
