@@ -228,7 +228,8 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
     shown = []
     for number, cue in enumerate(cues):
         if number:
-            codes.append(Code(len(unit_text)))
+            # As what begins and ends an element: each cue that had words has some again.
+            codes.append(Code(len(unit_text), opens=True, closes=True))
             written.append(None)
             unit_text += " "
         begins, ends = len(unit_text), []

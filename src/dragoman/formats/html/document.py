@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from dragoman.formats.html.open_elements import OpenElements
 from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
 from dragoman.formats.units.apart import needs_space_before, needs_space_behind
-from dragoman.formats.units.unit import Code, Insert, Unit, parts_of
+from dragoman.formats.units.unit import Code, Insert, Unit, is_address, parts_of
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
@@ -128,7 +128,8 @@ class HtmlDocument:
             end -= 1
         self._parts += gathered[:begin]
         inner = gathered[begin:end]
-        if any(any(map(str.isalnum, one)) for one in shown):
+        said = "".join(shown)
+        if any(map(str.isalnum, said)) and not is_address(said):
             first, last = inner[0].written, inner[-1].written
             before = len(first) - len(first.lstrip(_SPACE))
             behind = len(last.rstrip(_SPACE))

@@ -8,6 +8,7 @@ between them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -103,6 +104,15 @@ def target_of(parts: Sequence[str]) -> Target:
     return target
 
 
+_ADDRESS = re.compile(r"\s*(?:https?:\S+|www\.\S+|\S+@\S+)\s*\Z")
+
+
 def says_something(text: str) -> bool:
-    """Whether a text has a letter: numbers and marks say the same in every language."""
-    return any(map(str.isalpha, text))
+    """Whether a text has a letter and is no address alone: numbers, marks and addresses say the
+    same in every language."""
+    return any(map(str.isalpha, text)) and not is_address(text)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address of the web or of mail, and nothing else."""
+    return _ADDRESS.match(text) is not None
