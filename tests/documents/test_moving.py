@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from serving_echo import TEXT
 
 from dragoman.documents.moving import Sentence, moved
-from dragoman.documents.projection import Alignment
+from dragoman.documents.projection import Alignment, project
+from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.inline import Found, message_unit, unit_of, written
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.forms.shown_words import ShownWord, words_of
@@ -121,3 +122,17 @@ def test_placeholders_of_messages() -> None:
         one = message_unit(text)
         assert [code.written for code in one.tags] == kept
         assert written(one, one.as_it_is) == text
+
+
+def test_each_cue_of_a_sentence_has_words_if_there_are_enough() -> None:
+    """Wherever the model looked: an empty cue, or one of a full stop alone, reads like a fault."""
+    times = "00:00:01,000 --> 00:00:02,000\n"
+    data = f"1\n{times}one two\n\n2\n{times}three four\n\n3\n{times}five.\n".encode()
+    (sentence,) = read_document(data, "a.srt").units
+    pieces = ["one", " two", " three", " four", " five", "."]
+    words = [ShownWord(" " * (n > 0), f"w{n}", 0.0, n, 1) for n in range(4)]
+    words.append(ShownWord("", ".", 0.0, 4, 1))
+    at_the_first = np.eye(6)[[0, 0, 0, 0, 5]]
+    parts = project(sentence.tags, sentence.text, pieces, words, at_the_first)
+    assert len(parts) == 3 and "".join(parts) == "w0 w1 w2 w3."
+    assert all(any(map(str.isalnum, part)) for part in parts), parts

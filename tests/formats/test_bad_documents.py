@@ -224,6 +224,30 @@ LONG: dict[str, tuple[str, bytes]] = {
 }  # fmt: skip
 
 
+LONG |= {
+    "tabs of one run of Word": (
+        "a.docx",
+        f'<w:document xmlns:w="{W}"><w:p><w:r>'.encode()
+        + b"<w:t>a</w:t><w:tab/>" * 150_000
+        + b"</w:r></w:p></w:document>",
+    ),
+    "links that are fields": (
+        "a.docx",
+        f'<w:document xmlns:w="{W}"><w:p>'.encode()
+        + b'<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>HYPERLINK</w:instrText>'
+        b'</w:r><w:r><w:fldChar w:fldCharType="separate"/><w:t>a </w:t></w:r>' * 20_000
+        + b"</w:p></w:document>",
+    ),
+    "spans around spans": (
+        "a.odt",
+        b'<d xmlns:text="t"><text:p>' + b"<text:span>" * 490 + b"a"
+        + b"<text:span/>" * 200_000 + b"b</text:span>" * 490 + b"</text:p></d>",
+    ),
+    "tags of one line": (
+        "a.srt",
+        b"1\n00:00:01,000 --> 00:00:02,000\n" + b"<b>one</b> " * 100_000 + b"\n",
+    ),
+}  # fmt: skip
 LONG["comments in front"] = ("a.xlf", b"<!--a-->" * 500 + b"<tmp/>")
 SOME = (
     "comments in front",
@@ -242,6 +266,8 @@ def test_time_grows_with_the_file(what: str, tmp_path: Path) -> None:
     way needs on any machine."""
     name, content = LONG[what]
     data = with_member("word/document.xml", content) if name == "a.docx" else content
+    if name == "a.odt":
+        data = packed({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": data})
     (tmp_path / name).write_bytes(data)
     program = "import test_bad_documents as it, sys; it.attempt(sys.argv[1])"
 

@@ -181,3 +181,18 @@ def test_marks_of_markdown_are_afterwards_what_they_were(said: str) -> None:
     for one in parser.parse(got):
         if one.type == "inline":
             assert said in "".join(child.content for child in one.children or ()), got
+
+
+@pytest.mark.parametrize("address", ["https://a.example/x?y=1", "www.a.example", "me@a.example"])
+def test_an_address_alone_is_kept_in_every_format(address: str) -> None:
+    for name, data in {
+        "a.po": f'msgid "{address}"\nmsgstr ""\n\nmsgid "One"\nmsgstr ""\n',
+        "a.csv": f"{address},One\n",
+        "a.yaml": f"a: {address}\nb: One\n",
+        "a.txt": f"{address}\n\nOne\n",
+        "a.html": f"<p><a href=x>{address}</a><p>One",
+        "a.srt": f"1\n00:00:01,000 --> 00:00:02,000\n{address}\n\n"
+        "2\n00:00:03,000 --> 00:00:04,000\nOne\n",
+    }.items():
+        document = read_document(data.encode(), name)
+        assert [unit.text for unit in document.units] == ["One"], name

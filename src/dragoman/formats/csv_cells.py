@@ -28,7 +28,6 @@ _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
 """A first line that tells Excel the delimiter."""
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
 """The first row, whose cells may hold line breaks in quotes."""
-_ADDRESS = re.compile(r"(?:https?://\S*|\S+@\S+)\Z")
 
 
 def columns_of(told: str) -> list[str]:
@@ -75,7 +74,7 @@ class Table(Document):
             width = max(width, one.column + 1)
             if one.row == first:
                 header.append(one.text)
-            if says_something(one.text) and one.row >= first and not _ADDRESS.match(one.text):
+            if says_something(one.text) and one.row >= first:
                 cells.append(one)
         return cls(name, source, delimiter, cells, width, header, first)
 

@@ -1,7 +1,7 @@
 """Messages in JSON: texts are translated, keys are kept.
 
 Of catalogues that say more of each message (Chrome's ``messages.json``, Flutter's ``.arb``) only
-the messages are translated. Messages with ICU's plural and select forms are kept, and are told.
+the messages are translated. Of messages with plural and select forms (``icu.py``) each branch is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 
 from dragoman.formats.units.document import (
     BadDocument,
@@ -21,22 +22,24 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.plural import plural
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
-_FORMS = re.compile(r",\s*(?:plural|select|selectordinal)\s*,")
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MOST_NESTED = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Slot:
     begin: int
     end: int
-    unit: Unit
+    units: Sequence[Unit]
+    pattern: Pattern | None = None
+    """Of a message with forms."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class JsonMessages(Document):
     name: str
     source: Encoded
     slots: Sequence[_Slot]
-    with_forms: int
+    unread: int
+    """Messages whose forms cannot be read."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> JsonMessages:
@@ -61,38 +65,45 @@ class JsonMessages(Document):
         except ValueError as error:
             raise BadDocument(f"{name}: it is no JSON ({error})") from None
         only = "message" if _is_chrome(content) else None
-        slots, with_forms = [], 0
-        for number, (begin, end, path) in enumerate(_values(source.text, name)):
+        del content  # it takes a hundred times its bytes
+        slots, unread = list[_Slot](), 0
+        for number, (begin, end, key) in enumerate(_values(source.text, name)):
             check_pieces(number, name)
-            is_told_of = any(key.startswith("@") for key in path)  # what .arb says of a message
-            if is_told_of or (only and path[-1:] != (only,)):
+            if key is None or (only and key != only):
                 continue
-            text = json.loads(source.text[begin:end])
+            text = _meant(source.text[begin:end])
             if not says_something(text) or _ADDRESS.match(text):
                 continue
-            if _FORMS.search(text):
-                with_forms += 1
-                continue
-            slots.append(_Slot(begin, end, message_unit(text)))
-        return cls(name, source, slots, with_forms)
+            if not has_forms(text):
+                slots.append(_Slot(begin, end, (message_unit(text),)))
+            elif (pattern := pattern_of(text)) is None:
+                unread += 1
+            elif units := tuple(pattern.units()):
+                slots.append(_Slot(begin, end, units, pattern))
+        return cls(name, source, slots, unread)
 
     @property
     def units(self) -> Sequence[Unit]:
-        return [slot.unit for slot in self.slots]
+        return list(chain.from_iterable(slot.units for slot in self.slots))
 
     @property
     def notes(self) -> Sequence[str]:
-        if not self.with_forms:
+        if not self.unread:
             return ()
-        told = plural(self.with_forms, "message with plural or select forms stays",
-                      "messages with plural or select forms stay")  # fmt: skip
+        told = plural(self.unread, "message with plural or select forms that are no ICU stays",
+                      "messages with plural or select forms that are no ICU stay")  # fmt: skip
         return [f"{self.name}: {told} as written"]
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
         splices = []
-        for slot, target in zip(self.slots, targets, strict=True):
-            if target != slot.unit.as_it_is:
-                text = written(slot.unit, target)
+        every = iter(targets)
+        for slot in self.slots:
+            own = list(islice(every, len(slot.units)))
+            if own != [unit.as_it_is for unit in slot.units]:
+                if slot.pattern is None:
+                    text = written(slot.units[0], own[0])
+                else:
+                    text = slot.pattern.translated(own)
                 is_ascii = self._escapes or _SURROGATE.search(text) is not None
                 splices.append(
                     Splice(slot.begin, slot.end, json.dumps(text, ensure_ascii=is_ascii))
@@ -117,11 +128,20 @@ def _is_chrome(content: object) -> bool:
     )
 
 
-def _values(text: str, name: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Where each text stands that is no key, and the keys that lead to it."""
-    path: list[str] = []
+def _meant(string: str) -> str:
+    """What a string says."""
+    if "\\" not in string:
+        return string[1:-1]
+    said: str = json.loads(string)
+    return said
+
+
+def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
+    """Where each text stands that is no key, and its own key: "" in a list, None where a key that
+    leads to it begins with @, as what .arb says of a message."""
+    path: list[bool] = []  # whether it is told of a message, for all that is open
     kinds: list[str] = []
-    key: str | None = None
+    key = ""
     waits_for_key = False
     for token in _TOKEN.finditer(text):
         said = token[0]
@@ -132,17 +152,18 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
                     f"{name}, line {line}: it is nested more than {_MOST_NESTED} deep"
                 )
             kinds.append(said)
-            path.append(key or "")
-            key, waits_for_key = None, said == "{"
+            path.append(key.startswith("@") or (bool(path) and path[-1]))
+            key, waits_for_key = "", said == "{"
         elif said in "}]":
             kinds.pop()
             path.pop()
-            key, waits_for_key = None, False
+            key, waits_for_key = "", False
         elif said == ",":
             waits_for_key = bool(kinds) and kinds[-1] == "{"
         elif said == ":":
             waits_for_key = False
         elif waits_for_key:
-            key = json.loads(said)
+            key = _meant(said)
         else:
-            yield token.start(), token.end(), (*path[1:], key or "")
+            is_told_of = key.startswith("@") or (bool(path) and path[-1])
+            yield token.start(), token.end(), None if is_told_of else key

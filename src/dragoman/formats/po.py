@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from gettext import c2py
 
 from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
@@ -30,7 +31,7 @@ _LOOKED_AT = 65_536
 """Bytes in which the header says its encoding."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Entry:
     """A message, and where its parts stand."""
 
@@ -43,10 +44,8 @@ class _Entry:
     is_fuzzy: bool = False
     end: int = 0
     line: int = 0
-    strings: dict[str, list[str]] = field(default_factory=dict)
-    """Of each keyword, unquoted."""
     texts: dict[str, str] = field(default_factory=dict)
-    """Of each keyword its strings in one, once all are read."""
+    """Of each keyword its strings in one, unquoted, once all are read."""
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where the strings of each keyword stand, the last newline left out."""
 
@@ -54,8 +53,19 @@ class _Entry:
     def translations(self) -> list[str]:
         return [text for keyword, text in self.texts.items() if keyword.startswith("msgstr")]
 
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The message and its translation, if it has one that is not fuzzy, and one form."""
+        source, target = self.texts["msgid"], self.texts.get("msgstr")
+        return (source, target) if source and target and not self.is_fuzzy else None
 
-@dataclass(frozen=True)
+    def forget_texts(self) -> None:
+        """Keep no more than what a translation is written with: there may be half a million."""
+        self.texts = {}
+        self.places = {k: place for k, place in self.places.items() if k.startswith("msgstr")}
+
+
+@dataclass(frozen=True, slots=True)
 class _Slot:
     """A unit, and the translations that it is for."""
 
@@ -70,8 +80,9 @@ class Catalogue(Document):
 
     name: str
     source: Encoded
-    entries: Sequence[_Entry]
     slots: Sequence[_Slot]
+    pairs: Sequence[tuple[str, str]]
+    """Messages and their translations, of entries that are not fuzzy and have one form."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Catalogue:
@@ -79,8 +90,7 @@ class Catalogue(Document):
         charset = declared[1] if declared else None
         source = decoded(data, name, None if charset == "CHARSET" else charset)
         check_codes(source.text, name)
-        entries = list(_entries(source.text, name))
-        header = next((e for e in entries if e.texts.get("msgid") == ""), None)
+        header = next((e for e in _entries(source.text, name) if e.texts["msgid"] == ""), None)
         told = _PLURALS.search("".join(header.translations)) if header else None
         if told and not 1 <= int(told[1]) <= _MOST_PLURALS:
             raise BadDocument(
@@ -89,23 +99,18 @@ class Catalogue(Document):
             )
         of_one = _form_of_one("".join(header.translations)) if header else 0
         slots: list[_Slot] = []
-        for entry in entries:
+        pairs: list[tuple[str, str]] = []
+        for entry in _entries(source.text, name):
+            if pair := entry.pair:
+                pairs.append(pair)
             if entry.texts["msgid"] and not any(entry.translations):
                 slots += _slots(entry, int(told[1]) if told else None, of_one)
-        return cls(name, source, entries, slots)
+                entry.forget_texts()
+        return cls(name, source, slots, pairs)
 
     @property
     def units(self) -> Sequence[Unit]:
         return [slot.unit for slot in self.slots]
-
-    @property
-    def pairs(self) -> Sequence[tuple[str, str]]:
-        """Messages and their translations, of entries that are not fuzzy and have one form."""
-        return [
-            (entry.texts["msgid"], entry.texts["msgstr"])
-            for entry in self.entries
-            if entry.texts["msgid"] and entry.texts.get("msgstr") and not entry.is_fuzzy
-        ]
 
     def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
         splices = []
@@ -128,7 +133,7 @@ class Catalogue(Document):
             splices.append(Splice(entry.end, entry.end, begins + "".join(lines)))
         return self.source.back(spliced(self.source.text, splices), self.name)
 
-    @property
+    @cached_property
     def _newline(self) -> str:
         return "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
 
@@ -165,32 +170,38 @@ def _slots(entry: _Entry, plurals: int | None, of_one: int) -> Iterator[_Slot]:
 
 def _entries(text: str, name: str) -> Iterator[_Entry]:
     entry, keyword = _Entry(), ""
+    strings: dict[str, list[str]] = {}
+    is_translated = False  # whether a msgstr of the entry has been read
     place, line = 0, 0
 
-    def whole(entry: _Entry) -> _Entry:
-        entry.texts = {keyword: "".join(strings) for keyword, strings in entry.strings.items()}
-        if "msgid" not in entry.texts or not entry.translations:
+    def whole() -> _Entry:
+        if "msgid" not in strings or not is_translated:
             raise BadDocument(f"{name}, line {entry.line}: a message without msgid or msgstr")
+        entry.texts = {keyword: "".join(every) for keyword, every in strings.items()}
         return entry
+
+    def begin_anew() -> None:
+        nonlocal entry, strings, is_translated
+        entry, strings, is_translated = _Entry(), {}, False
 
     while place < len(text):
         end = text.find("\n", place) + 1 or len(text)
         line += 1
-        start = text[place:end].lstrip(" \t")
         found = _KEYWORD.match(text, place, end)
+        start = "" if found else text[place:end].lstrip(" \t")
         if found is not None:
             new = found[1]
-            if any(one.startswith("msgstr") for one in entry.strings) and not new.startswith(
-                "msgstr"
-            ):
-                yield whole(entry)
-                entry = _Entry()
+            translates = new.startswith("msgstr")
+            if is_translated and not translates:
+                yield whole()
+                begin_anew()
+            is_translated |= translates
             if entry.begin < 0:
                 entry.begin, entry.line = place, line
-            if new in entry.strings:
+            if new in strings:
                 raise BadDocument(f"{name}, line {line}: {new} a second time in one message")
             keyword = new
-            entry.strings[keyword] = []
+            strings[keyword] = []
             place = found.end()
             entry.places[keyword] = (place, place)
         if found is not None or start.startswith('"'):
@@ -199,14 +210,14 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
                 raise BadDocument(
                     f"{name}, line {line}: a string that does not end, or of no message"
                 )
-            entry.strings[keyword].append(_unquoted(string[1]))
+            strings[keyword].append(_unquoted(string[1]))
             begin, _ = entry.places[keyword]
             entry.places[keyword] = (begin, string.end(1) + 1)
             entry.end = end
         elif start.startswith("#"):
-            if any(one.startswith("msgstr") for one in entry.strings):
-                yield whole(entry)
-                entry = _Entry()
+            if is_translated:
+                yield whole()
+                begin_anew()
             keyword = ""
             if start.startswith("#,"):
                 if entry.flags < 0:
@@ -216,14 +227,16 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
                 entry.previous = place
         elif start.strip():
             raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
-        elif not entry.strings:
+        elif not strings:
             entry = _Entry()  # comments of nothing
         place = end
-    if entry.strings:
-        yield whole(entry)
+    if strings:
+        yield whole()
 
 
 def _unquoted(string: str) -> str:
+    if "\\" not in string:
+        return string
     return _ESCAPE.sub(_character, string)
 
 

@@ -35,7 +35,7 @@ _MOST_CUES = 6
 _ELEMENTS = {"b", "i", "u", "c", "v", "lang", "ruby", "rt", "font", "s"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Line:
     """A line of a cue: its text, without the space around it."""
 
@@ -43,7 +43,7 @@ class _Line:
     end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Slot:
     """A unit: the lines of one cue, or of several."""
 
@@ -228,7 +228,8 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
     shown = []
     for number, cue in enumerate(cues):
         if number:
-            codes.append(Code(len(unit_text)))
+            # As what begins and ends an element: each cue that had words has some again.
+            codes.append(Code(len(unit_text), opens=True, closes=True))
             written.append(None)
             unit_text += " "
         begins, ends = len(unit_text), []
@@ -240,12 +241,12 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
             speaks = _SPEAKS.match(said)
             edges = [(0, speaks.end())] if speaks else []
             edges += [one.span() for one in _MARK.finditer(said, speaks.end() if speaks else 0)]
-            for (_, end), (begin, _) in pairwise([(0, 0), *edges, (len(said), len(said))]):
+            for (_, end), (begin, until) in pairwise([(0, 0), *edges, (len(said), len(said))]):
                 plain = said[end:begin]
                 unit_text += html.unescape(plain) if escapes else plain
                 if begin == len(said):
                     break
-                tag = next(said[b:e] for b, e in edges if b == begin)
+                tag = said[begin:until]
                 found = _found(tag)
                 codes.append(
                     Code(len(unit_text), tag, opens=bool(found.opens), closes=bool(found.closes))

@@ -18,7 +18,7 @@ from dragoman.formats.xml.tokens import Token, Xml, escaped
 _IDS = ("i",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Entry:
     """An entry: its source, the languages that it has, and where a new one goes."""
 

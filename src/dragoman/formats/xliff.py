@@ -26,7 +26,7 @@ _LOCKED = {"locked", "true", "yes"}
 """Values of attributes such as ``mq:locked``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Segment:
     """A text and its translation, by the numbers of the tokens that begin them."""
 

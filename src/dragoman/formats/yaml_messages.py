@@ -37,7 +37,6 @@ _LINE = re.compile(r"[^\r\n]*(?:\r?\n|\Z)")
 _LISTED = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
 """What begins a paragraph of its own in a block."""
 _SIMPLE = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*\Z")
-_ADDRESS = re.compile(r"https?:\S*\Z")
 _BREAK = "\x1f"
 """Stands for the end of a line while a paragraph is read."""
 _TEXT = "tag:yaml.org,2002:str"
@@ -76,7 +75,7 @@ class YamlMessages(Document):
                     for slot in _block(source.text, begin, end, event.style):
                         slots.append(slot)
                         check_pieces(len(slots), name)
-                elif says_something(event.value) and not _ADDRESS.match(event.value):
+                elif says_something(event.value):
                     slots.append(_Slot(begin, end, event.style, message_unit(event.value)))
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from dragoman.formats.html.open_elements import OpenElements
 from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
 from dragoman.formats.units.apart import needs_space_before, needs_space_behind
-from dragoman.formats.units.unit import Code, Insert, Unit, parts_of
+from dragoman.formats.units.unit import Code, Insert, Unit, is_address, parts_of
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
@@ -48,7 +48,7 @@ _NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
 """Elements whose title no reader sees."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Part:
     """A piece of a document."""
 
@@ -121,19 +121,23 @@ class HtmlDocument:
     def _add(self, gathered: Sequence[_Part]) -> None:
         """Unit text with its tags; what stands around its first and last character is kept."""
         begin, end = 0, len(gathered)
-        while begin < end and not gathered[begin].shown:
+        shown = [part.shown for part in gathered]
+        while begin < end and not shown[begin]:
             begin += 1
-        while begin < end and not gathered[end - 1].shown:
+        while begin < end and not shown[end - 1]:
             end -= 1
         self._parts += gathered[:begin]
         inner = gathered[begin:end]
-        if any(character.isalnum() for part in inner for character in part.shown):
+        said = "".join(shown)
+        if any(map(str.isalnum, said)) and not is_address(said):
             first, last = inner[0].written, inner[-1].written
             before = len(first) - len(first.lstrip(_SPACE))
             behind = len(last.rstrip(_SPACE))
-            self._parts.append(_Part("text", first[:before]))
+            if before:
+                self._parts.append(_Part("text", first[:before]))
             self._parts.append(len(self.texts))
-            self._parts.append(_Part("text", last[behind:]))
+            if behind < len(last):
+                self._parts.append(_Part("text", last[behind:]))
             self._written[len(self.texts)] = _cut_at_edges(inner, before, behind)
             self.texts.append(_running(inner))
         else:  # marks and symbols say the same in every language
@@ -145,8 +149,10 @@ def _cut_at_edges(parts: Sequence[_Part], before: int, behind: int) -> list[_Par
     """The parts without the space around them: the first of them begins at ``before``, the last
     ends at ``behind``."""
     cut = list(parts)
-    cut[-1] = replace(cut[-1], written=cut[-1].written[:behind])
-    cut[0] = replace(cut[0], written=cut[0].written[before:])
+    if behind < len(cut[-1].written):
+        cut[-1] = replace(cut[-1], written=cut[-1].written[:behind])
+    if before:
+        cut[0] = replace(cut[0], written=cut[0].written[before:])
     return cut
 
 

@@ -36,7 +36,7 @@ MAX_OPEN = 128
 """Elements that are nested deeper are not followed; browsers have such a limit too."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Element:
     """An open element."""
 
@@ -76,7 +76,10 @@ class OpenElements:
         """Whether what stands here is translated: the innermost that says so; nothing inside
         elements of ``never``. ``around``: ask of what stands around the innermost."""
         stack = self._stack[:-1] if around else self._stack
-        if all(one.translates is None and one.name not in never for one in stack):
+        for one in stack:  # asked of every token
+            if one.translates is not None or one.name in never:
+                break
+        else:
             return True
         if any(one.name in never for one in stack):
             return False

@@ -39,7 +39,7 @@ RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea
 Kind = Literal["text", "start", "end", "comment"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """An attribute of a start tag. Of several with one name the first counts."""
 
@@ -51,7 +51,7 @@ class Attribute:
     """Where its value stands in its tag, the quotes included."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HtmlToken:
     """A tag, a comment (or declaration, or instruction), or text, as it was written."""
 

@@ -19,7 +19,7 @@ _NO_CONTENT = {"pPr", "rPr", "endParaRPr", "rPh", "phoneticPr"}
 _SHOWN = {"noBreakHyphen", "sym", "fldSimple", "fld", "oMath", "footnoteReference", "drawing"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Atom:
     """A part of a paragraph."""
 
@@ -33,6 +33,10 @@ class Atom:
     run: int = -1
     """The number of the token that begins the run, of what stands inside one; -1: none."""
     shows: bool = False
+    begins_run: bool = False
+    """Whether nothing but the font of its run stands before it in there."""
+    ends_run: bool = False
+    """Whether nothing stands behind it in there."""
     wrapper: int = -1
     """The number of the token that begins the wrapper."""
 
@@ -60,7 +64,7 @@ def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
             yield from _run(xml, at, kept)
             at = token.partner
         elif token.name == "t":
-            yield _text(xml, at, "", -1, kept)
+            yield _text(xml, at)
             at = token.partner
         elif token.name in BREAKS:
             yield Atom("break", token.begin, tokens[token.partner].end)
@@ -103,16 +107,20 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
     tokens = xml.tokens
     end = tokens[number].partner
     font, children, at = "", list[int](), number + 1
+    is_odd = False  # text outside of its elements, or a font behind what it is for
     while at < end:
         token = tokens[at]
         if token.kind == "start":
             if token.name == "rPr":
+                is_odd |= bool(font or children)
                 font = xml.written(token.begin, tokens[token.partner].end)
             else:
                 children.append(at)
             at = token.partner
         elif token.kind == "other":
             children.append(at)
+        elif token.text.strip():
+            is_odd = True
         at += 1
     has_text = any(tokens[n].name == "t" and n not in kept for n in children)
     if not has_text and not any(tokens[n].name in BREAKS for n in children):
@@ -123,22 +131,32 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
         return
     for child in children:
         token = tokens[child]
+        begins, ends = child == children[0] and not is_odd, child == children[-1] and not is_odd
         if token.name == "t" and child not in kept:
-            yield _text(xml, child, font, number, kept)
+            yield _text(xml, child, font, number, begins, ends)
         elif token.name in BREAKS:
             yield Atom("break", token.begin, tokens[token.partner].end, run=number)
         elif token.kind == "other":
-            yield Atom("code", token.begin, token.end, font=font, run=number)
+            yield Atom(
+                "code", token.begin, token.end, font=font, run=number,
+                begins_run=begins, ends_run=ends,
+            )  # fmt: skip
         elif token.name not in _PASSED_OVER:
             stop = tokens[token.partner].end
             shows = token.name in _SHOWN
-            yield Atom("code", token.begin, stop, font=font, run=number, shows=shows)
+            yield Atom(
+                "code", token.begin, stop, font=font, run=number, shows=shows,
+                begins_run=begins, ends_run=ends,
+            )  # fmt: skip
 
 
-def _text(xml: Xml, number: int, font: str, run: int, kept: set[int]) -> Atom:
+def _text(
+    xml: Xml, number: int, font: str = "", run: int = -1, begins: bool = False, ends: bool = False
+) -> Atom:
     token = xml.tokens[number]
     text = "".join(one.text for one in xml.tokens[number : token.partner] if one.kind == "text")
-    return Atom("text", token.begin, xml.tokens[token.partner].end, text, font, run)
+    end = xml.tokens[token.partner].end
+    return Atom("text", token.begin, end, text, font, run, False, begins, ends)
 
 
 def _merged(atoms: Iterator[Atom]) -> Iterator[Atom]:

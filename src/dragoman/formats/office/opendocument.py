@@ -122,14 +122,15 @@ def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
     if not texts:
         return
     first, last = texts[0], texts[-1] + 1
-    at = first
-    while at < last:  # both ends of what stands in it, where both are there
-        token = tokens[at]
-        at += 1
-        if token.kind == "start" and last <= token.partner < end:
-            last = token.partner + 1
-        elif token.kind == "end" and begin <= token.partner < first:
-            first = at = token.partner
+    unseen = [(first, last)]
+    while unseen:  # both ends of what stands in it, where both are there
+        for token in tokens[slice(*unseen.pop())]:
+            if token.kind == "start" and last <= token.partner < end:
+                unseen.append((last, token.partner + 1))
+                last = token.partner + 1
+            elif token.kind == "end" and begin <= token.partner < first:
+                unseen.append((token.partner, first))
+                first = token.partner
     yield range(first, last)
 
 

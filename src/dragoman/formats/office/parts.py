@@ -84,36 +84,48 @@ def _in_fields(xml: Xml) -> set[int]:
     """The texts that a field shows, which the program makes anew: a number of a page, a date, a
     table of contents. The text of a link is no such."""
     kept: set[int] = set()
-    fields: list[list[_Field]] = [[]]
+    fields = [_Fields()]
     for number, token in enumerate(xml.tokens):
         if token.name == "txbxContent":
             if token.kind == "start":
-                fields.append([])
+                fields.append(_Fields())
             elif len(fields) > 1:
                 fields.pop()
         elif token.kind != "start":
-            if token.kind == "text" and fields[-1] and not fields[-1][-1].shows:
-                fields[-1][-1].said += token.text
+            if token.kind == "text":
+                fields[-1].text(token.text)
         elif token.name == "fldChar":
             kind = next((v for k, v in token.attributes.items() if k.endswith("fldCharType")), "")
-            if kind == "begin":
-                fields[-1].append(_Field())
-            elif fields[-1] and kind == "separate":
-                fields[-1][-1].shows = True
-            elif fields[-1] and kind == "end":
-                fields[-1].pop()
-        elif token.name == "t" and any(not one.is_link for one in fields[-1]):
+            fields[-1].mark(kind)
+        elif token.name == "t" and fields[-1].hidden:
             kept.add(number)
     return kept
 
 
-@dataclass
-class _Field:
-    said: str = ""
-    """Its instruction."""
-    shows: bool = False
-    """Whether what it shows has begun."""
+class _Fields:
+    """The fields that are open in a text, or in a box of it."""
 
-    @property
-    def is_link(self) -> bool:
-        return self.shows and self.said.split()[:1] == ["HYPERLINK"]
+    def __init__(self) -> None:
+        self._open: list[list[str] | bool] = []
+        """For each its instruction, until what it shows begins; then whether it is a link."""
+        self.hidden = 0
+        """How many of them are no links."""
+
+    def mark(self, kind: str) -> None:
+        """A field begins, shows something from here on, or ends."""
+        if kind == "begin":
+            self._open.append([])
+            self.hidden += 1
+        elif self._open and kind == "separate":
+            told = self._open[-1]
+            if isinstance(told, list):
+                is_link = "".join(told).split(maxsplit=1)[:1] == ["HYPERLINK"]
+                self._open[-1] = is_link
+                self.hidden -= is_link
+        elif self._open and kind == "end":
+            self.hidden -= self._open.pop() is not True
+
+    def text(self, text: str) -> None:
+        """Of its instruction, if one is open."""
+        if self._open and isinstance(self._open[-1], list):
+            self._open[-1].append(text)

@@ -17,7 +17,7 @@ from dragoman.formats.units.unit import Code, Target, Unit, says_something
 from dragoman.formats.xml.tokens import Xml, escaped
 
 
-@dataclass
+@dataclass(slots=True)
 class RunUnit:
     """A unit of a paragraph, and how it is written."""
 
@@ -102,10 +102,8 @@ def _edge(xml: Xml, atom: Atom, *, first: bool) -> tuple[int, str | None]:
     start = xml.tokens[atom.run]
     stop = xml.tokens[start.partner]
     if first:
-        before = xml.written(start.end, atom.begin).strip()
-        return (start.begin, None) if before == atom.font else (atom.begin, atom.font)
-    behind = xml.written(atom.end, stop.begin).strip()
-    return (atom.end, atom.font) if behind else (stop.end, None)
+        return (start.begin, None) if atom.begins_run else (atom.begin, atom.font)
+    return (stop.end, None) if atom.ends_run else (atom.end, atom.font)
 
 
 def name_at(xml: Xml, place: int) -> str:

@@ -28,6 +28,8 @@ _PLACEHOLDER = (
 """Of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and of ICU with a type."""
 _TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
 _MARKUP = re.compile(rf"(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)|(?P<tag>{_TAG})")
+_BEGINS = re.compile("[%{$&<]")
+"""What each of them begins with."""
 _URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
 
 
@@ -50,7 +52,7 @@ class Found(NamedTuple):
 
 def message_unit(text: str) -> Unit:
     """The text of a message with its placeholders and tags as codes."""
-    return unit_of(text, codes_in(text))
+    return unit_of(text, codes_in(text)) if _BEGINS.search(text) else Unit(text, ordered=False)
 
 
 def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
@@ -79,10 +81,10 @@ def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str
     them as characters."""
     begun: dict[str, list[int]] = {}
     codes: list[Code] = []
-    made = _Joined()
+    made = _Message()
     end = 0
     for number, one in enumerate(found):
-        made.add(plain(text[end : one.begin]), codes)
+        made.add_behind(codes, plain(text[end : one.begin]))
         before, behind = text[one.begin - 1 : one.begin], text[one.end : one.end + 1]
         beside = number > 0 and found[number - 1].end == one.begin
         follows = number + 1 < len(found) and found[number + 1].begin == one.end
@@ -105,38 +107,47 @@ def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str
             )
         )
         end = one.end
-    made.add(plain(text[end:]), codes)
+    made.add_behind(codes, plain(text[end:]))
     return Unit("".join(made.pieces), tuple(codes), ordered=False)
 
 
-class _Joined:
+class Joined:
     """Text put together piece by piece."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.length = 0
-        self._last = ""
+        self.last = ""
+        """Its last character."""
 
-    def add(self, more: str, codes: list[Code]) -> None:
+    def add(self, more: str) -> None:
+        """Some text more."""
+        if more:
+            self.pieces.append(more)
+            self.length += len(more)
+            self.last = more[-1]
+
+
+class _Message(Joined):
+    """The text of a message."""
+
+    def add_behind(self, codes: list[Code], more: str) -> None:
         """Two spaces with nothing but a code between them are one."""
         follows = codes and codes[-1].place == self.length and codes[-1].apart_before
-        if follows and self._last in ("", " "):
+        if follows and self.last in ("", " "):
             more = more.removeprefix(" ")
         is_alone = len(codes) < 2 or codes[-2].place < self.length
-        if follows and self._last == " " and more[:1] in _ENDS and is_alone:
+        if follows and self.last == " " and more[:1] in _ENDS and is_alone:
             # Before a full stop no space is left where the code was: a model would wonder.
             self.pieces[-1] = self.pieces[-1][:-1]
             self.length -= 1
             codes[-1] = replace(codes[-1], place=self.length)
-        if more:
-            self.pieces.append(more)
-            self.length += len(more)
-            self._last = more[-1]
+        self.add(more)
 
 
 def spaced(unit: Unit, target: Target) -> Target:
     """A translation with a space at each code that shows text and would else touch a word."""
-    if not any(code.apart_before or code.apart_behind for code in unit.tags):
+    if not unit.tags or not any(code.apart_before or code.apart_behind for code in unit.tags):
         return target
     behind: list[str | None] = [None] * (len(target) + 1)
     # The first character behind each piece; None before a code that shows text of its own.

@@ -8,6 +8,7 @@ between them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -16,7 +17,7 @@ Target: TypeAlias = list[str | int]
 """Text in pieces, and the numbers of the unit's codes where they stand between them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Insert:
     """A text inside a code: the value of an attribute."""
 
@@ -28,7 +29,7 @@ class Insert:
     """Its number among the units of the document."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Code:
     """Something inside running text that is kept: a tag, a comment, or a whole kept element."""
 
@@ -55,7 +56,7 @@ class Code:
         return replace(self, place=self.place + by)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """Running text, with the codes inside it in their order."""
 
@@ -103,6 +104,15 @@ def target_of(parts: Sequence[str]) -> Target:
     return target
 
 
+_ADDRESS = re.compile(r"\s*(?:https?:\S+|www\.\S+|\S+@\S+)\s*\Z")
+
+
 def says_something(text: str) -> bool:
-    """Whether a text has a letter: numbers and marks say the same in every language."""
-    return any(character.isalpha() for character in text)
+    """Whether a text has a letter and is no address alone: numbers, marks and addresses say the
+    same in every language."""
+    return any(map(str.isalpha, text)) and not is_address(text)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address of the web or of mail, and nothing else."""
+    return _ADDRESS.match(text) is not None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dragoman.formats.units.inline import codes_in, spaced
+from dragoman.formats.units.inline import Joined, codes_in, spaced
 from dragoman.formats.units.unit import Code, Target, Unit
 from dragoman.formats.xml.nested import Rendered
 from dragoman.formats.xml.tokens import Token, Xml, escaped
@@ -18,7 +18,7 @@ Role = Literal["pair", "mark", "kept", "begins", "ends"]
 whole; the beginning or end of what has no element around it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MixedUnit:
     """A unit and where it stands."""
 
@@ -53,13 +53,13 @@ def mixed_unit(
     and end something are paired. ``placeholders``: whether those of messages are codes too.
     ``collapse``: whether several spaces count as one."""
     tokens = xml.tokens
-    text, codes, spans = "", list[Code](), list[tuple[int, int] | None]()
+    text, codes, spans = Joined(), list[Code](), list[tuple[int, int] | None]()
     open_pairs: list[int] = []
     open_ids: dict[str, int] = {}
     ordered = False  # tags whose other end is elsewhere must stay where they are
 
     def add(begin: int, end: int, **more: bool | int | None) -> int:
-        codes.append(Code(len(text), **more))  # type: ignore[arg-type]
+        codes.append(Code(text.length, **more))  # type: ignore[arg-type]
         spans.append((begin, end))
         return len(codes) - 1
 
@@ -77,12 +77,12 @@ def mixed_unit(
                 said += tokens[at].text
             if collapse:
                 said = _SPACES.sub(" ", said)
-                said = said.removeprefix(" ") if text.endswith(" ") else said
+                said = said.removeprefix(" ") if text.last == " " else said
             if placeholders and ("%" in said or "{" in said or "<" in said or "&" in said):
-                text = _with_placeholders(said, text, codes)
+                _with_placeholders(said, text, codes)
                 spans += [None] * (len(codes) - len(spans))
             else:
-                text += said
+                text.add(said)
         elif token.kind == "start":
             role = role_of(token)
             stop = tokens[token.partner]
@@ -110,28 +110,28 @@ def mixed_unit(
     begin = tokens[numbers.start].begin if numbers else 0
     end = tokens[numbers.stop - 1].end if numbers else 0
     ordered = ordered or bool(open_pairs)
-    return MixedUnit(Unit(text, tuple(codes), ordered), begin, end, tuple(spans))
+    return MixedUnit(Unit("".join(text.pieces), tuple(codes), ordered), begin, end, tuple(spans))
 
 
-def _with_placeholders(said: str, text: str, codes: list[Code]) -> str:
+def _with_placeholders(said: str, text: Joined, codes: list[Code]) -> None:
     end = 0
     for one in codes_in(said):
-        text += said[end : one.begin]
+        text.add(said[end : one.begin])
         if one.shows:
             before, behind = said[one.begin - 1 : one.begin], said[one.end : one.end + 1]
             codes.append(
                 Code(
-                    len(text),
+                    text.length,
                     escaped(said[one.begin : one.end]),
                     apart_before=not before.isalnum(),
                     apart_behind=not behind.isalnum(),
                 )
             )
         else:
-            codes.append(Code(len(text), escaped(said[one.begin : one.end])))
+            codes.append(Code(text.length, escaped(said[one.begin : one.end])))
         end = one.end
     rest = said[end:]
-    follows = codes and codes[-1].place == len(text) and codes[-1].apart_before
-    if follows and text[-1:] in ("", " ") and rest.startswith(" "):
+    follows = codes and codes[-1].place == text.length and codes[-1].apart_before
+    if follows and text.last in ("", " ") and rest.startswith(" "):
         rest = rest[1:]
-    return text + rest
+    text.add(rest)
