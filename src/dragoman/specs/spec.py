@@ -127,6 +127,11 @@ class Spec(Task):
                 "training.picture_augment varies pictures, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
             )
+        if recipe.training.picture_augment.mixup and self.name != "classification":
+            raise ValueError(
+                "training.picture_augment.mixup mixes labels with their pictures, and a "
+                f"{self.called} has none: leave it out"
+            )
         is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
         if is_mfcc and recipe.training.spec_augment.band_masks:
             raise ValueError(
