@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, Entry, OfRun
 from dragoman.insight.figures.sliders import Slider
-from dragoman.insight.needs import LEARNED_PLACES, PATCHES
+from dragoman.insight.needs import LEARNED_PLACES, PATCHES, SPIKES
 
 _HEAD = """\
 # Figures
@@ -46,6 +46,7 @@ def _needs(entry: Entry) -> str:
         "decoder": "with a decoder",
         "cross": "whose decoder looks at a source",
         PATCHES: "that labels pictures",
+        SPIKES: "that transcribes recordings, with CTC",
         LEARNED_PLACES: "that labels pictures, with learned positions",
     }
     wants = [lacks[one] for one in entry.needs if one in lacks]

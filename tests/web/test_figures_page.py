@@ -26,9 +26,10 @@ KEPT = re.compile(
 """What is the same in both languages."""
 SLOW = {"cost", "cost-length"}
 """They time layers on the machine they are shown on."""
-OF_PICTURES = {
+OF_FILES = {
     "picture-rollout": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
     "picture-positions": "패치의 학습된 위치 임베딩을 보여 줍니다.",
+    "ctc-spikes": "녹음 위에 CTC를 보여 줍니다. 이 transformer 모델은 CTC를 배우지 않았습니다.",
 }
 """What is said of these beside a translator."""
 
@@ -55,8 +56,8 @@ def test_every_figure_is_drawn(opened: Open) -> None:
             page.get_by_role("link", name=words.title.korean, exact=True).first.click()
             expect(page.get_by_role("heading", level=1)).to_have_text(words.title.korean)
             shown(page)
-            if name in OF_PICTURES:
-                expect(page.locator("p.note")).to_contain_text(OF_PICTURES[name])
+            if name in OF_FILES:
+                expect(page.locator("p.note")).to_contain_text(OF_FILES[name])
                 continue
             if name == "position-learned":
                 expect(page.locator(".command")).to_contain_text("dragoman figure position-learned")

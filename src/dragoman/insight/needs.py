@@ -7,7 +7,12 @@ from collections.abc import Collection
 from dragoman.errors import DragomanError
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
-from dragoman.models.front_ends import ClassToken, PatchesFrontEnd, StemFrontEnd
+from dragoman.models.front_ends import (
+    ClassToken,
+    FramesFrontEnd,
+    PatchesFrontEnd,
+    StemFrontEnd,
+)
 from dragoman.models.interface import Network
 from dragoman.models.transformer import Transformer
 from dragoman.pictures.figure import Words
@@ -23,6 +28,9 @@ PATCHES = "patches"
 
 LEARNED_PLACES = "learned places"
 """That, with positions that were learned."""
+
+SPIKES = "spikes"
+"""A model that transcribes recordings and was trained with CTC."""
 
 _LACKING = {
     INSIDE: Words(
@@ -41,6 +49,10 @@ _LACKING = {
         "This figure shows learned positions of patches, and this {kind} model has none.",
         "이 그림은 패치의 학습된 위치 임베딩을 보여 줍니다. 이 {kind} 모델에는 없습니다.",
     ),
+    SPIKES: Words(
+        "This figure shows CTC over a recording, and this {kind} model has not learned it.",
+        "이 그림은 녹음 위에 CTC를 보여 줍니다. 이 {kind} 모델은 CTC를 배우지 않았습니다.",
+    ),
     "encoder": Words(
         "The encoder of this {kind} model has no attention to draw.",
         "이 {kind} 모델의 인코더에는 그릴 어텐션이 없습니다.",
@@ -56,9 +68,17 @@ _LACKING = {
 }
 
 
+_OF_WORDS = Words(
+    "This figure shows words that were read, and this model reads recordings.",
+    "이 그림은 읽은 단어를 보여 줍니다. 이 모델은 녹음을 읽습니다.",
+)
+
+
 def lacking(needs: Collection[str], model: Network) -> Words | None:
     """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), that it
     writes (``WRITES``), or attention in the parts named."""
+    if needs and isinstance(model.front_end, FramesFrontEnd) and SPIKES not in needs:
+        return _OF_WORDS
     has: set[str] = {attention.part for attention in model.attentions}
     if isinstance(model, Transformer):
         has.add(INSIDE)
@@ -66,6 +86,8 @@ def lacking(needs: Collection[str], model: Network) -> Words | None:
         has.add(WRITES)
     if isinstance(model, Classifier) and isinstance(model.body, Encoder):
         has |= _of_patches(model.body)
+    if isinstance(model.front_end, FramesFrontEnd) and model.ctc is not None:
+        has.add(SPIKES)
     for need in needs:
         if need not in has:
             words, kind = _LACKING[need], model.settings.kind

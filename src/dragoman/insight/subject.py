@@ -12,6 +12,7 @@ from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
+from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
@@ -36,11 +37,13 @@ def _predictor(run: Run, looking: bool) -> Predictor:
     """On the plain path. Errors: ``RunError`` for a run that figures are not of."""
     of_rows = not run.recipe.source.is_text
     labels_pictures = isinstance(run.source, PicturesForm) and not run.task.writes
-    looking = looking or labels_pictures
+    hears = isinstance(run.source, FramesForm) and run.task.writes
+    looking = looking or labels_pictures or hears
     if of_rows and not looking:
         raise RunError(
             f"{run.folder} reads {run.task.noun}; figures look into runs that read and write text, "
-            f"or label pictures. Where it looks: dragoman look {run.folder} FILE"
+            "transcribe recordings or label pictures. Where it looks: dragoman look "
+            f"{run.folder} FILE"
         )
     if "target" not in run.task.texts and not looking:
         raise RunError(
@@ -84,7 +87,7 @@ class Subject:
             if sentence is None and samples:
                 sentence = min((source for source, _ in samples), key=lambda s: abs(len(s) - 60))
         if not sentence and predictor.run.source.vocabulary is None:
-            sentence = ""  # some figures show no picture
+            sentence = ""  # some figures show no file
         elif not sentence:
             raise DragomanError(
                 f"{folder} has no sentences of its own to show yet; give one: --sentence TEXT"
@@ -113,10 +116,11 @@ class Subject:
     @cached_property
     def output(self) -> Output:
         """What the run makes of the sentence; the sentence itself where nothing is read. Errors:
-        ``DragomanError`` where a picture is read and none is named."""
+        ``DragomanError`` where a file is read and none is named."""
         if not self.sentence:
             raise DragomanError(
-                f"{self.run.folder} labels pictures, and this figure shows one: --sentence FILE"
+                f"{self.run.folder} reads {self.run.task.noun}, and this figure shows one: "
+                "--sentence FILE"
             )
         begin_part()
         return self.predictor.shown(self.sentence)

@@ -21,12 +21,13 @@ from dragoman.insight.figures import (
     run,
     scale,
     sliders,
+    spikes,
     timeline,
     training,
 )
 from dragoman.insight.figures.captions import Drawn, captions, check_name
 from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
-from dragoman.insight.needs import INSIDE, LEARNED_PLACES, PATCHES, WRITES, lacking
+from dragoman.insight.needs import INSIDE, LEARNED_PLACES, PATCHES, SPIKES, WRITES, lacking
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
@@ -133,6 +134,7 @@ FIGURES: dict[str, Entry] = {
     "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
     "picture-rollout": OfRun(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
     "picture-positions": OfRun(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
+    "ctc-spikes": OfRun(spikes.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
     "timeline": OfRun(timeline.timeline_figure),
 }
 
