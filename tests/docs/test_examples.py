@@ -108,6 +108,8 @@ RUNS = {
     "tagging": "tagged wsj",
     "parsing": "trees",
     "detection": "scenes",
+    "codes": "codes",
+    "painting": "shapes",
 }
 """The runs that pages use, by what they were trained for."""
 
