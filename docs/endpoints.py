@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.catalogue import LanguageDetector
 
 Json = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ def endpoints_page() -> str:
 
 def description_of_server() -> Json:
     """What a server of no run says of itself; the description does not depend on its runs."""
-    found: Json = create_app([], ServeSettings(), Detector()).openapi()
+    found: Json = create_app([], ServeSettings(), LanguageDetector()).openapi()
     return found
 
 

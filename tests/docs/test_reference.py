@@ -82,9 +82,9 @@ def test_every_option_stands_in_the_page_of_verbs() -> None:
 def test_every_endpoint_stands_in_the_page_of_endpoints() -> None:
     from dragoman.serving.app import create_app
     from dragoman.serving.operate.settings import ServeSettings
-    from dragoman.serving.service.catalogue import Detector
+    from dragoman.serving.service.catalogue import LanguageDetector
 
-    app, text = create_app([], ServeSettings(), Detector()), page("endpoints")
+    app, text = create_app([], ServeSettings(), LanguageDetector()), page("endpoints")
     paths = {path for route in app.routes if (path := getattr(route, "path", None))}
     paths |= set(app.openapi()["paths"])
     assert len(paths) > 15 and not {path for path in paths if path not in text}
@@ -126,7 +126,8 @@ def test_every_variable_of_the_page_is_looked_up() -> None:
 
 VIEWS = {"translate": "Translate", "write": "Write", "classify": "Classify", "fill": "Fill in",
          "parse": "Parse", "tag": "Tag", "label": "Label", "transcribe": "Transcribe",
-         "boxes": "Boxes", "look": "Look", "figures": "Figures", "run": "Run"}  # fmt: skip
+         "boxes": "Boxes", "lines": "Text in a picture", "look": "Look", "figures": "Figures",
+         "run": "Run"}  # fmt: skip
 
 
 def test_every_view_has_its_part_of_the_pages_help() -> None:

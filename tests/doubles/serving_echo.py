@@ -44,7 +44,7 @@ from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings, parse_settings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.server import serve_app
-from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate.served_translator import ServedTranslator
 
@@ -59,7 +59,7 @@ SENTENCES = [
     "Where is the bread? Wo ist das Brot?",
 ]
 TEXT = Text.train(SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, character_coverage=1))
-detector = functools.cache(Detector)
+detector = functools.cache(LanguageDetector)
 """One for all tests: making it takes a second."""
 
 
@@ -331,5 +331,5 @@ if __name__ == "__main__":
     chosen = parse_settings({"port": 0}, sys.argv[1:])
     slow = EchoModel(step_seconds=float(os.environ["ECHO_STEP_SECONDS"]))
     set_up(chosen.log)
-    echo = create_app([echo_run(model=slow, settings=chosen)], chosen, Detector())
+    echo = create_app([echo_run(model=slow, settings=chosen)], chosen, LanguageDetector())
     serve_app(echo, chosen, bind(chosen), {})

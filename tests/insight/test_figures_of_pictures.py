@@ -17,7 +17,7 @@ from dragoman.insight.figures.patches import rollout
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
-from dragoman.pictures.figure import Box
+from dragoman.pictures.figure import PanelBox
 from dragoman.pictures.panels import Cells
 from dragoman.tasks.training import train
 
@@ -87,7 +87,7 @@ def test_likeness_of_places(run: Path) -> None:
         assert float(torch.cosine_similarity(one, other, dim=0)) == pytest.approx(cosine, abs=1e-6)
     page = matplotlib.figure.Figure(figsize=(4, 4))
     svg = made.panels[0].svg()
-    made.panels[0].paint(page, Box(0, 0, 288, 288))
+    made.panels[0].paint(page, PanelBox(0, 0, 288, 288))
     (axes,) = page.axes
     for name, labels in (("row", axes.get_yticklabels()), ("column", axes.get_xticklabels())):
         assert [label.get_text() for label in labels] == [f"{name} 1", f"{name} 2"]

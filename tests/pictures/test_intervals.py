@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.figure import Box
+from dragoman.pictures.figure import PanelBox
 from dragoman.pictures.figure_png import axes_in
 from dragoman.pictures.intervals import IntervalRow, Intervals
 from dragoman.pictures.plain_table import plain_table
@@ -54,14 +54,14 @@ def test_one_row_alone_and_rows_without_any_value() -> None:
 def test_matplotlib_draws_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     with drawing() as page:
-        Intervals("Difference", "BLEU", ROWS).paint(page, Box(8, 8, 500, 200))
+        Intervals("Difference", "BLEU", ROWS).paint(page, PanelBox(8, 8, 500, 200))
         (axes,) = page.axes
         assert [label.get_text() for label in axes.get_yticklabels()] == [r.label for r in ROWS]
         assert [text.get_text() for text in axes.texts] == ["not measured"]
         chart = Chart("Points", [Series("some", [1, 2, 3], [3, 1, 2])], points=True)
         from dragoman.pictures.png import draw_chart
 
-        draw_chart(axes_in(page, Box(8, 220, 400, 200), 52, 26, 14, 38), chart)
+        draw_chart(axes_in(page, PanelBox(8, 220, 400, 200), 52, 26, 14, 38), chart)
         assert page.axes[1].lines[0].get_linestyle() == "None"
 
 
@@ -71,7 +71,7 @@ def test_the_numbers_of_an_axis_are_those_of_the_svg_and_do_not_touch(size: floa
     rows = [IntervalRow("least", -0.7 * size, 0.2 * size), IntervalRow("most", 0.8 * size)]
     picture = Intervals("Difference", "nats", rows)
     with drawing() as page:
-        picture.paint(page, Box(8, 8, 450, 120))
+        picture.paint(page, PanelBox(8, 8, 450, 120))
         page.canvas.draw()
         (axes,) = page.axes
         labels = axes.get_xticklabels()

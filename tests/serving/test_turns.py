@@ -42,7 +42,7 @@ from dragoman.serving.queue import fair_executor
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import served_run
-from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate import endpoint, libretranslate
 
@@ -74,11 +74,11 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     """Whatever is asked: the thread in which each slow function ran is never the loop's."""
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
-        (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (hypothesis, "words_of"), (served_run, "look_answer"), (placing, "project"),
-        (AligningHead, "weights"), (inspector, "weights_message"), (endpoint, "_start"),
-        (endpoint, "_event"), (libretranslate, "_answer"), (connection, "_parsed"),
-        (run_view, "view_of"),
+        (HtmlDocument, "join"), (LanguageDetector, "rank"), (BaseModel, "model_dump_json"),
+        (Engine, "cut"), (hypothesis, "words_of"), (served_run, "look_answer"),
+        (placing, "project"), (AligningHead, "weights"), (inspector, "weights_message"),
+        (endpoint, "_start"), (endpoint, "_event"), (libretranslate, "_answer"),
+        (connection, "_parsed"), (run_view, "view_of"),
     ]  # fmt: skip
     of_folder = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)

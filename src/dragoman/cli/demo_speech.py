@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from dragoman.cli.demo_files import RECORDINGS, new_folder, reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,48 +19,22 @@ _SHOWN = 3
 """Recordings whose words are shown."""
 
 
-def recordings_of(to: Path) -> Path:
-    """Where the recordings of a demo in the run folder ``to`` lie."""
-    return to.with_name(f"{to.name}-recordings")
-
-
 def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
     """Write the recordings that the demo learns from. -> The recipe, which then names them.
 
     Errors: ``RunError`` for a folder there that the demo did not make, ``DataError`` where the
     extra ``sound`` is missing.
     """
-    from dragoman.atomic import write_text
     from dragoman.demo.speech.corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
-    from dragoman.errors import RunError
     from dragoman.forms.rows.recording_file import library
 
     library()  # what reads recordings: without it nothing is written
-    folder = recordings_of(to)
-    notice = folder / "NOTICE.txt"
-    if folder.exists():
-        if not notice.is_file():
-            raise RunError(
-                f"{folder} exists and holds no recordings of a demo; choose another folder: "
-                "--to FOLDER"
-            )
-        shutil.rmtree(folder)
-    console.print(SPOKEN_NOTICE, style="bold", soft_wrap=True)
-    folder.mkdir(parents=True)
-    write_text(notice, SPOKEN_NOTICE + "\n")
+    folder = new_folder(to, RECORDINGS, SPOKEN_NOTICE, console)
     parts = spoken_demo()
     count = sum(map(len, parts.values()))
     console.print(f"Speaking {count:,} sentences into {folder}: play one of the WAV files.")
     write_spoken(folder, parts)
-    corpora = {
-        name: corpus.model_copy(update={"source": str(folder / f"{name}.tsv")})
-        for name, corpus in (
-            ("train", recipe.data.train[0]), ("dev", recipe.data.dev), ("test", recipe.data.test),
-        )
-        if corpus is not None
-    }  # fmt: skip
-    data = recipe.data.model_copy(update={**corpora, "train": (corpora["train"],)})
-    return recipe.model_copy(update={"data": data})
+    return reading(recipe, folder)
 
 
 def show_heard(run: Run, console: Console) -> str:

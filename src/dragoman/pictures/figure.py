@@ -35,7 +35,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Box:
+class PanelBox:
     """Where a panel lies in its figure, in pixels from the upper left."""
 
     left: float
@@ -51,7 +51,7 @@ class Panel(Protocol):
         """A whole ``<svg>`` element that leaves style and paper to what it is put into."""
         ...
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         """The same by matplotlib, into ``box`` of a page of known size (see ``place``)."""
         ...
 
@@ -121,19 +121,19 @@ class Laid:
 
     width: float
     height: float
-    boxes: Sequence[Box]
+    boxes: Sequence[PanelBox]
 
 
 def lay_out(panels: Sequence[str]) -> Laid:
     """Place ``<svg>`` elements from left to right, a new row where the page ends."""
-    boxes: list[Box] = []
+    boxes: list[PanelBox] = []
     x = y = _MARGIN
     tallest = widest = 0.0
     for panel in panels:
         width, height = _size(panel)
         if x > _MARGIN and x + width > _WIDEST:
             x, y, tallest = _MARGIN, y + tallest + _GAP, 0.0
-        boxes.append(Box(x, y, width, height))
+        boxes.append(PanelBox(x, y, width, height))
         widest = max(widest, x + width)
         tallest = max(tallest, height)
         x += width + _GAP

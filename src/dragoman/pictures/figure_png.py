@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dragoman.pictures.attention import short_label
-from dragoman.pictures.figure import Box, Figure, lay_out
+from dragoman.pictures.figure import Figure, PanelBox, lay_out
 from dragoman.pictures.labels import visible
 from dragoman.pictures.matrix import Array, MatrixPicture, short_number
 from dragoman.pictures.png import draw_heatmap, drawing
@@ -39,7 +39,7 @@ def figure_png(figure: Figure, path: Path, *, dots_per_inch: int = 130) -> None:
 
 def axes_in(
     page: matplotlib.figure.Figure,
-    box: Box,
+    box: PanelBox,
     left: float,
     top: float,
     right: float,
@@ -122,7 +122,7 @@ def draw_table(
     lines: Sequence[Sequence[str]],
     widths: Sequence[float],
     numeric: Sequence[bool],
-    box: Box,
+    box: PanelBox,
 ) -> None:
     """A table of text, its first line the header, in the pixels of its box."""
     axes.set_xlim(0, box.width)

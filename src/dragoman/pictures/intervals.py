@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dragoman.pictures.chart import compact_number
-from dragoman.pictures.figure import Box
+from dragoman.pictures.figure import PanelBox
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import LIGHT, svg
 
@@ -99,7 +99,7 @@ class Intervals:
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "intervals", **asdict(self)}
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         from dragoman.pictures.figure_png import axes_in
 
         axes = axes_in(page, box, self._left(), _TOP - 10, _RIGHT, _BOTTOM)

@@ -11,7 +11,7 @@ import numpy as np
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.base64_array import in_base64
 from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.figure import Box, Cell
+from dragoman.pictures.figure import Cell, PanelBox
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.matrix import Array, MatrixPicture, ink, matrix_svg
 from dragoman.pictures.plain_table import cell_text
@@ -36,7 +36,7 @@ class LinePanel:
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "lines", "chart": asdict(self.chart)}
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         from dragoman.pictures.figure_png import axes_in
         from dragoman.pictures.png import draw_chart
 
@@ -68,7 +68,7 @@ class Cells:
             "absent": matrix.absent,
         }
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         from dragoman.pictures.figure_png import axes_in, draw_matrix
 
         (width, height), (rows, columns) = self.matrix.cell, self.matrix.values.shape
@@ -103,7 +103,7 @@ class WordWeights:
             "absent": "",
         }
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         from dragoman.pictures.figure_png import axes_in, draw_words
 
         left = max((drawn_width(row, 13) for row in self.heatmap.rows), default=0.0) + 20
@@ -137,7 +137,7 @@ class TwoHops:
             "second_from": hops.second_from,
         }
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         """As two rows of a heat map: lines and arcs are for SVG."""
         hops = self.hops
         rows = (f"{hops.target[hops.word]} →", f"{hops.source[hops.through]} →")
@@ -196,7 +196,7 @@ class HeadGrid:
             "across": self.across,
         }
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         """All heads as tiles of one matrix, a row and a column of nothing between them."""
         from dragoman.pictures.figure_png import axes_in, draw_tiles
 
@@ -252,7 +252,7 @@ class TextPanel:
             "rows": [[cell_text(cell) for cell in row] for row in self.rows],
         }
 
-    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
         from dragoman.pictures.figure_png import axes_in, draw_table
 
         widths, numeric = self._columns()
@@ -261,7 +261,7 @@ class TextPanel:
         draw_table(axes, self.title, lines, widths, numeric, box)
 
 
-def _title_at(box: Box, left: float, right: float) -> float:
+def _title_at(box: PanelBox, left: float, right: float) -> float:
     """Where a title begins, in widths of the axes that have these margins: where the panel does.
     The SVG has it there, whose width has room for just that."""
     return (4 - left) / max(box.width - left - right, 1)

@@ -38,7 +38,7 @@ from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import TASKS
-from dragoman.serving.service.catalogue import Catalogue, Detector
+from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.serving.transcribe.schema import TranscriptionRequest
@@ -57,7 +57,9 @@ ABOUT = (
 )
 
 
-def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Detector) -> FastAPI:
+def create_app(
+    runs: Sequence[ServedRun], settings: ServeSettings, detector: LanguageDetector
+) -> FastAPI:
     """An application that serves ``runs``, of which there is at least one.
 
     Errors: ``DataError`` for a file of API keys that cannot be used.

@@ -27,7 +27,7 @@ from dragoman.serving.operate.log import set_up as set_up_log
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.renewal import Renewal
 from dragoman.serving.served_tasks import open_run
-from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.service import Service
 
 logger = logging.getLogger("dragoman")
@@ -53,7 +53,7 @@ def _load(folders: Mapping[str, Path], settings: ServeSettings) -> FastAPI:
     # Runs are the application's alone: it lets go of those that it takes up anew.
     opened = {name: Run.open(folder) for name, folder in folders.items()}
     runs = [open_run(run, settings, name) for name, run in opened.items()]
-    return create_app(runs, settings, Detector())
+    return create_app(runs, settings, LanguageDetector())
 
 
 def serve_app(

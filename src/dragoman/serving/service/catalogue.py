@@ -26,7 +26,7 @@ class Detected:
     """Probability from 0 to 1, among all languages that the detector knows."""
 
 
-class Detector:
+class LanguageDetector:
     """Tells the language of a text, by py3langid, which carries its model with it.
 
     Making one takes a second; it may be used from one thread at a time.
@@ -63,7 +63,7 @@ class ChosenRun(Generic[Served]):
 class Catalogue:
     """The runs of a server, in the order in which they were named; the first one counts most."""
 
-    def __init__(self, runs: Sequence[ServedRun], detector: Detector) -> None:
+    def __init__(self, runs: Sequence[ServedRun], detector: LanguageDetector) -> None:
         self.runs = list(runs)
         self.detector = detector
 

@@ -68,11 +68,11 @@ def endpoints(service: Service) -> Endpoints:
         "/detect",
         summary="Detect the language of a text",
         responses={200: {"model": list[DetectedLanguage]}, **REFUSALS},
-        openapi_extra=routes.reads(schema.DetectRequest, form=True),
+        openapi_extra=routes.reads(schema.DetectLanguageRequest, form=True),
     )
     async def detect(http: Request) -> list[DetectedLanguage]:
         """The most probable languages, of all that the detector knows."""
-        async with service.receive(http, schema.DetectRequest) as (request, client):
+        async with service.receive(http, schema.DetectLanguageRequest) as (request, client):
             service.check_texts(request.q, client)
             if not request.q.strip():
                 raise missing_field("q")

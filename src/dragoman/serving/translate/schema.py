@@ -48,7 +48,7 @@ class LibreTranslateAnswer(Message):
     """Only where some were asked for."""
 
 
-class DetectRequest(BaseModel):
+class DetectLanguageRequest(BaseModel):
     """``POST /detect``."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)

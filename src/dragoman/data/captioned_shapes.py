@@ -1,4 +1,4 @@
-"""The pictures of ``demo/shapes.py`` as files, each beside its caption in a list."""
+"""The pictures of ``demo/captioned_shapes.py`` as files, each beside its caption in a list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.atomic import write_text
-from dragoman.demo.shapes import DrawnShapes, Example
+from dragoman.demo.captioned_shapes import DrawnShapes, Example
 from dragoman.errors import FileError
 from dragoman.pictures.pixels import png_of
 

@@ -1,0 +1,63 @@
+"""The files that a demo makes before it trains, where what is read is no text: they lie beside the
+run folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.recipe import Recipe
+
+RECORDINGS, PICTURES, SCENES = "recordings", "pictures", "scenes"
+_NOTICE = "NOTICE.txt"
+
+
+def files_beside(to: Path, noun: str) -> Path:
+    """Where the files of a demo in the run folder ``to`` lie."""
+    return to.with_name(f"{to.name}-{noun}")
+
+
+def new_folder(to: Path, noun: str, notice: str, console: Console) -> Path:
+    """An empty folder for the files of a demo, its notice in it; an older one is replaced.
+
+    Errors: ``RunError`` for a folder there that the demo did not make.
+    """
+    from dragoman.atomic import write_text
+    from dragoman.errors import RunError
+
+    folder = files_beside(to, noun)
+    if folder.exists():
+        if not (folder / _NOTICE).is_file():
+            raise RunError(
+                f"{folder} exists and holds no {noun} of a demo; choose another folder: --to FOLDER"
+            )
+        shutil.rmtree(folder)
+    console.print(notice, style="bold", soft_wrap=True)
+    folder.mkdir(parents=True)
+    write_text(folder / _NOTICE, notice + "\n")
+    return folder
+
+
+def reading(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe, whose corpora are the files of the same names in that folder."""
+    corpora = {
+        name: corpus.model_copy(update={"source": str(folder / Path(corpus.source).name)})
+        for name, corpus in (
+            ("train", recipe.data.train[0]), ("dev", recipe.data.dev), ("test", recipe.data.test),
+        )
+        if corpus is not None
+    }  # fmt: skip
+    data = recipe.data.model_copy(update={**corpora, "train": (corpora["train"],)})
+    return recipe.model_copy(update={"data": data})
+
+
+def is_read_by(recipe: Recipe, to: Path) -> bool:
+    """Whether the recipe of a run folder reads such files beside it."""
+    folders = {files_beside(to, noun).resolve() for noun in (RECORDINGS, PICTURES, SCENES)}
+    return any(
+        not folders.isdisjoint(Path(one.source).resolve().parents) for one in recipe.data.train
+    )
