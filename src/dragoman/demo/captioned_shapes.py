@@ -21,6 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+CAPTIONED_NOTICE = (
+    "The pictures and their captions are synthetic: this program draws shapes and says what it has "
+    "drawn. Scores say that the machinery works, nothing about photographs."
+)
+
 SIDE = 32
 """Pixels of a picture's height and width."""
 SHAPES = ("circle", "square", "triangle", "cross")
