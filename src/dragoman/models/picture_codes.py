@@ -1,14 +1,17 @@
 """An autoencoder whose middle is codes: a picture becomes one code for each of its patches, and a
 picture again.
 
-    rows = W₁ patch + b₁                                each patch of p x p pixels
-    rows = rows + Conv(ReLU(Conv(ReLU(rows))))          ``blocks`` times, 3 x 3 over the grid
-    code = quantise(W₂ rows + b₂)                       (``nn/quantisation.py``)
-    rows = W₃ code + b₃, the same blocks, pixels = W₄ rows + b₄
+    rows = W₁ patch + b₁                          each patch of p x p pixels
+    rows = rows + W(ReLU(W(ReLU(rows))))          ``blocks`` times
+    code = quantise(W₂ rows + b₂)                 (``nn/quantisation.py``)
+    rows = W₃ code + b₃
+    rows = rows + Conv(ReLU(Conv(ReLU(rows))))    ``blocks`` times, 3 x 3 over the grid of patches
+    pixels = W₄ ReLU(rows) + b₄
 
-All convolutions are at the grid of patches, so that a picture of 32 x 32 pixels costs what its 16
-patches do; each sees its neighbours, and so may a code tell of an edge that ends beside it.
-Departure from DALL-E's and VQ-GAN's autoencoders: these halve the picture step by step.
+A code is that of its patch alone: the same square of a picture has the same code wherever it stands
+and whatever stands beside it, which a painter learns more easily. Of the pixels of a patch its
+neighbours' codes tell too. Departure from DALL-E's and VQ-GAN's autoencoders: these halve the
+picture step by step, and their codes see their neighbours.
 
 Shapes: B pictures, P patches in all, h x w patches of a picture, D width, F numbers of a patch.
 """
@@ -31,6 +34,8 @@ from dragoman.nn.quantisation import FiniteScalars
 
 _KERNEL = 3
 _WHITE = 255.0
+_SMALL = 0.1
+"""The gain of what a block adds: at first it adds little."""
 
 
 class GridConvolution(nn.Module):
@@ -52,15 +57,25 @@ class GridConvolution(nn.Module):
 
 
 class Block(nn.Module):
-    """Two convolutions, added to what they read (He et al., 2016)."""
+    """Two maps, added to what they read (He et al., 2016)."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
         super().__init__()
-        self.first, self.second = GridConvolution(width), GridConvolution(width, gain=0.1)
+        self.first, self.second = first, second
 
-    def forward(self, grid: Tensor) -> Tensor:
-        added: Tensor = self.second(torch.relu(self.first(torch.relu(grid))))
-        return grid + added
+    def forward(self, rows: Tensor) -> Tensor:
+        added: Tensor = self.second(torch.relu(self.first(torch.relu(rows))))
+        return rows + added
+
+
+def patch_block(width: int) -> Block:
+    """Of each patch alone."""
+    return Block(Linear(width, width), Linear(width, width, gain=_SMALL))
+
+
+def grid_block(width: int) -> Block:
+    """Of each patch and its neighbours."""
+    return Block(GridConvolution(width), GridConvolution(width, gain=_SMALL))
 
 
 class PictureCodes(Network):
@@ -77,10 +92,10 @@ class PictureCodes(Network):
         self.scalars = FiniteScalars(settings.levels)
         width, numbers = settings.model_dim, len(settings.levels)
         self.read = Linear(source.row_width, width)
-        self.encoder = nn.Sequential(*(Block(width) for _ in range(settings.blocks)))
+        self.encoder = nn.Sequential(*(patch_block(width) for _ in range(settings.blocks)))
         self.inner = Linear(width, numbers, gain=2.0)
         self.outer = Linear(numbers, width)
-        self.decoder = nn.Sequential(*(Block(width) for _ in range(settings.blocks)))
+        self.decoder = nn.Sequential(*(grid_block(width) for _ in range(settings.blocks)))
         self.out = Linear(width, source.row_width)
 
     @property
@@ -112,7 +127,7 @@ class PictureCodes(Network):
 
     def _quantised(self, patches: Tensor) -> Tensor:
         rows = self.read(scaled(patches, self.read.weight.dtype))
-        rows = self.encoder(self._grid(rows)).flatten(0, 2)
+        rows = self.encoder(rows)
         # The last numbers are computed in fp32 whatever comes before: a code is rounded by them.
         return self.scalars.quantised(self.inner(rows).float())
 

@@ -390,8 +390,8 @@ class CodesSettings(ModelSettings):
     model_dim: int = Field(64, ge=1, le=4_096)
     """The width of the layers."""
     blocks: int = Field(2, ge=1, le=64)
-    """The number of residual blocks before the codes, and again after them. Each has two 3 x 3
-    convolutions over the grid of patches."""
+    """The number of residual blocks before the codes, and again after them. Those before see each
+    patch alone; those after have two 3 x 3 convolutions over the grid of patches."""
     levels: tuple[int, ...] = (8, 6, 5)
     """How many levels each number of a code has (finite scalar quantisation). Their product is the
     number of codes: (8, 6, 5) makes 240."""
