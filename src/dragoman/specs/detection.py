@@ -52,6 +52,11 @@ class DetectionSpec(Spec):
 
     def check_rest(self, recipe: Sections) -> None:
         self.check_search(recipe.search)
+        if recipe.training.picture_augment.is_on:
+            raise ValueError(
+                "training.picture_augment varies pictures and not the boxes in them, and a "
+                f"{self.called} learns both: leave it out"
+            )
         longest, wanted = recipe.model.longest, PER_BOX * recipe.boxes.most + 1
         room = recipe.plan.max_target if longest is None else min(longest, recipe.plan.max_target)
         if room < wanted:
