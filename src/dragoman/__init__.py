@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.detection.detector import Detection, Detector
     from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.painting.painter import PaintedPicture, Painter
     from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.transcriber import Transcriber, Transcription
@@ -37,6 +38,8 @@ __all__ = [
     "Filled",
     "Filler",
     "Outcome",
+    "PaintedPicture",
+    "Painter",
     "Recipe",
     "Run",
     "SamplingSettings",
@@ -58,6 +61,8 @@ _HOME = {
     "Filled": "dragoman.tasks.masked.filler",
     "Filler": "dragoman.tasks.masked.filler",
     "Outcome": "dragoman.training.trainer",
+    "PaintedPicture": "dragoman.tasks.painting.painter",
+    "Painter": "dragoman.tasks.painting.painter",
     "Recipe": "dragoman.recipe",
     "Run": "dragoman.runs.run",
     "SamplingSettings": "dragoman.search.settings",

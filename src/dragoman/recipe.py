@@ -22,6 +22,7 @@ from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.box_symbols import BoxSettings
+from dragoman.forms.codes.code_symbols import PaintingSettings
 from dragoman.forms.rows.settings import AnySource, FramesSource, RowsSource, TextSource
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
@@ -39,7 +40,7 @@ FORMAT = 1
 """The version of recipe files that this program writes, and the newest that it reads."""
 
 
-OPTIONAL = ("trees", "boxes", "masking", "search")
+OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
 """Sections that not every task has (``Spec.sections``)."""
 
 
@@ -61,6 +62,7 @@ class Recipe(Settings):
     text: TextSettings = TextSettings()
     trees: TreeSettings = TreeSettings()
     boxes: BoxSettings = BoxSettings()
+    painting: PaintingSettings = PaintingSettings()
     model: AnyModel = TransformerSettings()
     plan: PlanSettings = PlanSettings()
     masking: MaskingSettings = MaskingSettings()

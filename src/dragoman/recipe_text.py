@@ -78,7 +78,11 @@ def shipped(name: str) -> str:
 
 
 def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
-    """``change`` applied to every path under ``data``: the only section that names files."""
+    """``change`` applied to every path under ``data``, and to the run that ``painting`` names: no
+    other section names files."""
+    painting = values.get("painting")
+    if isinstance(painting, Mapping) and isinstance(painting.get("codes"), str):
+        values = {**values, "painting": {**painting, "codes": change(painting["codes"])}}
     data = values.get("data")
     if not isinstance(data, Mapping):
         return dict(values)

@@ -26,6 +26,8 @@ LEARNED: dict[str, str] = {
     "parsing": "which builds constituency trees",
     "tagging": "which tags words",
     "detection": "which finds boxes in pictures",
+    "codes": "which makes the codes that a painter writes",
+    "painting": "which paints pictures of captions",
 }
 """The task names that ``--task`` accepts, each with a short description."""
 
@@ -69,6 +71,8 @@ class Task:
     """Tokens of its vocabulary that stand for no text, beside those that every one has."""
     finished: Mapping[str, Measure] = field(default_factory=dict)
     """What is measured of a finished run alone."""
+    loss_unit: str = "nats"
+    """What its loss is in."""
     compared: str | None = None
     """The score that compares where ``training.metric`` does not: across vocabularies."""
 

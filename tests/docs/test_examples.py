@@ -28,6 +28,7 @@ from PIL import Image
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
+from tiny_shapes import write_blocks
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.cli.app import PANELS
@@ -109,6 +110,8 @@ RUNS = {
     "tagging": "tagged wsj",
     "parsing": "trees",
     "detection": "scenes",
+    "codes": "codes",
+    "painting": "shapes",
 }
 """The runs that pages use, by what they were trained for."""
 
@@ -177,6 +180,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Image.new("L", (28, 28)).save(files / "digit.png")
     Image.new("L", (60, 12), 255).save(files / "line.png")
     write_scenes(files, 40, name="scenes.json")
+    write_blocks(files, copies=6, name="captions.tsv")
     shutil.copy(files / "scenes-001.png", files / "a.png")
     shutil.copy(files / "scenes.json", files / "boxes.json")
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train

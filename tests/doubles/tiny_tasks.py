@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 from tiny_scenes import write_scenes
+from tiny_shapes import write_blocks, write_codes
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.demo.corpus import demo_corpus
@@ -21,6 +22,10 @@ _STACK = (
     "data.split.test=0.1",
 )  # fmt: skip
 _BOTH = (*_STACK, "model.encoder_layers=1", "model.decoder_layers=1")
+_AUTOENCODER = (
+    "model.model_dim=16", "model.blocks=1", "source.patch=8",
+    *(one for one in _STACK if not one.startswith(("text.", "model."))),
+)  # fmt: skip
 _ONE = (*_STACK, "model.layers=1", "plan.context=24")
 _FEW_WORDS = ("text.kind=word", "text.byte_fallback=false", "text.sampling=0")
 _WORDS = {"animals": ("dog", "cat", "horse"), "food": ("bread", "soup", "apple")}
@@ -28,14 +33,17 @@ _WORDS = {"animals": ("dog", "cat", "horse"), "food": ("bread", "soup", "apple")
 
 def tiny_recipe_of(task: str, folder: Path, *changes: str) -> Recipe:
     """For a text that is written to ``folder``."""
-    sizes = _BOTH if task in ("translation", "parsing", "detection") else _ONE
-    if task in ("classification", "parsing", "tagging"):  # whose words are few
+    sizes = _BOTH if task in ("translation", "parsing", "detection", "painting") else _ONE
+    if task == "codes":
+        sizes = _AUTOENCODER
+    if task in ("classification", "parsing", "tagging", "painting"):  # whose words are few
         sizes = (*sizes, *_FEW_WORDS)
     if task == "parsing":
         sizes = (*sizes, "trees.chain=1")
     given = [str(path) for path in _write_text(task, folder)]
     base = "wsj-sample" if task == "parsing" else None
-    return recipe_of(given, task=task, base=base, changes=[*sizes, *changes])[0]
+    codes = str(write_codes(folder / "codes")) if task == "painting" else None
+    return recipe_of(given, task=task, base=base, codes=codes, changes=[*sizes, *changes])[0]
 
 
 def tiny_tagger_of(tagged: Path, *changes: str) -> Recipe:
@@ -59,6 +67,8 @@ def tagged_line(draw: random.Random) -> str:
 def _write_text(task: str, folder: Path) -> list[Path]:
     if task == "detection":
         return [write_scenes(folder / "scenes", 60)]
+    if task in ("codes", "painting"):
+        return [write_blocks(folder, copies=6)]
     if task == "parsing":
         return [write_treebank(folder / "toy.mrg", treebank(120))]
     pairs = demo_corpus(train_pairs=200, dev_pairs=1, test_pairs=1).train

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from command_line import Dragoman
 from tiny_scenes import write_scenes
+from tiny_shapes import write_blocks
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.errors import RecipeError
@@ -35,6 +36,8 @@ KINDS = {
     ("parsing", "transformer"): "transformer",
     ("parsing", "lstm"): "recurrent",
     ("detection", "transformer"): "transformer",
+    ("codes", "transformer"): "codes",
+    ("painting", "transformer"): "transformer",
 }
 
 
@@ -55,6 +58,7 @@ def files(
         "classification": [str(folder / "my.tsv")], "parsing": [str(folder / "my.mrg")],
         "tagging": [str(folder / "my.mrg")],
         "detection": [str(write_scenes(folder / "scenes", 40))],
+        "codes": [str(write_blocks(folder))], "painting": [str(write_blocks(folder))],
     }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from dragoman.cli import (
     figure,
     fill,
     look,
+    paint,
     parse,
     prepare,
     score,
@@ -53,7 +54,7 @@ PANELS: dict[str, dict[str, Any]] = {
     ),
     "Use": commands(
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
-        fill.fill, parse.parse, detect.detect, serve.serve, align.align,
+        fill.fill, parse.parse, detect.detect, paint.paint, serve.serve, align.align,
     ),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
     "Look inside": commands(look.look, figure.figure),

@@ -51,7 +51,7 @@ def show(args: ShowArguments) -> None:
 
     recipe, _ = recipe_of(
         args.inputs, task=args.task, texts=args.texts, keys=args.keys, columns=args.columns,
-        groups=args.groups, label_ends=args.label_ends, languages=args.languages,
+        groups=args.groups, label_ends=args.label_ends, codes=args.codes, languages=args.languages,
         changes=args.set_, learns=False,
     )  # fmt: skip
     found = inspect_data(recipe)

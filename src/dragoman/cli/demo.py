@@ -11,6 +11,7 @@ import typer
 
 from dragoman.cli.demo_boxes import draw_scenes, show_boxes
 from dragoman.cli.demo_files import is_read_by
+from dragoman.cli.demo_paint import draw_captioned, show_painted
 from dragoman.cli.demo_parse import show_trees
 from dragoman.cli.demo_pictures import draw_pictures, show_shapes
 from dragoman.cli.demo_speech import show_heard, speak_recordings
@@ -46,7 +47,7 @@ class DemoArguments:
     """The model to train: translate, a translator; write, a language model; fill, a model that
     fills in blanks; classify, a classifier; parse, a parser; transcribe, a model that writes what
     is said (extra sound); classify-picture, a classifier of pictures (extra images); detect, a
-    detector (extra images)."""
+    detector (extra images); paint, a painter (extra images)."""
     set_: list[str] = option()
     """Change any setting of the recipe. May be repeated."""
 
@@ -64,7 +65,9 @@ def demo(args: DemoArguments) -> None:
     recordings are kept beside the run folder, in FOLDER-recordings. classify-picture draws shapes
     with patterns, trains a model that names the shape, and draws where it looks; the pictures are
     kept in FOLDER-pictures. detect draws scenes of shapes, trains a detector, and draws
-    the boxes that it finds; the scenes are kept in FOLDER-scenes.
+    the boxes that it finds; the scenes are kept in FOLDER-scenes. paint draws shapes with captions,
+    learns codes of the pictures, trains a painter and paints captions that it has never seen; the
+    pictures and the codes are kept in FOLDER-captions.
 
     Nothing is downloaded, and there are no questions to answer. On two processor cores, the demo
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
@@ -324,6 +327,14 @@ DEMOS = {
             "evaluate {to}         # AP50 and AP, for each shape",
             "train my-boxes.json --task detection  # your own pictures, boxes in COCO's JSON",
         ), draw_scenes,
+    ),
+    "paint": Demo(
+        "demo-paint", "a Transformer, captions to the codes of pictures",
+        show_painted, (
+            'paint {to} "a small red circle above a large blue square"',
+            'paint {to} "a large green cross" --sample --count 4 --to crosses.png',
+            "train captions.tsv --task painting --codes {to}-captions/codes  # your own captions",
+        ), draw_captioned,
     ),
 }  # fmt: skip
 """What ``--task`` names."""

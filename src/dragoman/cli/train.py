@@ -49,6 +49,8 @@ class FilesArguments:
     """For trees: the characters at which a label is cut off. With -= (the default), NP-SBJ-1 is
     learned as NP; with -=., grup.nom.ms is learned as grup; with "", labels are kept whole. The
     fewer labels there are, the fewer trees you need."""
+    codes: str | None = option(metavar="RUN")
+    """For a painter: the run that has learned the codes of pictures (--task codes)."""
 
 
 @arguments
@@ -66,7 +68,8 @@ class TrainArguments(FilesArguments):
     labels, a folder of recordings or pictures with a subfolder for each label, a list (.csv, .tsv,
     .jsonl) of such files and their labels, or two IDX files with pictures and labels; a tagger
     takes one file of tagged words; a detector takes boxes in COCO's JSON, or the folder that the
-    file is in."""
+    file is in; codes and a painter take a list (.tsv, .csv, .jsonl) of pictures and their captions,
+    a folder with a subfolder of pictures for each caption, or two IDX files."""
     to: Path | None = None
     """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
     If the folder already contains a run, training does not start."""
@@ -172,8 +175,8 @@ def train(args: TrainArguments) -> None:
     chosen, default_epochs = recipe_of(
         args.inputs, task=args.task, texts=args.texts, base=args.recipe, dev=args.dev,
         test=args.test, languages=args.languages, keys=args.keys, columns=args.columns,
-        groups=args.groups, label_ends=args.label_ends, start_from=base, take=part, changes=changes,
-        minutes=args.minutes, model=args.model, say=say,
+        groups=args.groups, label_ends=args.label_ends, codes=args.codes, start_from=base,
+        take=part, changes=changes, minutes=args.minutes, model=args.model, say=say,
     )  # fmt: skip
     if base is not None:
         part = part or part_to_take(chosen.task, base.recipe)

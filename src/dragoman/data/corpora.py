@@ -53,11 +53,14 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     different numbers of lines (both numbers named), and for a line without two sides.
     """
     pairs = _read_pairs(corpus)
-    if corpus.holds == "files":
+    if corpus.lists_files:
         pairs = listed(pairs, Path(corpus.source))
     elif corpus.holds == "drawn":
         pairs = (pair._replace(source=DRAWN + pair.source) for pair in pairs)
-    return grouped(pairs, corpus) if corpus.names_files else pairs
+    pairs = grouped(pairs, corpus) if corpus.names_files else pairs
+    if corpus.holds == "captions":
+        return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
+    return pairs
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
@@ -112,7 +115,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     if corpus.format == "folders":  # in which names are labels
         for path in files_in(Path(corpus.source)):
             digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
-    if corpus.holds == "files":
+    if corpus.lists_files:
         for pair in listed(_read_pairs(corpus), Path(corpus.source)):
             digest.update(content_of(pair.source).encode())
     if corpus.format == "spoken":

@@ -83,10 +83,12 @@ class CorpusSettings(Settings):
     """For tab-separated files: the column of the source sentence, numbered from 1."""
     target_column: int = Field(2, ge=1, le=1_000)
     """For tab-separated files: the column of the target sentence or the label."""
-    holds: Literal["text", "files", "drawn"] = "text"
+    holds: Literal["text", "files", "drawn", "captions"] = "text"
     """What the source file, column or key contains. text: the text itself; files (for tab-separated
     files and JSON Lines): the name of a file, such as a recording or a picture, relative to the
-    folder of the corpus; drawn: text of which the program draws a picture (source.kind = line)."""
+    folder of the corpus; drawn: text of which the program draws a picture (source.kind = line);
+    captions: the name of a picture as for files, and the target is its caption, from which the
+    picture is painted (task painting)."""
     group_column: int | None = Field(None, ge=1, le=1_000)
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""
@@ -144,6 +146,13 @@ class CorpusSettings(Settings):
     def names_files(self) -> bool:
         """Whether the sources of its examples are files: recordings, pictures."""
         return self.format in FILES or self.holds != "text" or is_idx(self.source)
+
+    @property
+    def lists_files(self) -> bool:
+        """Whether it is a list that names a file in each line."""
+        return self.holds in ("files", "captions") and not (
+            self.format in FILES or is_idx(self.source)
+        )
 
     @property
     def groups_by(self) -> str | None:

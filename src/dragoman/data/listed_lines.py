@@ -22,9 +22,10 @@ def naming_lines(*corpora: CorpusSettings | None) -> Iterator[None]:
     except DataError as error:
         told = str(error)
         for corpus in corpora:
-            if corpus is None or corpus.holds != "files":
+            if corpus is None or not corpus.lists_files:
                 continue
             for pair in read_pairs(corpus):
-                if told.startswith((f"{pair.source} ", f"{pair.source}:")):
+                file = pair.target if corpus.holds == "captions" else pair.source
+                if told.startswith((f"{file} ", f"{file}:")):
                     raise DataError(f"{corpus.name}, line {pair.line}: {told}") from error
         raise

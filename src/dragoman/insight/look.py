@@ -249,9 +249,10 @@ def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOption
         )
     elif not predictor.run.task.writes_text:
         names = ["target", "prefix", "gold"]
+        written = {"parsing": "the tree of what it reads", "painting": "codes of a picture"}
         why = (
-            "writes the tree of what it reads, and no text. --hide, --head-off, --kind, --layer, "
-            "--head and --importance go with it"
+            f"writes {written.get(predictor.run.task.name, 'symbols')}, and no text. --hide, "
+            "--head-off, --kind, --layer, --head and --importance go with it"
         )
     elif predictor.engine.source.width is not None:
         names = ["target", "prefix", "gold", "importance"]

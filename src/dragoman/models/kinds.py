@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Discriminator, Tag
 
 from dragoman.models.settings import (
+    CodesSettings,
     ConvolutionalSettings,
     DecoderSettings,
     EncoderSettings,
@@ -26,6 +27,7 @@ KINDS: dict[str, type[ModelSettings]] = {
     "decoder": DecoderSettings,
     "encoder": EncoderSettings,
     "recurrent-decoder": RecurrentDecoderSettings,
+    "codes": CodesSettings,
 }
 """``models/catalogue/networks.py`` has the networks: a recipe is read without torch."""
 

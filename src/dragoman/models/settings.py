@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -14,6 +15,8 @@ UNKNOWN = 0
 
 _WIDEST = 65_536
 """Of a model, and of its heads together: the kernels count in 32 bits."""
+_MOST_CODES = 65_000
+"""Of an autoencoder of pictures: a store keeps them in 16 bits, beside three symbols."""
 
 
 class ModelSettings(Settings):
@@ -376,6 +379,39 @@ class RecurrentDecoderSettings(ModelSettings):
             "encoder_layers": 0,
             "decoder_layers": self.layers,
         }
+
+
+class CodesSettings(ModelSettings):
+    """A convolutional autoencoder that turns the patches of a picture into codes, and codes into a
+    picture."""
+
+    kind: Literal["codes"] = "codes"
+    """The kind of model."""
+    model_dim: int = Field(64, ge=1, le=4_096)
+    """The width of the layers."""
+    blocks: int = Field(2, ge=1, le=64)
+    """The number of residual blocks before the codes, and again after them. Those before see each
+    patch alone; those after have two 3 x 3 convolutions over the grid of patches."""
+    levels: tuple[int, ...] = (8, 6, 5)
+    """How many levels each number of a code has (finite scalar quantisation). Their product is the
+    number of codes: (8, 6, 5) makes 240."""
+
+    reads: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        return {"model_dim": self.model_dim, "blocks": self.blocks, "codes": prod(self.levels)}
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if not 1 <= len(self.levels) <= 16 or not all(2 <= one <= 64 for one in self.levels):
+            raise ValueError("levels are 1 to 16 numbers from 2 to 64, such as [8, 6, 5]")
+        if prod(self.levels) > _MOST_CODES:
+            raise ValueError(
+                f"levels make {prod(self.levels):,} codes; {_MOST_CODES:,} is the most"
+            )
+        return self
 
 
 def check_line(positions: PositionSettings) -> None:

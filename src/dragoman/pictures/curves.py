@@ -90,7 +90,8 @@ def _charts(lines: dict[str, _CurveLine], best: float | None, task: Task) -> tup
     if losses:
         charts.append(
             Chart(
-                "Loss", losses, y_label=f"nats per {task.one_counted}", marked_x=best,
+                "Loss", losses, y_label=f"{task.loss_unit} per {task.one_counted}",
+                marked_x=best,
                 marked_as="best",
             )
         )  # fmt: skip

@@ -154,6 +154,8 @@ def keep_test_set(recipe: Recipe, folder: Path) -> None:
     files, or so large that nobody would want it twice."""
     if recipe.data.embedded is not None or not recipe.source.is_text:
         return
+    if any(corpus.names_files for corpus in recipe.data.train):
+        return
     lines, size = [], 0
     for pair in plain_pairs(recipe, "test"):
         lines.append(json.dumps({"source": pair.source, "target": pair.target}) + "\n")

@@ -38,6 +38,9 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 )
 """What holds a run of a task, and its endpoints."""
 
+NOT_SERVED = ("codes", "painting")
+"""Tasks whose runs are asked from the command line and from Python alone."""
+
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
@@ -51,6 +54,11 @@ def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
         return served_lines.ServedLines.open(run, settings, name)
     if run.task.name == served_detector.ServedDetector.task:
         return served_detector.ServedDetector.open(run, settings, name)
+    if run.task.name in NOT_SERVED:
+        raise RunError(
+            f"{run.folder} is a {run.task.called}, which the server does not take; from the "
+            f"command line: {run.use}"
+        )
     if not is_text:
         raise RunError(
             f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "

@@ -18,11 +18,13 @@ from dragoman.runs.prepared import is_prepared, recipe_of_prepared
 from dragoman.runs.run import Run, vocabulary_name
 from dragoman.sizing.boxes import DetectionBuilder
 from dragoman.sizing.builder import RecipeBuilder
+from dragoman.sizing.codes import CodesBuilder
 from dragoman.sizing.families import FAMILIES
 from dragoman.sizing.files import FilesBuilder
 from dragoman.sizing.inputs import Inputs, is_text, is_treebank
 from dragoman.sizing.labels import ClassificationBuilder
 from dragoman.sizing.languages import given_languages
+from dragoman.sizing.painting import PaintingBuilder
 from dragoman.sizing.pairs import TranslationBuilder
 from dragoman.sizing.spoken import SpokenBuilder
 from dragoman.sizing.start_from import (
@@ -50,6 +52,8 @@ BUILDERS: dict[str, RecipeBuilder] = {
         ParsingBuilder(),
         TaggingBuilder(),
         DetectionBuilder(),
+        CodesBuilder(),
+        PaintingBuilder(),
     )
 }
 _FILES: tuple[RecipeBuilder, ...] = (FilesBuilder(), SpokenBuilder())
@@ -71,6 +75,7 @@ def recipe_of(
     columns: str | None = None,
     groups: str | None = None,
     label_ends: str | None = None,
+    codes: str | None = None,
     start_from: Run | None = None,
     take: ModelPart | None = None,
     changes: Sequence[str] = (),
@@ -88,7 +93,8 @@ def recipe_of(
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
     order a tab-separated one holds texts and labels (``data/columns.py``); ``groups``: how the name
     of a recording tells its speaker (``CorpusSettings.group_pattern``); ``label_ends``: as
-    ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned. ``dev``, ``test``:
+    ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned; ``codes``: the run
+    whose codes a painter writes. ``dev``, ``test``:
     files of their own, as many as the task has (``held_out.py``). ``model``: a family of models
     (``families.py``), where neither ``base`` nor ``start_from`` has one. ``start_from``: the
     run to fine-tune, or to ``take`` a part of. ``learns``: whether a vocabulary is to be learned,
@@ -143,7 +149,7 @@ def recipe_of(
     named = Inputs(
         names=inputs, task=TASKS[task or told or "translation"], names_task=task is not None,
         texts=texts, base=base_recipe, dev=dev, test=test, languages=languages,
-        keys=keys, columns=columns, groups=groups, label_ends=label_ends,
+        keys=keys, columns=columns, groups=groups, label_ends=label_ends, codes=codes,
         start_from=start_from, take=take,
         # A time limits the size where nothing else says it.
         model=model, minutes=minutes if known is None else None, say=say,
@@ -154,6 +160,11 @@ def recipe_of(
         raise RecipeError(
             "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
             "and --task classification; for other corpora a recipe has group_column or group_key"
+        )
+    if codes is not None and named.task.name != "painting":
+        raise RecipeError(
+            f"--codes {codes} goes with --task painting: a {named.task.called} writes no codes of "
+            "pictures"
         )
     if not builder.takes(named):  # then it is a recipe, or there is no such file
         builder = BUILDERS["translation"]

@@ -33,6 +33,8 @@ class Inputs:
     columns: str | None
     groups: str | None
     label_ends: str | None
+    codes: str | None
+    """The run whose codes a painter is to write."""
     start_from: Run | None
     take: ModelPart | None
     model: str | None

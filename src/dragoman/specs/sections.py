@@ -12,6 +12,7 @@ from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.forms.box_symbols import BoxSettings
+from dragoman.forms.codes.code_symbols import PaintingSettings
 from dragoman.forms.rows.settings import SourceSettings
 from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
@@ -107,6 +108,8 @@ class Sections(Protocol):
     def trees(self) -> TreeSettings: ...
     @property
     def boxes(self) -> BoxSettings: ...
+    @property
+    def painting(self) -> PaintingSettings: ...
     @property
     def model(self) -> ModelSettings: ...
     @property

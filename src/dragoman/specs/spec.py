@@ -39,6 +39,7 @@ ABLE = {
     (True, True): "reads a source and writes",
     (False, True): "writes and reads nothing",
     (True, False): "reads and writes nothing",
+    (False, False): "turns pictures into codes and back",
 }
 """What a model or a task does, by whether it reads and whether it writes."""
 

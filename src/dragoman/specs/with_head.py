@@ -18,7 +18,7 @@ class WithHead(Spec):
     has_head: ClassVar[bool] = True
 
     def check_model(self, recipe: Sections) -> None:
-        stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
+        stacks = [kind for kind, known in KINDS.items() if known.reads != known.writes]
         if recipe.model.kind not in stacks:
             raise ValueError(
                 f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '

@@ -85,6 +85,14 @@ def _boxes(*asked: Any) -> ComparisonResult:
     )
 
 
+def _pictures(*asked: Any) -> ComparisonResult:
+    raise DragomanError(
+        "painters and their codes are not compared by a test of significance: measure each on the "
+        "same pictures (dragoman evaluate RUN test.tsv)"
+    )
+
+
 _COMPARED: dict[str, Compare] = {
-    "classification": _labels, "parsing": _parses, "tagging": _tags, "detection": _boxes
+    "classification": _labels, "parsing": _parses, "tagging": _tags, "detection": _boxes,
+    "codes": _pictures, "painting": _pictures,
 }  # fmt: skip

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.runtime import ClassificationRuntime
+from dragoman.tasks.codes.runtime import CodesRuntime
 from dragoman.tasks.detection.runtime import DetectionRuntime
 from dragoman.tasks.language_model.runtime import LanguageModelRuntime
 from dragoman.tasks.masked.runtime import MaskedRuntime
+from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.parsing.runtime import ParsingRuntime
 from dragoman.tasks.shared.runtime import Runtime
 from dragoman.tasks.tagging.runtime import TaggingRuntime
@@ -22,6 +24,8 @@ RUNTIMES: dict[str, Runtime] = {
         ParsingRuntime(),
         TaggingRuntime(),
         DetectionRuntime(),
+        CodesRuntime(),
+        PaintingRuntime(),
     )
 }
 

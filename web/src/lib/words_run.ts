@@ -240,6 +240,23 @@ const NAMED: Record<string, string> = {
     "학습한 범주만 찾으며, 상자를 boxes.most개까지만 찾습니다.",
   "It does not see what is cut off when a picture is made as large as it is read.":
     "그림을 읽는 크기에 맞출 때 잘려 나간 부분은 보지 못합니다.",
+  "It tells pictures like those that it has learned from; others come out blurred or wrong.":
+    "학습한 것과 비슷한 그림만 제대로 나타냅니다. 다른 그림은 흐려지거나 틀리게 나옵니다.",
+  "It paints what its captions are about, in pictures of one size.":
+    "학습한 설명에 나오는 것만 그리며, 그림의 크기는 하나입니다.",
+  "It shows no more than its codes can tell of a picture.":
+    "부호로 나타낼 수 있는 것까지만 그립니다.",
+  RMSE: "RMSE",
+  "codebook perplexity": "부호 혼란도",
+  "codes used": "쓰인 부호 수",
+  "bits per code": "부호당 비트",
+  "exact pictures": "정확한 그림",
+  "exact pictures, %": "정확한 그림, %",
+  "codes right": "맞은 부호",
+  "codes right, %": "맞은 부호, %",
+  "RMSE of the true codes": "실제 부호의 RMSE",
+  "squared error per picture": "그림당 제곱 오차",
+  "pictures per second": "초당 그림",
   AP: "AP",
   AP50: "AP50",
   "AP, %": "AP, %",

@@ -52,6 +52,12 @@ def _recurrent_decoder() -> type[Network]:
     return RecurrentDecoder
 
 
+def _codes() -> type[Network]:
+    from dragoman.models.picture_codes import PictureCodes
+
+    return PictureCodes
+
+
 def _transformer_paths() -> tuple[FastPath, ...]:
     from dragoman.models.transformer.fast_paths import paths
 
@@ -71,6 +77,7 @@ _NETWORKS: dict[str, Callable[[], Any]] = {
     "decoder": _decoder,
     "encoder": _encoder,
     "recurrent-decoder": _recurrent_decoder,
+    "codes": _codes,
 }
 
 _PATHS: dict[str, Callable[[], tuple[FastPath, ...]]] = {

@@ -1,0 +1,163 @@
+"""``dragoman paint``: captions in, pictures out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.cli.options import (
+    RunFolder,
+    argument,
+    arguments,
+    option,
+    sampling_settings,
+    search_settings,
+    setting,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from dragoman.runs.run import Run
+    from dragoman.tasks.painting.painter import PaintedPicture
+
+_ROWS = 256
+"""Captions of one picture file."""
+
+
+@arguments
+class PaintArguments:
+    """What ``dragoman paint`` takes."""
+
+    run: RunFolder = argument("RUN")
+    captions: list[str] = argument("CAPTION", None)
+    """What to paint. Default: the lines of standard input."""
+    to: Path | None = None
+    """Write a PNG to this file: a row for each caption, with its pictures side by side. Default:
+    draw the pictures in the terminal."""
+    count: int = option(1, ge=1)
+    """The number of pictures of each caption."""
+    scale: int = option(8, ge=1)
+    """The side of a pixel in the PNG, in pixels of the file."""
+    codes: bool = False
+    """Print the codes of each picture instead: its caption, its log-probability and its codes,
+    separated by tabs."""
+    beam: int | None = setting(search_settings, default=None)
+    sample: bool = False
+    """Draw pictures at random, by their probabilities, instead of searching for the most probable
+    ones."""
+    temperature: float = setting(sampling_settings)
+    top_k: int = setting(sampling_settings)
+    top_p: float = setting(sampling_settings)
+    seed: int = setting(sampling_settings)
+
+
+def paint(args: PaintArguments) -> None:
+    """Paint a picture of a caption.
+
+    The model writes the codes of the picture, from left to right and from top to bottom. By default
+    the most probable picture is painted; with --sample, pictures are drawn by their probabilities.
+
+    Examples:
+
+      dragoman paint runs/shapes "a small red circle above a large blue square"
+
+      dragoman paint runs/shapes "a large green cross" --to cross.png
+
+      dragoman paint runs/shapes "a small red circle" --sample --count 8 --seed 3 --to circles.png
+    """
+    from dragoman.cli.console import log_to_stderr
+    from dragoman.errors import DragomanError, FileError
+    from dragoman.runs.run import Run
+
+    log_to_stderr()
+    run = Run.open(args.run)
+    run.require_task("painting", "which does not paint")
+    drawn = values_of(args, sampling_settings)
+    if not args.sample and drawn != sampling_settings()().model_dump():
+        raise DragomanError("--temperature, --top-k, --top-p and --seed draw: add --sample")
+    if args.sample and args.beam is not None:
+        raise DragomanError("--sample draws, and --beam searches: leave one out")
+    if args.codes and args.to is not None:
+        raise DragomanError("--codes prints codes, and --to writes pictures: leave one out")
+    if args.to is not None and args.to.suffix.lower() != ".png":
+        raise FileError(
+            f"--to {args.to}: pictures are written as PNG; name a file that ends in .png"
+        )
+    if args.to is not None and not args.to.parent.is_dir():
+        raise FileError(f"cannot write {args.to}: there is no folder {args.to.parent}")
+    captions = list(args.captions or _lines())
+    if args.to is not None and len(captions) > _ROWS:
+        raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
+    _tell_unknown(run, captions)
+    from dragoman.tasks.painting.painter import Painter, painting_settings
+
+    painter = Painter(run)
+    sampling = sampling_settings().model_validate(drawn) if args.sample else None
+    settings = painting_settings(painter.engine.search_settings, args.count, args.beam, sampling)
+    found = painter.stream(captions, settings)
+    if args.to is None:
+        _show(args, found)
+    else:
+        _write(args.to, list(found), args.scale)
+
+
+def _lines() -> Iterator[str]:
+    from dragoman.data.lines import STANDARD_INPUT, decode_lines
+
+    return decode_lines(sys.stdin.buffer, STANDARD_INPUT)
+
+
+def _tell_unknown(run: Run, captions: Sequence[str]) -> None:
+    """Words that no caption of the training has: what they mean is not known."""
+    from dragoman.forms.lexicon import words_in
+
+    lexicon = run.lexicon()
+    if lexicon is None:
+        return
+    words = (caption[slice(*span)] for caption in captions for span in words_in(caption))
+    unknown = list(dict.fromkeys(word for word in words if not lexicon.has(word)))
+    if unknown:
+        more = f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""
+        told = ", ".join(map(repr, unknown[:8])) + more
+        sys.stderr.write(
+            f"warning: the training has no caption with {told}: it is not known what to paint "
+            "for that\n"
+        )
+
+
+def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
+    from rich.console import Console
+
+    from dragoman.decimals import decimals
+    from dragoman.pictures.half_blocks import half_blocks
+    from dragoman.reading import readable
+    from dragoman.tasks.painting.painter import in_a_row
+
+    console = Console(highlight=False)
+    for pictures in found:
+        if args.codes:
+            for one in pictures:
+                line = f"{readable(one.caption)}\t{decimals(one.score, 4)}\t{one.text}\n"
+                sys.stdout.write(line)
+            continue
+        sys.stdout.write(f"{readable(pictures[0].caption)}\n")
+        sys.stdout.flush()
+        row = in_a_row([one.pixels for one in pictures])
+        console.print(half_blocks(row, console.width), end="", soft_wrap=True)
+
+
+def _write(to: Path, found: Sequence[Sequence[PaintedPicture]], scale: int) -> None:
+    import numpy as np
+
+    from dragoman.atomic import write_bytes
+    from dragoman.pictures.pixels import png_of
+    from dragoman.tasks.painting.painter import enlarged, in_a_row
+
+    if not found:
+        return
+    rows = [in_a_row([one.pixels for one in pictures]) for pictures in found]
+    across = [row.swapaxes(0, 1) for row in rows]
+    whole = np.ascontiguousarray(in_a_row(across).swapaxes(0, 1))
+    write_bytes(to, png_of(enlarged(whole, scale)))

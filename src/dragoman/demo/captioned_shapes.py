@@ -1,0 +1,153 @@
+"""Pictures of one or two shapes, and what they show in words: what the demo of painting learns.
+
+    a small red circle above a large blue square
+    a large blue square below a small red circle
+
+A picture follows from its words: both of these are of the same picture. What is held out for dev
+and test is therefore whole pictures, with all their captions, before anything is learned of them.
+All sizes, colours, shapes and relations occur in training, and so does each shape by itself; what
+is new in a test is the combination.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+CAPTIONED_NOTICE = (
+    "The pictures and their captions are synthetic: this program draws shapes and says what it has "
+    "drawn. Scores say that the machinery works, nothing about photographs."
+)
+
+SIDE = 32
+"""Pixels of a picture's height and width."""
+SHAPES = ("circle", "square", "triangle", "cross")
+SIZES = {"small": 4.0, "large": 7.0}
+"""Half of a shape's height and width, in pixels."""
+COLOURS = {
+    "red": (214, 40, 40), "green": (42, 157, 72), "blue": (38, 84, 196),
+    "yellow": (240, 190, 30), "purple": (130, 50, 160),
+}  # fmt: skip
+RELATIONS = {"above": "below", "left of": "right of"}
+"""How the first of two shapes stands to the second, and the second to the first."""
+_PAPER = 246
+_FINER = 4
+"""Points of a pixel in each direction: edges are smooth."""
+
+
+class Thing(NamedTuple):
+    """One shape."""
+
+    size: str
+    colour: str
+    shape: str
+
+    def __str__(self) -> str:
+        return f"a {self.size} {self.colour} {self.shape}"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What is in a picture: one shape, or two of which the first stands above the second or left
+    of it."""
+
+    things: tuple[Thing, ...]
+    relation: str = ""
+
+    @property
+    def captions(self) -> tuple[str, ...]:
+        """All that it can be called."""
+        if len(self.things) == 1:
+            return (str(self.things[0]),)
+        one, other = self.things
+        return (
+            f"{one} {self.relation} {other}",
+            f"{other} {RELATIONS[self.relation]} {one}",
+        )
+
+    def pixels(self) -> npt.NDArray[np.uint8]:
+        """(32, 32, 3)."""
+        middle, quarter = SIDE / 2, SIDE / 4
+        if len(self.things) == 1:
+            places = [(middle, middle)]
+        elif self.relation == "above":
+            places = [(quarter, middle), (SIDE - quarter, middle)]
+        else:
+            places = [(middle, quarter), (middle, SIDE - quarter)]
+        picture = np.full((SIDE, SIDE, 3), _PAPER, np.float64)
+        for thing, (down, across) in zip(self.things, places, strict=True):
+            cover = _cover(thing, down, across)[..., None]
+            picture += cover * (np.array(COLOURS[thing.colour]) - picture)
+        return np.rint(picture).astype(np.uint8)
+
+
+class Example(NamedTuple):
+    """A caption and what it is of."""
+
+    caption: str
+    drawing: Drawing
+
+
+class DrawnShapes(NamedTuple):
+    """The three parts of a corpus."""
+
+    train: tuple[Example, ...]
+    dev: tuple[Example, ...]
+    test: tuple[Example, ...]
+
+
+@cache
+def drawn_shapes(
+    train: int | None = None, dev: int = 160, test: int = 160, seed: int = 1
+) -> DrawnShapes:
+    """A corpus with so many pictures of two shapes in each part; ``train`` None: all that are left.
+    Pictures of one shape stand in training, and a picture has two captions in each part."""
+    pairs = [
+        Drawing((one, other), relation)
+        for one, other in product(things(), repeat=2)
+        for relation in RELATIONS
+    ]
+    random.Random(seed).shuffle(pairs)
+    held = dev + test
+    learned = [Drawing((one,)) for one in things()]
+    learned += pairs[held:] if train is None else pairs[held : held + train]
+    return DrawnShapes(
+        tuple(_examples(learned)), tuple(_examples(pairs[:dev])), tuple(_examples(pairs[dev:held]))
+    )
+
+
+def things() -> list[Thing]:
+    """Every shape there is."""
+    return [Thing(*words) for words in product(SIZES, COLOURS, SHAPES)]
+
+
+def _examples(drawings: list[Drawing]) -> Iterator[Example]:
+    for drawing in drawings:
+        for caption in drawing.captions:
+            yield Example(caption, drawing)
+
+
+def _cover(thing: Thing, down: float, across: float) -> npt.NDArray[np.float64]:
+    """(32, 32) how much of each pixel a shape covers, from 0 to 1, around a place."""
+    points = (np.arange(SIDE * _FINER) + 0.5) / _FINER
+    y, x = points[:, None] - down, points[None] - across
+    half = SIZES[thing.size]
+    box = (abs(x) <= half) & (abs(y) <= half)
+    match thing.shape:
+        case "circle":
+            inside = x * x + y * y <= half * half
+        case "square":
+            inside = box
+        case "triangle":  # its tip is up
+            inside = box & (abs(x) <= (y + half) / 2)
+        case _:
+            inside = box & ((abs(x) <= half / 3) | (abs(y) <= half / 3))
+    found: npt.NDArray[np.float64] = inside.reshape(SIDE, _FINER, SIDE, _FINER).mean((1, 3))
+    return found

@@ -1,0 +1,156 @@
+"""An autoencoder whose middle is codes: a picture becomes one code for each of its patches, and a
+picture again.
+
+    rows = W₁ patch + b₁                          each patch of p x p pixels
+    rows = rows + W(ReLU(W(ReLU(rows))))          ``blocks`` times
+    code = quantise(W₂ rows + b₂)                 (``nn/quantisation.py``)
+    rows = W₃ code + b₃
+    rows = rows + Conv(ReLU(Conv(ReLU(rows))))    ``blocks`` times, 3 x 3 over the grid of patches
+    pixels = W₄ ReLU(rows) + b₄
+
+A code is that of its patch alone: the same square of a picture has the same code wherever it stands
+and whatever stands beside it, which a painter learns more easily. Of the pixels of a patch its
+neighbours' codes tell too. Departure from DALL-E's and VQ-GAN's autoencoders: these halve the
+picture step by step, and their codes see their neighbours.
+
+Shapes: B pictures, P patches in all, h x w patches of a picture, D width, F numbers of a patch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.forms.rows.settings import PictureSource
+from dragoman.models.front_ends import SourceInput
+from dragoman.models.interface import AttentionLayer, Memory, Network
+from dragoman.models.settings import CodesSettings
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Linear
+from dragoman.nn.quantisation import FiniteScalars
+
+_KERNEL = 3
+_WHITE = 255.0
+_SMALL = 0.1
+"""The gain of what a block adds: at first it adds little."""
+
+
+class GridConvolution(nn.Module):
+    """A convolution of 3 x 3 over (B, h, w, D), as one linear map of each place's neighbours; what
+    lies outside is zero."""
+
+    def __init__(self, width: int, gain: float = 1.0) -> None:
+        super().__init__()
+        self.linear = Linear(_KERNEL * _KERNEL * width, width, gain=gain)
+
+    def forward(self, grid: Tensor) -> Tensor:
+        down, across = grid.shape[1:3]
+        around = F.pad(grid, (0, 0, 1, 1, 1, 1))
+        windows = [
+            around[:, y : y + down, x : x + across] for y in range(_KERNEL) for x in range(_KERNEL)
+        ]
+        seen: Tensor = self.linear(torch.cat(windows, -1))
+        return seen
+
+
+class Block(nn.Module):
+    """Two maps, added to what they read (He et al., 2016)."""
+
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, rows: Tensor) -> Tensor:
+        added: Tensor = self.second(torch.relu(self.first(torch.relu(rows))))
+        return rows + added
+
+
+def patch_block(width: int) -> Block:
+    """Of each patch alone."""
+    return Block(Linear(width, width), Linear(width, width, gain=_SMALL))
+
+
+def grid_block(width: int) -> Block:
+    """Of each patch and its neighbours."""
+    return Block(GridConvolution(width), GridConvolution(width, gain=_SMALL))
+
+
+class PictureCodes(Network):
+    """``project(encode(pictures).rows)`` are the pictures again, from -1 to 1; ``codes`` and
+    ``pictures`` are the two halves of it."""
+
+    settings: CodesSettings
+
+    def __init__(self, settings: CodesSettings, source: SourceInput, outputs: int = 0) -> None:
+        """``source``: what is read, which must be pictures. ``outputs`` follows from both."""
+        super().__init__()
+        assert isinstance(source, PictureSource)
+        self.settings, self._source = settings, source
+        self.scalars = FiniteScalars(settings.levels)
+        width, numbers = settings.model_dim, len(settings.levels)
+        self.read = Linear(source.row_width, width)
+        self.encoder = nn.Sequential(*(patch_block(width) for _ in range(settings.blocks)))
+        self.inner = Linear(width, numbers, gain=2.0)
+        self.outer = Linear(numbers, width)
+        self.decoder = nn.Sequential(*(grid_block(width) for _ in range(settings.blocks)))
+        self.out = Linear(width, source.row_width)
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        return ()
+
+    @property
+    def output_layer(self) -> Linear:
+        return self.out
+
+    def encode(self, source: Sequences) -> Memory:
+        return Memory(self._decoded(self._quantised(source.values)), source.layout)
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        pixels: Tensor = self.out(hidden)
+        return pixels if ids is None else pixels[..., ids]
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        return {}
+
+    def codes(self, patches: Tensor) -> Tensor:
+        """(P, F) bytes of whole pictures -> (P,) int64, the code of each patch."""
+        return self.scalars.codes(self._quantised(patches))
+
+    def pictures(self, codes: Tensor) -> Tensor:
+        """(P,) codes of whole pictures -> (P, F) bytes."""
+        pixels = self.project(self._decoded(self.scalars.levels_of(codes)))
+        return bytes_of(pixels)
+
+    def _quantised(self, patches: Tensor) -> Tensor:
+        rows = self.read(scaled(patches, self.read.weight.dtype))
+        rows = self.encoder(rows)
+        # The last numbers are computed in fp32 whatever comes before: a code is rounded by them.
+        return self.scalars.quantised(self.inner(rows).float())
+
+    def _decoded(self, quantised: Tensor) -> Tensor:
+        rows = self.outer(self.scalars.scaled(quantised))
+        decoded: Tensor = self.decoder(self._grid(rows)).flatten(0, 2)
+        return torch.relu(decoded)
+
+    def _grid(self, rows: Tensor) -> Tensor:
+        """(P, D) -> (B, h, w, D)."""
+        return rows.view(-1, *self._source.grid, rows.shape[-1])
+
+
+def scaled(patches: Tensor, dtype: torch.dtype) -> Tensor:
+    """Bytes from black (0) to white (255) -> -1 to 1."""
+    return patches.to(dtype) * (2 / _WHITE) - 1
+
+
+def bytes_of(pixels: Tensor) -> Tensor:
+    """``scaled`` undone; what lies beyond black or white is black or white."""
+    return ((pixels.float() + 1) * (_WHITE / 2)).round().clamp(0, _WHITE).to(torch.uint8)
+
+
+def whole_pictures(count: int, source: PictureSource) -> Layout:
+    """Where the patches of so many pictures stand."""
+    return Layout([source.patches] * count)

@@ -1,0 +1,117 @@
+"""A sane model, size and schedule of a painter, when a user gives nothing but pictures, their
+captions and a run that has learned codes.
+
+``PAINTING_TABLE`` is what is chosen: the number of captions chooses a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dragoman.data.corpora import read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.errors import DataError, RecipeError
+from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
+from dragoman.recipe import Recipe
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
+from dragoman.sizing.codes import held_like, pictures_corpus, refuse_options
+from dragoman.sizing.families import DEFAULT, FAMILIES
+from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.languages import given_language
+from dragoman.sizing.size import Size, row_of
+from dragoman.specs.painting import PAINTING, codes_run
+from dragoman.specs.spec import Spec
+
+PAINTING_TABLE = (
+    Size(20_000, 2_000, 128, 4, 3, 0.1, 2_048, 200, 1.5e-3, 20),
+    Size(100_000, 8_000, 192, 6, 4, 0.1, 4_096, 500, 1e-3, 15),
+    Size(float("inf"), 16_000, 256, 8, 6, 0.1, 8_192, 2_000, 7e-4, 8),
+)
+"""``tokens_per_update`` counts codes. A first choice, tried on pictures of shapes."""
+
+_SAMPLE_SIZE = 100
+_CAPTION = 128
+"""Tokens of a caption."""
+
+
+class PaintingBuilder(RecipeBuilder):
+    """Pictures and their captions."""
+
+    task: ClassVar[Spec] = PAINTING
+
+    def takes(self, inputs: Inputs) -> bool:
+        return inputs.names_task or inputs.are_files
+
+    def check(self, inputs: Inputs) -> None:
+        refuse_options(inputs, "pictures and their captions")
+        if inputs.model in FAMILIES and inputs.model != DEFAULT:
+            raise RecipeError(
+                f"--model {inputs.model}: captions and pictures alone choose a --model {DEFAULT}; "
+                "others learn from them by a recipe"
+            )
+        if inputs.take is not None:
+            raise RecipeError(
+                f"--init-part {inputs.take}: a painter goes on from all of another (--from RUN), "
+                "or from nothing"
+            )
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        return pictures_corpus(inputs).model_copy(update={"holds": "captions"})
+
+    def languages(self, inputs: Inputs) -> dict[str, str]:
+        known = given_language(inputs.languages, inputs.names[0]) if inputs.languages else "und"
+        return {self.side: known}
+
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
+        amount, captions = 0, list[str]()
+        for pair in read_pairs(corpus):
+            amount += 1
+            if not pair.source.strip():
+                raise DataError(f"{corpus.name}, line {pair.line}: the caption is empty")
+            if amount <= _SAMPLE_SIZE:
+                captions.append(pair.source)
+        return CorpusSummary(amount, amount, captions)
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        return row_of(PAINTING_TABLE, seen.amount)
+
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        return held_like(option, named, train)
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        return {
+            "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
+            "text": {"shared": False, "character_coverage": 1.0},
+            "model": {"tie": "target", "norm": "pre"},
+            "plan": {"max_source": _CAPTION},
+            "training": {"label_smoothing": 0.0, "average_last": 5},
+            "search": {"beam": 4, "length_penalty": 0.0},
+            "evaluation": {"dev_sentences": 200, "dev_beam": 1},
+        }
+
+    def begun(
+        self, recipe: Recipe, epochs: float | None, inputs: Inputs
+    ) -> tuple[Recipe, float | None]:
+        """With the codes that are named, and room for those of a picture."""
+        recipe, epochs = super().begun(recipe, epochs, inputs)
+        if inputs.codes is None:  # the recipe may name some
+            return recipe, epochs
+        if inputs.start_from is not None:
+            raise RecipeError(
+                "--codes goes with a new painter; one that goes on from another (--from) keeps its "
+                "codes: leave it out"
+            )
+        run = codes_run(inputs.codes)
+        wanted = CodeSymbols.load(run / CODES).places + 1
+        changes = [f"painting.codes={json.dumps(absolute(inputs.codes))}"]
+        if inputs.base is None:
+            longest = max(_CAPTION, wanted)
+            changes += [
+                f"plan.max_target={wanted}", 'model.positions.kind="learned"',
+                f"model.positions.maximum={longest}",
+            ]  # fmt: skip
+        return recipe.change(changes), epochs

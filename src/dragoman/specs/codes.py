@@ -1,0 +1,125 @@
+"""Codes of pictures: a picture is read, turned into codes, and told from them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from dragoman.data.pair import Pair
+from dragoman.errors import DataError
+from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
+from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.forms.form import Form
+from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.sides import Forms
+from dragoman.measure import LOSS, Measure
+from dragoman.models.settings import CodesSettings
+from dragoman.plural import plural
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Examples, Spec
+from dragoman.task import Side
+
+
+@dataclass(frozen=True)
+class CodesSpec(Spec):
+    """A picture. What stands beside it, a label or a caption, is passed over."""
+
+    target_file: ClassVar[str | None] = CODES
+    reads_rows: ClassVar[bool] = True
+    has_head: ClassVar[bool] = True
+
+    def check(self, recipe: Sections) -> None:
+        if recipe.data.embedded is not None:
+            raise ValueError("the program generates no pictures: name files in data.train")
+        super().check(recipe)
+
+    def check_source(self, recipe: Sections) -> None:
+        if not isinstance(recipe.source, PictureSource):
+            raise ValueError(
+                f'source.kind = "{recipe.source.kind}" has no pixels, and a {self.called} '
+                'reads pictures: set source.kind = "picture"'
+            )
+        for corpus in (*recipe.data.train, *filter(None, (recipe.data.dev, recipe.data.test))):
+            if not corpus.names_files:
+                raise ValueError(
+                    f"{corpus.name} holds texts, and pictures are read: set format = folders or "
+                    "idx, or holds = files for a list of files"
+                )
+
+    def check_rest(self, recipe: Sections) -> None:
+        if recipe.training.picture_augment.is_on:
+            raise ValueError(
+                "training.picture_augment shows pictures that there are not, and codes learn to "
+                "tell those that there are: leave it out"
+            )
+        source = recipe.source
+        assert isinstance(source, PictureSource)
+        if source.patches > recipe.plan.max_target or source.patches > recipe.plan.max_source:
+            raise ValueError(
+                f"a picture has {source.patches:,} patches, and plan.max_source or plan.max_target "
+                "is lower: raise both, or set a larger source.patch"
+            )
+
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        return Forms(given["source"], CodesForm(CodeSymbols.load(folder / CODES)))
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        assert isinstance(recipe.model, CodesSettings)
+        assert isinstance(recipe.source, PictureSource)
+        if next(examples(), None) is None:
+            raise DataError("there are no pictures to learn from")
+        settings, source = recipe.model, recipe.source
+        plain = PictureSource.model_validate(
+            source.model_dump(include={"height", "width", "channels", "patch"})
+        )
+        symbols = CodeSymbols(settings.levels, plain, settings.model_dump(mode="json"), "")
+        symbols.save(folder / CODES)
+        size = f"{source.height} x {source.width}"
+        codes = plural(source.patches, "code")
+        return [f"{codes} a picture of {size} pixels, each one of {symbols.count:,}"]
+
+    def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
+        target = learned.target
+        assert isinstance(target, CodesForm) and isinstance(recipe.source, PictureSource)
+        read, known = recipe.source, target.symbols.source
+        if read != known:
+            raise DataError(
+                f"{run} has learned pictures of {known.height} x {known.width} pixels with "
+                f"{known.channels} channels, in patches of {known.patch}: set the same in [source]"
+            )
+
+    def for_overlap(self, pair: Pair) -> Pair:
+        """The picture alone."""
+        return Pair(pair.line, "", pair.source, pair.whole)
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        raise AssertionError("a recipe of codes has no embedded corpus")
+
+
+CODES_TASK = CodesSpec(
+    name="codes",
+    called="picture coder",
+    sides=("source", "target"),
+    texts=(),
+    reads=False,
+    writes=False,
+    noun="pictures",
+    counted="pictures",
+    metrics={
+        "rmse": Measure("RMSE", "lower"),
+        "code_perplexity": Measure("codebook perplexity", "higher", digits=1),
+        "codes_used": Measure("codes used", "higher", digits=0),
+        "code_bits": Measure("bits per code", "higher"),
+        "loss": LOSS,
+    },
+    evaluation_options=(),
+    begins=(0, 0),
+    verbs=(("evaluate", "test.tsv"),),
+    hub_tag="image-feature-extraction",
+    loss_unit="squared error",
+    limits=(
+        "It tells pictures like those that it has learned from; others come out blurred or wrong.",
+    ),
+)

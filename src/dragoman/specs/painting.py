@@ -1,0 +1,233 @@
+"""Painting: a caption is read, and the codes of a picture are written."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from dragoman.atomic import replacing_file
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.listed_lines import naming_lines
+from dragoman.data.pair import Pair
+from dragoman.data.split import hash_of
+from dragoman.errors import DataError, RunError
+from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
+from dragoman.forms.codes.codes_form import WEIGHTS, Coder, CodesForm
+from dragoman.forms.form import Form
+from dragoman.forms.rows.content import content_of
+from dragoman.forms.sides import Forms
+from dragoman.measure import LOSS, Measure, percent
+from dragoman.plural import plural
+from dragoman.reading import read_bytes
+from dragoman.search.settings import SearchSettings
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Examples, Spec
+from dragoman.task import Side
+
+LEARNED = "codes.learned"
+"""In a painter's run: hashes of the pictures that its codes were learned from."""
+_OWN_WEIGHTS, _OWN_LEARNED = "model.safetensors", Path("learned") / "0-source"
+"""The same of the run that has learned the codes."""
+_MOST = 1 << 32
+"""Bytes of a file of hashes."""
+
+
+@dataclass(frozen=True)
+class PaintingSpec(Spec):
+    """A caption and its picture, which a search writes as codes."""
+
+    sections: ClassVar[frozenset[str]] = frozenset({"search", "painting"})
+    target_file: ClassVar[str | None] = CODES
+
+    def check(self, recipe: Sections) -> None:
+        if recipe.data.embedded is not None:
+            raise ValueError("the program embeds no pictures: name files in data.train")
+        super().check(recipe)
+
+    def check_source(self, recipe: Sections) -> None:
+        if not recipe.source.is_text:
+            raise ValueError(
+                f'source.kind = "{recipe.source.kind}" is no text, and a {self.called} reads '
+                "captions: leave it out"
+            )
+        for corpus in (*recipe.data.train, *filter(None, (recipe.data.dev, recipe.data.test))):
+            if corpus.holds != "captions":
+                raise ValueError(
+                    f"{corpus.name} names no pictures beside captions: set holds = captions"
+                )
+
+    def check_trees(self, corpus: CorpusSettings) -> None:
+        if corpus.format in ("trees", "tags", "coco", "spoken"):
+            raise ValueError(
+                f"{corpus.name}: a {self.called} learns from pictures and captions: format = tsv, "
+                "jsonl, folders or idx"
+            )
+
+    def check_rest(self, recipe: Sections) -> None:
+        self.check_search(recipe.search)
+        if recipe.model.shares_vocabulary:
+            raise ValueError(
+                "words and codes are no vocabulary that two sides could share: set "
+                'model.tie = "target" or "none"'
+            )
+
+    def check_vocabularies(self, recipe: Sections) -> None:
+        """There is one."""
+
+    def check_search(self, search: SearchSettings) -> None:
+        if search.min_length or search.no_repeat_ngram:
+            raise ValueError(
+                "a picture has its own number of codes, and search.min_length and "
+                "search.no_repeat_ngram could leave nothing that has it: set both to 0"
+            )
+
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        return Forms(given["source"], painted_codes(folder))
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        """Takes over the codes that another run has learned. Errors: ``RunError`` for one that has
+        none."""
+        run = codes_run(recipe.painting.codes)
+        symbols = CodeSymbols.load(run / CODES)
+        own = run / _OWN_WEIGHTS if not symbols.weights else run / WEIGHTS
+        if not own.is_file():
+            raise RunError(
+                f"{run} has no {own.name}: its training has not reached its first validation"
+            )
+        room = min(recipe.plan.max_target, recipe.model.longest or recipe.plan.max_target)
+        if symbols.places + 1 > room:
+            raise DataError(
+                f"a picture of {run} has {symbols.places:,} codes, and the model learns "
+                f"{room - 1:,} at most: raise plan.max_target and model.positions.maximum to "
+                f"{symbols.places + 1:,}"
+            )
+        with own.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        _copy(own, folder / WEIGHTS)
+        learned = run / (LEARNED if symbols.weights else _OWN_LEARNED)
+        if learned.is_file():
+            _copy(learned, folder / LEARNED)
+        symbols.with_weights(digest).save(folder / CODES)
+        painted_codes(folder).coder  # noqa: B018, damaged weights are told of now
+        codes = plural(symbols.places, "code")
+        return [f"{codes} a picture, each one of {symbols.count:,}, as learned by {run}"]
+
+    def check_held(
+        self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
+    ) -> list[str]:
+        target, said = learned.target, []
+        assert isinstance(target, CodesForm)
+        known, data = target.seen, recipe.data
+        for side, pairs in held.items():
+            with naming_lines(data.dev, data.test, *data.train):
+                for pair in pairs:  # which would be told after the training
+                    target.picture_at(pair.target)
+            count = count_seen(known, pairs)
+            if count:
+                said.append(
+                    f"warning: the codes were learned from {count:,} of the {len(pairs):,} {side} "
+                    f"{self.noun}: the scores may flatter the run. Name the same --dev and --test "
+                    "for both trainings"
+                )
+        return said
+
+    def for_overlap(self, pair: Pair) -> Pair:
+        """The caption alone."""
+        return Pair(pair.line, "", pair.source, pair.whole)
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        raise AssertionError("a recipe of paintings has no embedded corpus")
+
+
+def codes_run(name: str | None) -> Path:
+    """The run that is named. Errors: ``DataError`` where none is, ``RunError`` for another one."""
+    if name is None:
+        raise DataError(
+            "a painter writes codes that another run has learned: dragoman train FILES --task "
+            "codes makes it, and --codes RUN (painting.codes) names it"
+        )
+    run = Path(name)
+    if not run.is_dir():
+        raise RunError(f"there is no run folder {run} (painting.codes)")
+    if not (run / CODES).is_file():
+        raise RunError(
+            f"{run} has learned no codes of pictures: dragoman train FILES --task codes makes a "
+            "run that has"
+        )
+    return run
+
+
+def painted_codes(folder: Path) -> CodesForm:
+    """What a painter writes, from its run folder. Errors: ``RunError``."""
+    symbols, weights = CodeSymbols.load(folder / CODES), folder / WEIGHTS
+    return CodesForm(symbols, partial(_coder, symbols, weights), weights, folder / LEARNED)
+
+
+def _coder(symbols: CodeSymbols, weights: Path) -> Coder:
+    from dragoman.models.coder import PictureCoder
+    from dragoman.training.weights import open_weights, weights_in
+
+    if not weights.is_file():
+        raise RunError(f"{weights} is missing: without it nothing can be painted")
+    with weights.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != symbols.weights:
+        raise RunError(
+            f"{weights} is not what the painter has learned with ({CODES} beside it names another "
+            "hash): put the file back"
+        )
+    with open_weights(weights) as opened:
+        return PictureCoder.of(symbols, weights_in(opened), str(weights))
+
+
+def count_seen(known: Path | None, pairs: Sequence[Pair]) -> int:
+    """How many of the pictures are among those whose hashes a file has. Errors: ``RunError`` if it
+    is damaged."""
+    if known is None or not known.is_file() or not pairs:
+        return 0
+    content = read_bytes(known, _MOST)
+    if len(content) % 8:
+        raise RunError(f"{known} is damaged: {len(content):,} bytes are no hashes")
+    wanted = np.array([hash_of(content_of(pair.target)) for pair in pairs], np.uint64)
+    return int(np.isin(wanted, np.frombuffer(content, "<u8")).sum())
+
+
+def _copy(one: Path, other: Path) -> None:
+    with replacing_file(other) as temporary:
+        shutil.copyfile(one, temporary)
+
+
+PAINTING = PaintingSpec(
+    name="painting",
+    called="painter",
+    sides=("source", "target"),
+    texts=("source",),
+    reads=True,
+    writes=True,
+    noun="pictures",
+    counted="target tokens",
+    metrics={
+        "exact": percent("exact pictures", share=True),
+        "codes_right": percent("codes right", share=True),
+        "loss": LOSS,
+    },
+    finished={
+        "rmse": Measure("RMSE", "lower"),
+        "rmse_of_codes": Measure("RMSE of the true codes", "lower"),
+    },
+    evaluation_options=("beam", "precision", "output"),
+    begins=(0, 0),
+    verbs=(("paint", '"a caption"'),),
+    hub_tag="text-to-image",
+    limits=(
+        "It paints what its captions are about, in pictures of one size.",
+        "It shows no more than its codes can tell of a picture.",
+    ),
+)

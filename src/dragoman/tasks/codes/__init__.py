@@ -1,0 +1,1 @@
+"""Codes of pictures: what a painter writes."""

@@ -1,0 +1,89 @@
+"""Codes of pictures at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from dragoman.data.pair import Pair
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import RunError
+from dragoman.forms.codes.code_symbols import CodeSymbols
+from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.forms.sides import Forms
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.codes import CODES_TASK
+from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.chance import MIN_ANSWERS
+from dragoman.tasks.shared.progress_made import TrainingSummary, on_test
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+
+if TYPE_CHECKING:
+    from dragoman.engine.predictor import Predictor
+
+BEGUN_CODES = 4.0
+"""Codebook perplexity below which hardly anything is told apart."""
+
+
+class CodesRuntime(Runtime):
+    """A picture is turned into codes, and told from them again."""
+
+    spec: ClassVar[Spec] = CODES_TASK
+
+    def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.codes.evaluation import CodesValidation
+        from dragoman.tasks.codes.learning import Pictures, squared_error
+
+        return TrainingParts(Pictures, squared_error, CodesValidation)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.codes.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        """Of the mean of all pictures in place of each."""
+        import numpy as np
+
+        from dragoman.tasks.codes.evaluation import error_of_mean
+
+        if len(pairs) < MIN_ANSWERS:
+            return {}
+        read = forms.source.encode([pair.source for pair in pairs])
+        return {"rmse": error_of_mean(np.stack(read))}
+
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
+        found = training.scores.get("code_perplexity", on_test(run, "code_perplexity"))
+        if found is None or found >= BEGUN_CODES:
+            return None
+        return (
+            f"the codes of its pictures have a perplexity of {found:.1f}: they tell hardly "
+            "anything apart"
+        )
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        return ["test.tsv"]
+
+    @property
+    def predictor(self) -> MakePredictor:
+        return _nothing_to_ask
+
+    def vocabulary(self, run: Run) -> str:
+        symbols = symbols_of(run)
+        return f"{tokens_in(run)}, {symbols.count:,} codes"
+
+
+def symbols_of(run: Run) -> CodeSymbols:
+    """The codes of a run that makes or writes them."""
+    target = run.forms.target
+    assert isinstance(target, CodesForm)
+    return target.symbols
+
+
+def _nothing_to_ask(run: Run, settings: EngineSettings) -> Predictor:
+    raise RunError(
+        f"{run.folder} makes codes for a painter, and is asked nothing by itself: dragoman train "
+        f"captions.tsv --task painting --codes {run.folder}"
+    )

@@ -1,0 +1,1 @@
+"""Painting: a caption is read, and the codes of a picture are written."""

@@ -1,0 +1,188 @@
+"""What is measured of a painter: while it trains, and of a finished run.
+
+A picture is exact if all its codes are those that the codes' own encoder gives the true picture.
+Whatever is painted, it shows no more than codes can tell: RMSE of the true codes is how far they
+are from the picture themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.data.batches import Batch
+from dragoman.data.corpora import read_pairs
+from dragoman.data.pair import Pair
+from dragoman.engine.search_settings import for_test_set
+from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import scores_of, signed
+from dragoman.specs.painting import PAINTING, count_seen
+from dragoman.tasks.painting.painter import PaintedPicture, Painter, paint_all
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.given_files import corpus_like
+from dragoman.tasks.shared.kept_figures import keep_figures
+from dragoman.tasks.shared.validation import (
+    Validation,
+    batches_of_pairs,
+    next_token_loss,
+    samples_of,
+)
+from dragoman.training.records import Evaluation
+
+logger = logging.getLogger("dragoman")
+
+SIGNATURE = "codes of the true picture"
+_COUNTED = (
+    "A picture is exact if each of its codes is that of the true picture. RMSE counts pixels from "
+    "0 to 255; that of the true codes is the least that can be expected."
+)
+
+
+class PaintingValidation(Validation[Batch]):
+    """``loss`` (nats per code, the end counted) on all of dev; ``exact`` and ``codes_right`` of
+    real searches of a part of it."""
+
+    without = "longer than plan.max_source or what the model has positions for"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        return batches_of_pairs(self.forms, self.recipe, pairs)
+
+    def searched(self, examples: int) -> int:
+        return min(self.recipe.evaluation.dev_sentences, examples)
+
+    def __call__(self, update: int) -> Evaluation:
+        total, tokens = next_token_loss(self)
+        some = self.some()
+        captions = [pair.source for pair in some]
+        found = [best for best, *_ in paint_all(self.engine(), captions, self.search_settings())]
+        true = self.forms.target.tokens([pair.target for pair in some])
+        scores = {"loss": total / max(tokens, 1), **code_scores(true, [one.ids for one in found])}
+        return Evaluation(scores, samples_of(some, [one.text for one in found]))
+
+
+def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> dict[str, float]:
+    """The share of pictures whose codes are all right, and of codes that are; from 0 to 1."""
+    pairs = list(zip(true, found, strict=True))
+    exact = sum(list(one) == list(other) for one, other in pairs)
+    right = sum(a == b for one, other in pairs for a, b in zip(one, other, strict=False))
+    codes = sum(map(len, true))
+    return {"exact": exact / max(1, len(pairs)), "codes_right": right / max(1, codes)}
+
+
+@dataclass(frozen=True)
+class PaintingReport(EvaluationReport):
+    """What a run paints of some captions."""
+
+    search: str
+    path: str
+    scores: dict[str, float]
+    """By name."""
+    pictures: Sequence[PaintedPicture]
+    seen: int
+    """Pictures that the codes were learned from."""
+
+    def table(self) -> str:
+        """Plain text."""
+        notes = [_COUNTED]
+        if self.seen:
+            notes.append(
+                f"The codes were learned from {self.seen:,} of these {len(self.pictures):,} "
+                "pictures."
+            )
+        return "\n".join(
+            [
+                self.head,
+                f"{self.search}; {self.path}",
+                f"{plural(len(self.pictures), 'caption')}, {self.seconds:.1f} s",
+                "",
+                scores_of(PAINTING, self.scores),
+                "",
+                *notes,
+            ]
+        )
+
+    def outputs(self) -> Sequence[str]:
+        return [one.text for one in self.pictures]
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "search": self.search,
+            "path": self.path,
+            "scores": signed(self.scores, SIGNATURE),
+            "codes_learned_from": self.seen,
+        }
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    precision: str = "auto",
+    keep: bool = True,
+) -> PaintingReport:
+    """Paint the captions of some pictures, and compare.
+
+    ``files``: laid out as the training files are; without any, it is the recipe's test set.
+    ``changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``, the
+    figures on the recipe's own test set, by the recipe's own settings, are written to the run's
+    scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
+    where there is nothing to measure on.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    opened.require_task("painting", "which does not paint")
+    if files:
+        pairs, test = list(read_pairs(corpus_like(opened, files))), files[0].name
+    else:
+        pairs, test = own_test_set(opened)
+    if not pairs:
+        raise nothing_to_measure(opened, "are no captions", "a list of pictures", "test.tsv")
+    warn_of_learned(opened, pairs)
+    report = _measured(opened, pairs, test, changes, precision)
+    if keep and not files:
+        keep_figures(opened, report, pairs, changes, precision)
+    return report
+
+
+def _measured(
+    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str], precision: str
+) -> PaintingReport:
+    from dragoman.engine.settings import EngineSettings
+
+    search = for_test_set(run.recipe, changes)
+    settings = EngineSettings.model_validate({"precision": precision})
+    painter, form = Painter(run, settings, search), run.forms.target
+    assert isinstance(form, CodesForm)
+    logger.info("%s paints %s: %s", run.folder, plural(len(pairs), "caption"), painter.description)
+    began = time.perf_counter()
+    found = [best for best, *_ in painter.stream(pair.source for pair in pairs)]
+    seconds = time.perf_counter() - began
+    true = form.tokens([pair.target for pair in pairs])
+    scores = code_scores(true, [one.ids for one in found])
+    scored = painter.score_ids([pair.source for pair in pairs], true)
+    tokens = sum(len(one.token_log_probabilities) for one in scored)
+    scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
+    wanted = np.stack([form.picture_at(pair.target) for pair in pairs]).astype(np.float64)
+    told = np.stack(form.pictures(true))
+    scores["rmse"] = _rmse(wanted, np.stack([one.pixels for one in found]))
+    scores["rmse_of_codes"] = _rmse(wanted, told)
+    return PaintingReport(
+        run.folder.name, run.weights_summary, test, seconds, f"beam {search.beam}",
+        painter.description, scores, found, count_seen(form.seen, pairs),
+    )  # fmt: skip
+
+
+def _rmse(wanted: Any, found: Any) -> float:
+    return math.sqrt(float(np.square(wanted - found).mean()))

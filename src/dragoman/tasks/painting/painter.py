@@ -1,0 +1,194 @@
+"""The predictor of pictures: a caption in, a picture out.
+
+    painter = dragoman.Painter("runs/shapes")
+    (picture,) = painter.paint("a small red circle above a large blue square")
+    picture.save("circle.png", scale=8)
+
+A search writes the codes of a picture, from left to right and from top to bottom; what has learned
+the codes tells the picture from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.atomic import write_bytes
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor
+from dragoman.engine.settings import EngineSettings
+from dragoman.engine.streaming import parts
+from dragoman.errors import DataError
+from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.pictures.pixels import png_of
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.shortened import shortened
+
+MOST = 64
+"""Pictures of one caption."""
+LARGEST_SCALE = 64
+_TOGETHER = 256
+"""Captions that are searched for at once."""
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class PaintedPicture:
+    """A picture, and the codes that it was told from. ``str(picture)`` is its caption."""
+
+    caption: str
+    pixels: Bytes = field(repr=False, compare=False)
+    """(H, W, C), one channel or three."""
+    ids: tuple[int, ...]
+    """The symbols that were written."""
+    codes: tuple[int, ...]
+    """The same as codes, from 0."""
+    score: float
+    """Their log-probability, in nats."""
+    token_log_probabilities: tuple[float, ...] = field(repr=False)
+    """That of each code."""
+
+    @property
+    def text(self) -> str:
+        """The codes, as words."""
+        return " ".join(map(str, self.codes))
+
+    def png(self, scale: int = 1) -> bytes:
+        """A PNG file, each pixel ``scale`` x ``scale``. Errors: ``DataError`` for a scale that
+        is not from 1 to 64."""
+        return png_of(enlarged(self.pixels, scale))
+
+    def save(self, path: str | Path, scale: int = 1) -> None:
+        """Write ``png`` to a file. Raises FileError if that fails."""
+        write_bytes(Path(path), self.png(scale))
+
+    def __str__(self) -> str:
+        return self.caption
+
+
+class Painter(Predictor):
+    """A trained painter, ready to paint. Not for several threads at once."""
+
+    def __init__(
+        self,
+        run: Run | str | Path,
+        settings: EngineSettings | None = None,
+        search_settings: SearchSettings | None = None,
+    ) -> None:
+        """Errors: ``RunError``, also for a run that does not paint."""
+        opened = run if isinstance(run, Run) else Run.open(run)
+        opened.require_task("painting", "which does not paint")
+        chosen = settings or EngineSettings()
+        super().__init__(opened, Engine.open(opened, chosen, search_settings))
+
+    def paint(
+        self,
+        caption: str,
+        *,
+        count: int = 1,
+        beam: int | None = None,
+        sampling: SamplingSettings | None = None,
+    ) -> list[PaintedPicture]:
+        """The most probable picture of a caption, or the ``count`` most probable ones; with
+        ``sampling`` so many that are drawn. Errors: ``DataError`` for a caption that cannot be
+        read, ``RecipeError`` for a beam that cannot be searched with."""
+        settings = painting_settings(self.engine.search_settings, count, beam, sampling)
+        (found,) = self.stream([caption], settings)
+        return found
+
+    def stream(
+        self, captions: Iterable[str], settings: SearchSettings | None = None
+    ) -> Iterator[list[PaintedPicture]]:
+        """The pictures of each caption, in their order, the most probable first."""
+        for part in parts(iter(captions), _TOGETHER):
+            yield from paint_all(self.engine, part, settings)
+
+    # ---- looking
+
+    def shown(self, text: str, prefix: str = "") -> PaintedPicture:
+        """Its picture. Errors: ``DataError`` for a prefix."""
+        if prefix:
+            raise DataError("a picture is given no beginning: leave the prefix out")
+        (found,) = self.paint(text)
+        return found
+
+
+def painting_settings(
+    own: SearchSettings, count: int, beam: int | None, sampling: SamplingSettings | None
+) -> SearchSettings:
+    """How so many pictures of a caption are searched for, or drawn. Errors: ``DataError`` for more
+    than there can be, ``RecipeError`` where they do not agree."""
+    from dragoman.engine.search_settings import with_beams
+
+    if not 1 <= count <= MOST:
+        raise DataError(f"{count:,} pictures of a caption: from 1 to {MOST} are painted at once")
+    if sampling is not None:
+        return own.model_copy(update={"sampling": sampling, "n_best": count})
+    return with_beams(own.model_copy(update={"sampling": None, "n_best": 1}), beam, count)
+
+
+def paint_all(
+    engine: Engine, captions: Sequence[str], settings: SearchSettings | None = None
+) -> list[list[PaintedPicture]]:
+    """The pictures of some captions. Errors: ``DataError`` for one that cannot be read."""
+    found = engine.search(painting_request(engine, caption, settings) for caption in captions)
+    return [painted(engine, caption, best) for caption, best in zip(captions, found, strict=True)]
+
+
+def painting_request(
+    engine: Engine, caption: str, settings: SearchSettings | None = None
+) -> Request:
+    """The search for a caption. Errors: ``DataError`` for one that is empty or too long."""
+    shown = repr(shortened(caption, 60))
+    if not caption.strip():
+        raise DataError("the caption is empty: say what is to be painted")
+    (values,) = engine.source.read([caption])
+    if len(values) > engine.longest:
+        raise DataError(
+            f"{shown} has {plural(len(values), 'token')}, and the model reads {engine.longest:,} "
+            "at most: say it more briefly"
+        )
+    return engine.request(values, settings, raw=caption)
+
+
+def painted(engine: Engine, caption: str, found: Sequence[Hypothesis]) -> list[PaintedPicture]:
+    """What a search has found for a caption, as pictures."""
+    form = codes_form(engine)
+    pixels = form.pictures([one.tokens for one in found])
+    first = form.symbols.first
+    return [
+        PaintedPicture(
+            caption, picture, one.tokens, tuple(token - first for token in one.tokens),
+            one.log_probability, one.token_log_probabilities[: len(one.tokens)],
+        )
+        for one, picture in zip(found, pixels, strict=True)
+    ]  # fmt: skip
+
+
+def codes_form(engine: Engine) -> CodesForm:
+    """What a painter writes."""
+    assert isinstance(engine.target, CodesForm)
+    return engine.target
+
+
+def enlarged(pixels: Bytes, scale: int) -> Bytes:
+    """Each pixel as a square of ``scale`` x ``scale``. Errors: ``DataError``."""
+    if not 1 <= scale <= LARGEST_SCALE:
+        raise DataError(f"a scale of {scale}: it is from 1 to {LARGEST_SCALE}")
+    return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
+
+
+def in_a_row(pictures: Sequence[Bytes], gap: int = 2) -> Bytes:
+    """Pictures of one size beside each other, with white between them."""
+    height, _, channels = pictures[0].shape
+    white = np.full((height, gap, channels), 255, np.uint8)
+    return np.concatenate([part for one in pictures for part in (one, white)][:-1], axis=1)

@@ -1,0 +1,67 @@
+"""Painting at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dragoman.data.pair import Pair
+from dragoman.forms.sides import Forms
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.painting import PAINTING
+from dragoman.specs.spec import Spec
+from dragoman.tasks.codes.runtime import symbols_of
+from dragoman.tasks.shared.chance import MIN_ANSWERS
+from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+
+BEGUN = 0.02
+"""The share of exact pictures below which hardly a caption is painted as it says."""
+
+
+class PaintingRuntime(Runtime):
+    """A caption is read, and the codes of a picture are written."""
+
+    spec: ClassVar[Spec] = PAINTING
+
+    def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.painting.evaluation import PaintingValidation
+        from dragoman.tasks.shared.examples import Pairs
+        from dragoman.training.objectives import next_token
+
+        return TrainingParts(Pairs, next_token, PaintingValidation)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.painting.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        """Of the next picture in place of each."""
+        from dragoman.tasks.painting.evaluation import code_scores
+        from dragoman.tasks.shared.chance import of_tokens
+
+        if len(pairs) < MIN_ANSWERS:
+            return {}
+        true = forms.target.encode([pair.target for pair in pairs])
+        codes = [one.tolist() for one in true]
+        found = {"loss": of_tokens(true)["loss"]} if "loss" in of_tokens(true) else {}
+        return found | code_scores(codes, [*codes[1:], codes[0]])
+
+    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
+        exact = self.spec.metrics["exact"]
+        return below(exact, BEGUN, training.scores.get("exact"), on_test(run, "exact"))
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        return ["test.tsv"]
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.painting.painter import Painter
+
+        return Painter
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{tokens_in(run)}, {symbols_of(run).count:,} codes"

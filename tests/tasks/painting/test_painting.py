@@ -1,0 +1,300 @@
+"""Codes and painting from pictures to pictures: a toy that learns in seconds, and what it says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Dragoman
+from PIL import Image
+from tiny_shapes import SIDE, write_blocks
+
+from dragoman.data.corpora import read_pairs
+from dragoman.errors import DataError, RecipeError, RunError
+from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.forms.rows.picture_file import pixels_of
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.search.settings import SamplingSettings
+from dragoman.sizing.from_files import recipe_of
+from dragoman.specs.painting import count_seen
+from dragoman.tasks.codes.evaluation import CodesTally
+from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
+from dragoman.tasks.painting.evaluation import code_scores, evaluate_run
+from dragoman.tasks.painting.painter import Painter, in_a_row
+from dragoman.tasks.training import train
+
+CODES = (
+    "model.model_dim=32", "model.blocks=1", "plan.tokens_per_update=192", "source.patch=4",
+    "training.updates=200", "training.validate_every=200", "training.schedule.peak=4e-3",
+    "training.schedule.warmup=10",
+)  # fmt: skip
+PAINTER = (
+    "model.model_dim=32", "model.ffn_dim=64", "model.attention.num_heads=4", "model.dropout=0",
+    "model.encoder_layers=1", "model.decoder_layers=1", "plan.tokens_per_update=204",
+    "training.updates=160", "training.validate_every=160", "training.schedule.peak=6e-3",
+    "training.schedule.warmup=10", "training.average_last=0", "training.precision=fp32",
+    "text.kind=word", "text.byte_fallback=false", "text.vocabulary=20",
+)  # fmt: skip
+CAPTIONS = ("a red block above", "a blue block left", "a green block right")
+
+
+def small_recipe(given: Path, task: str, codes: Path | None = None, *more: str) -> Recipe:
+    sizes = CODES if task == "codes" else PAINTER
+    held = [str(given.with_name("held.tsv"))]
+    recipe, _ = recipe_of(
+        [str(given)], task=task, dev=held, test=held, changes=(*sizes, *more),
+        codes=None if codes is None else str(codes),
+    )  # fmt: skip
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has learned codes of blocks, and one that paints them."""
+    folder = tmp_path_factory.mktemp("paint")
+    given = write_blocks(folder, copies=2)
+    write_blocks(folder, copies=1, name="held.tsv")
+    for task, codes in (("codes", None), ("painting", folder / "codes")):
+        recipe = small_recipe(given, task, codes)
+        train(recipe, folder / task, say=lambda _: None, display=False, measure=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def painter(learned: Path) -> Painter:
+    return Painter(learned / "painting")
+
+
+# ---- codes
+
+
+def test_codes_tell_pictures_again(learned: Path) -> None:
+    report = evaluate_codes(learned / "codes")
+    assert report.scores["rmse"] < 0.5 * report.chance
+    assert report.scores["code_perplexity"] > 2 and report.scores["codes_used"] >= 4
+    assert report.scores["code_bits"] == pytest.approx(np.log2(report.scores["code_perplexity"]))
+    assert "codebook perplexity" in report.table() and "16 codes each" in report.table()
+    kept = json.loads((learned / "codes" / "scores.json").read_text())["scores"]
+    assert kept["rmse"]["value"] == report.scores["rmse"]
+    again = evaluate_codes(learned / "codes", [learned / "held.tsv"])
+    assert again.scores == report.scores
+
+
+def test_scores_of_codes_by_hand() -> None:
+    tally = CodesTally(6)
+    pictures = np.array([[[0, 10]], [[20, 30]]], np.uint8)
+    tally.add(pictures, np.array([[[0, 14]], [[20, 30]]], np.uint8), np.array([[1], [4]]))
+    assert tally.scores == pytest.approx(
+        {"rmse": 2.0, "code_perplexity": 2.0, "codes_used": 2.0, "code_bits": 1.0,
+         "loss": 4 * (2 / 255) ** 2}
+    )  # fmt: skip
+
+
+def test_pictures_become_codes_and_codes_pictures(learned: Path) -> None:
+    form = Run.open(learned / "painting").target
+    assert isinstance(form, CodesForm)
+    files = [pair.source for pair in read_pairs(_listed(learned))]
+    codes = form.tokens(files)
+    assert {len(one) for one in codes} == {16} and len({tuple(one) for one in codes}) > 6
+    assert all(3 <= one < form.size for row in codes for one in row)
+    told = form.pictures(codes)
+    wanted = [pixels_of(Path(file), SIDE, SIDE, 3) for file in files]
+    error = np.sqrt(
+        np.mean([np.square(a.astype(float) - b) for a, b in zip(told, wanted, strict=True)])
+    )
+    assert error == pytest.approx(evaluate_codes(learned / "codes").scores["rmse"], rel=1e-3)
+    assert form.raw([codes[0]]) == [" ".join(str(one - 3) for one in codes[0])]
+    cut = form.pictures([codes[0][:8]])[0]  # what is missing is black
+    assert (cut[8:] == 0).all() and (cut[:8] > 0).any()
+
+
+def _listed(learned: Path):  # type: ignore[no-untyped-def]
+    (corpus,) = Run.open(learned / "codes").recipe.data.train
+    return corpus.model_copy(update={"source": str(learned / "held.tsv")})
+
+
+# ---- painting
+
+
+def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
+    report = evaluate_run(learned / "painting")
+    assert report.scores["exact"] > 0.5 and report.scores["codes_right"] > 0.8
+    assert report.scores["rmse_of_codes"] <= report.scores["rmse"] + 1e-9
+    assert report.scores["rmse_of_codes"] == pytest.approx(
+        evaluate_codes(learned / "codes").scores["rmse"], rel=1e-3
+    )
+    assert "exact pictures" in report.table()
+    assert json.loads((learned / "painting" / "scores.json").read_text())["scores"]["exact"]
+    assert evaluate_run(learned / "painting", [learned / "held.tsv"]).scores == report.scores
+
+
+def test_scores_of_paintings_by_hand() -> None:
+    found = code_scores([[3, 4], [5, 6]], [[3, 4], [5, 7]])
+    assert found == {"exact": 0.5, "codes_right": 0.75}
+
+
+def test_a_picture_has_exactly_its_codes(painter: Painter) -> None:
+    for how in (
+        {"beam": 1}, {"beam": 5, "count": 5}, {"count": 6, "sampling": SamplingSettings(seed=2)},
+        {"count": 6, "sampling": SamplingSettings(temperature=50.0)},
+    ):  # fmt: skip
+        for caption in CAPTIONS:
+            found = painter.paint(caption, **how)  # type: ignore[arg-type]
+            assert len(found) == how.get("count", 1)
+            for one in found:
+                assert len(one.ids) == len(one.codes) == len(one.token_log_probabilities) == 16
+                assert all(0 <= code < 240 for code in one.codes)
+                assert one.pixels.shape == (SIDE, SIDE, 3) and str(one) == caption
+
+
+def test_the_same_seed_draws_the_same_pictures(painter: Painter) -> None:
+    def drawn(seed: int) -> list[tuple[int, ...]]:
+        how = SamplingSettings(seed=seed, temperature=3.0)
+        return [one.codes for one in painter.paint(CAPTIONS[0], count=8, sampling=how)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert len(set(drawn(1))) > 1
+
+
+def test_a_painter_is_one_folder(learned: Path, painter: Painter, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(learned / "painting", moved)
+    recipe = (moved / "recipe.toml").read_text()
+    (moved / "recipe.toml").write_text(recipe.replace("codes = ", "# codes = "))
+    for caption in CAPTIONS:
+        (one,), (other,) = painter.paint(caption), Painter(moved).paint(caption)
+        assert one.codes == other.codes and (one.pixels == other.pixels).all()
+    weights = moved / "codes.safetensors"
+    kept = weights.read_bytes()
+    weights.write_bytes(kept[:-4] + b"\0\0\0\0")
+    with pytest.raises(RunError, match=r"codes\.safetensors is not what the painter has learned"):
+        Painter(moved).paint(CAPTIONS[0])
+    weights.unlink()
+    with pytest.raises(RunError, match="nothing can be painted"):
+        Painter(moved).paint(CAPTIONS[0])
+
+
+def test_pictures_that_codes_have_learned_from_are_told(learned: Path) -> None:
+    run = Run.open(learned / "painting")
+    form = run.target
+    assert isinstance(form, CodesForm)
+    (corpus,) = run.recipe.data.train
+    trained = list(read_pairs(corpus))
+    # The first copies in training are byte for byte those that are held out.
+    assert count_seen(form.seen, trained) == len(trained)
+    assert evaluate_run(learned / "painting").seen == 12
+    said = run.task.check_held(run.recipe, {"test": trained}, run.forms)
+    assert "the codes were learned from 24 of the 24 test pictures" in said[0]
+
+
+# ---- the verb
+
+
+def test_the_verb_paints(learned: Path, dragoman: Dragoman, tmp_path: Path) -> None:
+    run, file = learned / "painting", tmp_path / "out.png"
+    said = dragoman("paint", run, *CAPTIONS, "--count", "2", "--scale", "3", "--to", file)
+    assert said.code == 0 and not said.out, said.err
+    with Image.open(file) as drawn:
+        assert drawn.size == ((2 * SIDE + 2) * 3, (3 * SIDE + 4) * 3)
+    said = dragoman("paint", run, "--codes", stdin="".join(f"{one}\n" for one in CAPTIONS).encode())
+    lines = [line.split("\t") for line in said.out.splitlines()]
+    assert [line[0] for line in lines] == list(CAPTIONS)
+    assert all(len(line[2].split()) == 16 and float(line[1]) <= 0 for line in lines)
+    said = dragoman("paint", run, "a purple block above", "--sample", "--seed", "4")
+    assert said.code == 0 and "'purple'" in said.err and "\N{UPPER HALF BLOCK}" in said.out
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["  "], "the caption is empty"),
+        (["block " * 400], "has 401 tokens, and the model reads 128 at most"),
+        ([CAPTIONS[0], "--seed", "3"], "add --sample"),
+        ([CAPTIONS[0], "--sample", "--beam", "3"], "leave one out"),
+        ([CAPTIONS[0], "--count", "65"], "from 1 to 64 are painted at once"),
+        ([CAPTIONS[0], "--to", "nowhere/out.png"], "there is no folder nowhere"),
+        ([CAPTIONS[0], "--to", "out.jpg"], "name a file that ends in .png"),
+        ([CAPTIONS[0], "--to", "out.png", "--scale", "65"], "it is from 1 to 64"),
+    ],
+)
+def test_what_cannot_be_painted_is_told(
+    learned: Path, dragoman: Dragoman, given: list[str], told: str
+) -> None:
+    said = dragoman("paint", learned / "painting", *given)
+    assert said.code != 0 and told in said.err and "Traceback" not in said.err
+    assert not Path("out.png").exists()
+
+
+def test_other_runs_do_not_paint(learned: Path, dragoman: Dragoman) -> None:
+    said = dragoman("paint", learned / "codes", CAPTIONS[0])
+    assert said.code == 1 and "is a picture coder, which does not paint" in said.err
+    said = dragoman("look", learned / "codes", "a.png")
+    assert said.code == 1 and "makes codes for a painter" in said.err
+
+
+def test_a_row_of_pictures() -> None:
+    one, other = np.zeros((2, 2, 1), np.uint8), np.full((2, 3, 1), 9, np.uint8)
+    assert in_a_row([one, other], gap=1)[0, :, 0].tolist() == [0, 0, 255, 9, 9, 9]
+
+
+# ---- training: what is refused
+
+
+def test_what_a_painter_cannot_learn_from_is_told(learned: Path, tmp_path: Path) -> None:
+    given = learned / "blocks.tsv"
+    recipe = small_recipe(given, "painting")
+    with pytest.raises(DataError, match="--codes RUN"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    with pytest.raises(RunError, match="there is no run folder"):
+        small_recipe(given, "painting", tmp_path / "none")
+    with pytest.raises(RunError, match="has learned no codes"):
+        small_recipe(given, "painting", tmp_path)
+    with pytest.raises(RecipeError, match=r"--codes .* goes with --task painting"):
+        small_recipe(given, "codes", learned / "codes")
+    with pytest.raises(RecipeError, match="give a list of pictures"):
+        recipe_of([str(learned / "codes" / "recipe.toml.txt")], task="codes")
+    (tmp_path / "words.tsv").write_text("a\tb\n" * 5, encoding="utf-8")
+    with pytest.raises(RecipeError, match="give a list of pictures"):
+        recipe_of([str(tmp_path / "words.tsv")], task="codes")
+    for change, told in (
+        ("search.min_length=3", "its own number of codes"),
+        ('model.tie="all"', "no vocabulary that two sides could share"),
+        ('source.kind="picture"', "reads captions"),
+    ):
+        with pytest.raises(RecipeError, match=told):
+            small_recipe(given, "painting", learned / "codes", change)
+
+
+def test_codes_of_other_pictures_do_not_fit(learned: Path, tmp_path: Path) -> None:
+    recipe = small_recipe(
+        learned / "blocks.tsv", "painting", learned / "codes", "plan.max_target=16"
+    )
+    with pytest.raises(DataError, match="has 16 codes, and the model learns 15 at most"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    assert not (tmp_path / "run").exists()
+    broken = tmp_path / "broken"
+    shutil.copytree(learned / "codes", broken)
+    (broken / "model.safetensors").unlink()
+    recipe = small_recipe(learned / "blocks.tsv", "painting", broken)
+    with pytest.raises(RunError, match=r"has no model\.safetensors"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    shutil.copyfile(learned / "painting" / "model.safetensors", broken / "model.safetensors")
+    with pytest.raises(RunError, match=r"does not hold the weights that codes\.json describes"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+
+
+def test_a_missing_picture_is_named(learned: Path, tmp_path: Path) -> None:
+    given = write_blocks(tmp_path)
+    write_blocks(tmp_path, name="held.tsv")
+    recipe = small_recipe(given, "painting", learned / "codes")
+    file = tmp_path / "held" / "red-left-0.png"
+    file.write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"held\.tsv, line 3: .*red-left-0\.png"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    file.unlink()
+    with pytest.raises(DataError, match=r"held\.tsv, line 3: .*red-left-0\.png"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
