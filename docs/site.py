@@ -28,7 +28,8 @@ NAVIGATION: dict[str, list[str]] = {
     "Do": [
         "training.md", "translate.md", "documents.md", "tasks.md", "language-models.md",
         "masked-models.md",
-        "labels.md", "tags.md", "trees.md", "boxes.md", "painting.md", "sources.md", "transcribe.md", "measure.md",
+        "labels.md", "tags.md", "trees.md", "boxes.md", "painting.md", "sources.md",
+        "transcribe.md", "measure.md",
         "serve.md", "page.md", "look.md", "python.md", "processes.md", "scale.md",
     ],
     "Look up": [
