@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dragoman.runs.run import Run
     from dragoman.tasks.detection.detector import DetectedPicture
 
-PICTURE = "boxes.svg"
+PICTURE = "scenes.svg"
 _DRAWN = (2, 4)
 """Rows and columns of scenes in the picture."""
 _SHOWN = 3
