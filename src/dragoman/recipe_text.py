@@ -97,6 +97,8 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
     for key in ("dev", "test"):
         if key in mapped:
             mapped[key] = corpus(mapped[key])
+    if isinstance(mapped.get("prepared"), str):
+        mapped["prepared"] = change(mapped["prepared"])
     return {**values, "data": mapped}
 
 

@@ -10,7 +10,8 @@ import torch
 from tiny_cells import tiny_cell
 from torch.nn import functional as F
 
-from dragoman.data.picture_augment import PictureAugmentSettings, _places, _read_at, varied
+from dragoman.data.between_pixels import read_at
+from dragoman.data.picture_augment import PictureAugmentSettings, _places, varied
 from dragoman.errors import RecipeError
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
 from dragoman.runs.prepare import prepare
@@ -20,7 +21,7 @@ from dragoman.tasks.catalogue import runtime_of
 PIXELS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)
 ALL = {
     "shift": 0.2, "rotation": 30, "scale": 0.3, "shear": 0.2, "bend": 0.1, "flip": True,
-    "contrast": 0.3, "brightness": 0.1, "erase": 0.3,
+    "contrast": 0.3, "brightness": 0.1, "erase": 0.3, "operations": 2,
 }  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def test_places_between_pixels_are_read_as_torch_reads_them() -> None:
     grid = torch.from_numpy(np.stack([columns / 8 * 2 - 1, rows / 12 * 2 - 1], -1))
     picture = torch.from_numpy(PIXELS).permute(2, 0, 1)[None].float()
     wanted = F.grid_sample(picture, grid[None], padding_mode="border", align_corners=True)
-    found = _read_at(PIXELS, rows, columns)
+    found = read_at(PIXELS, rows, columns)
     assert np.abs(found - wanted[0].permute(1, 2, 0).numpy()).max() < 0.51
 
 

@@ -40,7 +40,7 @@ PAIRS = [Pair(n + 1, f"source {n}" * (n % 4), f"{'x' * (n % 7)}🙂 {n}") for n 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_writer, "_SHARD_EXAMPLES", 8)
+    monkeypatch.setattr(store_writer, "SHARD_EXAMPLES", 8)
     monkeypatch.setattr(store_writer, "_ENCODED_TOGETHER", 3)
 
 

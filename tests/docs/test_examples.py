@@ -48,6 +48,7 @@ NOT_RUN = {
     r"dragoman data (get|list)": "they fetch what is on other machines",
     r"dragoman train (movie-reviews|wsj-sample|multi30k)": "their text is not in the tree",
     r"dragoman \w+ .*(recordings|photos|idx3|pixels)": "what they read is not in the tree",
+    r"dragoman train scenes$|dragoman detect .*data/scenes": "MNIST is not in the tree",
     r"dragoman (sweep|ablate|demo)\b(?!.*--list)": "minutes; tests/cli and tests/studies run them",
     r"dragoman compare .*--to report\.html": "it starts processes and measures; tests/studies",
     r"dragoman figure --all": "all figures take half a minute; tests/insight",
@@ -111,7 +112,10 @@ RUNS = {
 }
 """The runs that pages use, by what they were trained for."""
 
-RUNS_SERVED = ("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits", "scenes")
+RUNS_SERVED = (
+    *("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits", "scenes"),
+    "lines",
+)
 
 CHANGES = {
     "translation": ["model.encoder_layers=2"],  # look.md opens the second
@@ -162,11 +166,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files.mkdir()
     of_sound = tiny_cell("translation", "transformer", "frames", folder / "text-talks")
     train(of_sound, folder / "runs" / "talks", say=lambda _: None, display=False, measure=False)
+    lines = tiny_cell("translation", "transformer", "line", folder / "text-lines")
+    train(lines, folder / "runs" / "lines", say=lambda _: None, display=False, measure=False)
     for name in ("talk.wav", "monday.wav", "tuesday.wav"):
         write_wav(files / name, tone(400, 0.5))
     write_wav(files / "one.wav", tone(300, 0.3))
     soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
     Image.new("L", (28, 28)).save(files / "digit.png")
+    Image.new("L", (60, 12), 255).save(files / "line.png")
     write_scenes(files, 40, name="scenes.json")
     shutil.copy(files / "scenes-001.png", files / "a.png")
     pairs = demo_corpus(train_pairs=300, dev_pairs=1, test_pairs=1).train

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from dragoman.cluster.parts.job import Job
-from dragoman.cluster.parts.mapper import LineMapper, Way
-from dragoman.cluster.parts.part import do_part
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.work import Work
 from dragoman.cluster.workers.workers import (
     Died,
     Done,
@@ -17,7 +17,6 @@ from dragoman.cluster.workers.workers import (
     Ready,
     Refused,
     Workers,
-    opened_model,
 )
 from dragoman.errors import DragomanError
 
@@ -36,32 +35,32 @@ class InlineWorkers(Workers):
         self.number = number
         self._dies, self._before_part = dies, before_part
         self._ways = None if ways is None else deque(ways)
-        self._running: dict[int, tuple[Job, LineMapper, Way]] = {}
+        self._running: dict[int, tuple[Work, Any, Way]] = {}
         self._events: deque[Event] = deque()
         self.given: list[int] = []
         """Parts, in the order in which they were given."""
 
-    def start(self, worker: int, job: Job) -> None:
+    def start(self, worker: int, work: Work) -> None:
         try:
-            mapper, way = opened_model(job)
+            tools, way, description = work.begun()
         except DragomanError as error:
             self._events.append(Refused(worker, str(error)))
             return
         if self._ways is not None:
             way = self._ways.popleft() if len(self._ways) > 1 else self._ways[0]
-        self._running[worker] = job, mapper, way
-        self._events.append(Ready(worker, way, mapper.description))
+        self._running[worker] = work, tools, way
+        self._events.append(Ready(worker, way, description))
 
     def give(self, worker: int, part: int) -> None:
         self.given.append(part)
-        job, mapper, way = self._running[worker]
+        work, tools, way = self._running[worker]
         self._before_part(part)
         if self._dies(part):
             del self._running[worker]
             self._events.append(Died(worker, "it was ended by a test"))
             return
         try:
-            note, own = do_part(job.plan, part, job.places[part], mapper, way, job.store)
+            note, own = work.do(part, tools, way)
         except DragomanError as error:
             self._events.append(Refused(worker, str(error)))
             return

@@ -74,3 +74,12 @@ def test_the_worst_are_shown_aligned() -> None:
         "  heard   two too two\n"
         "          I   I"
     )
+
+
+def test_what_was_read_is_called_by_its_name() -> None:
+    found = WordErrors.of(["the dog", "one"], ["the frog", "one"])
+    assert "1 of 2 recordings without an error" in found.table(["a", "b"])
+    of_lines = found.table(["a", "b"], "picture")
+    assert "1 of 2 pictures without an error" in of_lines and "heard" not in of_lines
+    assert "  is      the dog\n  read    the frog\n" in of_lines
+    assert found.to_dict(["a", "b"], "picture")["worst"][0]["picture"] == "a"

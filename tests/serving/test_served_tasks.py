@@ -20,7 +20,8 @@ from dragoman.specs.catalogue import TASKS as EVERY_TASK
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:
     served = [kind.task for kind, _ in TASKS]
-    assert sorted(served) == sorted([*EVERY_TASK, "transcription"])  # of the task translation
+    of_translation = ["transcription", "picture-translation"]
+    assert sorted(served) == sorted([*EVERY_TASK, *of_translation])
     described = create_app([echo_run()], ServeSettings(), detector()).openapi()
     for kind, _ in TASKS:
         assert "post" in described["paths"][kind.path], kind.task

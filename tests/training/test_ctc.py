@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +18,14 @@ from torch.nn import functional as F
 
 from dragoman.data.batches import Batch, make_batch
 from dragoman.errors import RecipeError
+from dragoman.forms.rows.settings import FramesSource, LineSource, RowsSource
 from dragoman.models.interface import Memory, Network
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Linear
 from dragoman.recipe import Recipe
 from dragoman.runs.run import WEIGHTS, Run
 from dragoman.tasks.training import train
-from dragoman.training.ctc import JointCtc, ctc_loss, rows_needed, targets_of
+from dragoman.training.ctc import JointCtc, ctc_loss, rows_needed, targets_of, without_room
 from dragoman.training.objectives import Sums
 from dragoman.training.weights import open_weights
 
@@ -147,3 +151,26 @@ def test_it_is_refused_where_nothing_is_heard(tmp_path: Path) -> None:
 
 def test_the_recipe_of_digits_has_it() -> None:
     assert Recipe.load("fsdd-digits").training.ctc_weight == 0.3
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (FramesSource(subsample=4), "2 recordings are too short .* set source.subsample = 2, or"),
+        (FramesSource(subsample=2), "2 recordings are too short .* of them: use tokens that are"),
+        (LineSource(subsample=8), "2 pictures are too short .* set source.subsample = 4, or use"),
+        (LineSource(subsample=2), "2 pictures are too short .* of them: use tokens that are"),
+    ],
+)
+def test_what_is_too_short_is_called_by_its_name(source: RowsSource, told: str) -> None:
+    tokens = [np.array([4, 5]), np.array([6, 6]), np.array([4, 5, 6])]
+    store: Any = SimpleNamespace(
+        lengths={"source": np.array([4, 4, 4]), "target": np.array([2, 2, 3])},
+        tokens=lambda _, example: tokens[example],
+        text=lambda _, example: "abc"[example],
+    )
+    network: Any = SimpleNamespace(memory_length=lambda length: length // 2)
+    found = without_room(store, network, source)
+    assert found is not None and re.search(told, found) and "(b, c)" in found, found
+    network.memory_length = lambda length: length
+    assert without_room(store, network, source) is None

@@ -8,6 +8,7 @@ import { classify, labelFile } from "./lib/classify";
 import { detect } from "./lib/detect";
 import { FillerState } from "./lib/filler.svelte";
 import { FileState } from "./lib/label.svelte";
+import { readLine } from "./lib/lines";
 import { parse } from "./lib/parse";
 import { tag } from "./lib/tag";
 import { TranscriberState } from "./lib/transcriber.svelte";
@@ -17,6 +18,7 @@ import Classify from "./classify/Classify.svelte";
 import Detect from "./detect/Detect.svelte";
 import Fill from "./fill/Fill.svelte";
 import Label from "./label/Label.svelte";
+import Lines from "./lines/Lines.svelte";
 import Parse from "./parse/Parse.svelte";
 import Tag from "./tag/Tag.svelte";
 import Transcribe from "./transcribe/Transcribe.svelte";
@@ -66,6 +68,7 @@ export function viewsOfTasks(translator: TranslatorState): ViewOfTask[] {
     made("tag", Tag, new Asked("tagging", tag)),
     made("label", Label, new FileState("label", labelFile)),
     made("boxes", Detect, new FileState("boxes", detect)),
+    made("lines", Lines, new FileState("lines", readLine)),
     made("transcribe", Transcribe, new TranscriberState()),
   ];
 }

@@ -30,6 +30,7 @@ from dragoman.cli import (
     fill,
     look,
     parse,
+    prepare,
     score,
     serve,
     shortlist,
@@ -48,7 +49,7 @@ from dragoman.training.speed.waiting import keep_to_quota
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, sweep.sweep, ablate.ablate, average.average,
-        shortlist.shortlist,
+        shortlist.shortlist, prepare.prepare,
     ),
     "Use": commands(
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,

@@ -12,6 +12,7 @@ import typer
 from dragoman.cli.demo_boxes import draw_scenes, show_boxes
 from dragoman.cli.demo_files import is_read_by
 from dragoman.cli.demo_parse import show_trees
+from dragoman.cli.demo_pictures import draw_pictures, show_shapes
 from dragoman.cli.demo_speech import show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
 
@@ -44,7 +45,8 @@ class DemoArguments:
     task: str = option("translate", metavar="TASK")
     """The model to train: translate, a translator; write, a language model; fill, a model that
     fills in blanks; classify, a classifier; parse, a parser; transcribe, a model that writes what
-    is said (extra sound); detect, a detector (extra images)."""
+    is said (extra sound); classify-picture, a classifier of pictures (extra images); detect, a
+    detector (extra images)."""
     set_: list[str] = option()
     """Change any setting of the recipe. May be repeated."""
 
@@ -59,8 +61,10 @@ def demo(args: DemoArguments) -> None:
     sentences and draws its attention. parse trains a parser that writes the constituency trees of
     English sentences and draws some of them. transcribe lets a formant synthesiser speak English
     sentences, trains a model that writes what was said, and draws its attention over the sound; the
-    recordings are kept beside the run folder, in FOLDER-recordings. detect draws scenes of shapes,
-    trains a detector, and draws the boxes that it finds; the scenes are kept in FOLDER-scenes.
+    recordings are kept beside the run folder, in FOLDER-recordings. classify-picture draws shapes
+    with patterns, trains a model that names the shape, and draws where it looks; the pictures are
+    kept in FOLDER-pictures. detect draws scenes of shapes, trains a detector, and draws
+    the boxes that it finds; the scenes are kept in FOLDER-scenes.
 
     Nothing is downloaded, and there are no questions to answer. On two processor cores, the demo
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
@@ -297,11 +301,21 @@ DEMOS = {
         ),
     ),
     "transcribe": Demo(
-        "demo-speech", "a Transformer with CTC, recordings to what is said in them", show_heard, (
+        "demo-speech", "a Transformer with CTC, recordings to what is said in them",
+        show_heard, (
             "transcribe {to} {to}-recordings/test/*.wav --format json --words",
             "evaluate {to}         # WER and CER, the worst recordings aligned",
             "train my-recordings/  # your own recordings, a .txt beside each",
         ), speak_recordings,
+    ),
+    "classify-picture": Demo(
+        "demo-pictures", "a Vision Transformer, pictures to the shapes that they show",
+        show_shapes, (
+            "classify {to} {to}-pictures/test/000*.png",
+            "figure picture-rollout --run {to} --sentence {to}-pictures/test/0000*.png",
+            "serve {to}            # drop a picture on the page",
+            "train my-pictures/ --task classification  # a folder for each label",
+        ), draw_pictures,
     ),
     "detect": Demo(
         "demo-boxes", "a Transformer over convolutions, scenes of shapes to their boxes",

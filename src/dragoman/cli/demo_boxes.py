@@ -24,7 +24,7 @@ _DRAWN = (2, 4)
 """Rows and columns of scenes in the picture."""
 _SHOWN = 3
 """Scenes whose boxes are listed."""
-_ENLARGED = 5
+_ENLARGED = 6
 """Pixels of the picture for each of a scene."""
 _GAP = 2
 """White pixels between two scenes."""

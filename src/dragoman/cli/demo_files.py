@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dragoman.recipe import Recipe
 
-RECORDINGS, SCENES = "recordings", "scenes"
+RECORDINGS, PICTURES, SCENES = "recordings", "pictures", "scenes"
 _NOTICE = "NOTICE.txt"
 
 
@@ -57,7 +57,7 @@ def reading(recipe: Recipe, folder: Path) -> Recipe:
 
 def is_read_by(recipe: Recipe, to: Path) -> bool:
     """Whether the recipe of a run folder reads such files beside it."""
-    folders = {files_beside(to, noun).resolve() for noun in (RECORDINGS, SCENES)}
+    folders = {files_beside(to, noun).resolve() for noun in (RECORDINGS, PICTURES, SCENES)}
     return any(
         not folders.isdisjoint(Path(one.source).resolve().parents) for one in recipe.data.train
     )

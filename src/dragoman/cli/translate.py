@@ -99,6 +99,9 @@ class TranslateArguments(PartsArguments):
     takes several times as long."""
     set_: list[str] = option()
     """Change any search setting, such as length_penalty=1.0. May be repeated."""
+    watch: bool = False
+    """Translate the files in a folder or bucket, and all files that are put there later, into the
+    folder or bucket that --to names, until you press Ctrl-C. Each file is translated once."""
     into: Into = "translation"
     quiet: Quiet = option(False, "-q")
 
@@ -136,6 +139,8 @@ def translate(args: TranslateArguments) -> None:
       dragoman translate runs/en-de --rerank runs/german --rerank-weight 0.2 < letter.en
 
       dragoman translate runs/demo corpus.en.gz --to corpus.de --on local:2
+
+      dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.errors import DragomanError
@@ -162,6 +167,9 @@ def translate(args: TranslateArguments) -> None:
     opened = Run.open(args.run)
     opened.require_task("translation", "which does not translate")
     language = opened.recipe.languages.source
+    if args.watch:
+        _watch(args, opened, log_line)
+        return
     if wants_parts(args):
         if not opened.recipe.source.is_text:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
@@ -222,6 +230,21 @@ def translate(args: TranslateArguments) -> None:
                 out.flush()
                 for warnings in translator.proofread(translations):
                     told.take(warnings)
+
+
+def _watch(args: TranslateArguments, run: Run, say: Callable[[str], None]) -> None:
+    from dragoman.cli.watching import check_watching, watch
+    from dragoman.engine.streaming import windows
+
+    check_watching(args, run)
+    translator, in_order = _opened(args, run, say)
+
+    def lines(read: Iterator[str]) -> Iterator[str]:
+        for window in windows(read):
+            for translation in in_order(translator.each(window, prefix=args.prefix)):
+                yield _written(args, translation)
+
+    watch(args, translator, lines, run.recipe.languages.source, say)
 
 
 InOrder = Callable[[Iterable["Translation"]], Iterator["Translation"]]

@@ -20,6 +20,7 @@ from dragoman.cluster.parts.standing import (
     was_done,
 )
 from dragoman.cluster.parts.way_agreed import way_that_stands
+from dragoman.cluster.parts.work import Work
 from dragoman.cluster.progress import ProgressLine, duration, in_figures
 from dragoman.cluster.stores.folder import FolderStore
 from dragoman.cluster.stores.opened import is_remote, opened, split_address
@@ -123,7 +124,7 @@ def run(
     mine = [n for n in range(total) if n % share.of == share.number - 1 and n not in listed]
     if mine:
         workers = workers_at(place)
-        lines = [plan.part(one)[1].stretches[0].lines for one in job.places]
+        lines = [job.lines(number) for number in range(total)]
         of_share = range(share.number - 1, total, share.of)
         progress = ProgressLine(
             sum(lines[n] for n in of_share),
@@ -135,14 +136,14 @@ def run(
             say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} stand already")
         driver = Driver(job, workers, mine, progress, say, mixed=wanted.mixed)
         try:
-            _tell(driver.run(), progress, say)
+            tell(driver.run(), progress, say)
         except DragomanError:
             # Where no model could be opened, the plan is not to be in the way of the next command.
             if is_new and way_that_stands(store) is None:
                 store.remove(PLAN)
             raise
         if driver.outcome.given_up:
-            raise DragomanError(_given_up(job, driver.outcome))
+            raise DragomanError(given_up(job, driver.outcome))
     if not all_stand(job, standing(job)):
         say(f"the parts of this share stand: {wanted.part}")
         return
@@ -152,7 +153,8 @@ def run(
     say(f"all {plural(total, 'part stands', 'parts stand')}: {to}")
 
 
-def _tell(outcome: Outcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
+def tell(outcome: Outcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
+    """What a driver did, in one line."""
     lines = sum(note.lines for note in outcome.done)
     told = f"{plural(lines, 'line')} in {duration(progress.seconds)}"
     if lines and progress.seconds:
@@ -172,11 +174,11 @@ def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:
         )
 
 
-def _given_up(job: Job, outcome: Outcome) -> str:
+def given_up(job: Work, outcome: Outcome) -> str:
+    """What is said of parts that are given up."""
     named = []
     for number, how in sorted(outcome.given_up.items()):
-        _, part = job.plan.part(job.places[number])
-        named.append(f"{job.name(number)} ({part.place}: {how})")
+        named.append(f"{job.name(number)} ({job.place(number)}: {how})")
     count = plural(len(named), "part was", "parts were")
     return (
         f"{count} given up, and all others stand: {'; '.join(named)}. The same command tries them "

@@ -14,10 +14,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote
 from dragoman.cluster.parts.way_agreed import agreed_way
+from dragoman.cluster.parts.work import Work
 from dragoman.cluster.progress import ProgressLine
 from dragoman.cluster.workers.workers import (
     Died,
@@ -58,11 +58,11 @@ class Driver:
     """One command's share of a job. Use it once."""
 
     def __init__(
-        self, job: Job, workers: Workers, parts: Iterable[int], progress: ProgressLine,
+        self, work: Work, workers: Workers, parts: Iterable[int], progress: ProgressLine,
         say: Callable[[str], None], *, mixed: bool = False,
     ) -> None:  # fmt: skip
         """``parts``: those that are to be done; ``say``: writes a line for people."""
-        self._job, self._workers = job, workers
+        self._work, self._workers = work, workers
         self._waiting = deque(parts)
         self._suspected: deque[int] = deque()
         """Parts with which workers died; each is done alone, at the end."""
@@ -106,15 +106,15 @@ class Driver:
         worker = self._started
         self._started += 1
         self._starting.add(worker)
-        if self._job.way is not None:
+        if self._work.way is not None:
             self._wished.add(worker)
-        self._workers.start(worker, self._job)
+        self._workers.start(worker, self._work)
 
     def _fill(self) -> None:
         """As many workers as there are to be, and no more than there are parts."""
         parts = len(self._waiting) + len(self._busy)
         wanted = min(self._workers.number, max(parts, min(1, len(self._suspected))))
-        if self._ready or self._job.way is not None:
+        if self._ready or self._work.way is not None:
             for _ in range(wanted - len(self._ready) - len(self._starting)):
                 self._start()
 
@@ -128,7 +128,7 @@ class Driver:
         for worker in sorted(self._ready - self._busy.keys()):
             while self._waiting:
                 number = self._waiting.popleft()
-                if self._job.store.stat(self._job.name(number)) is not None:
+                if self._work.store.stat(self._work.name(number)) is not None:
                     self._stood(number)
                     continue
                 self._busy[worker] = number
@@ -161,14 +161,14 @@ class Driver:
 
     def _begin(self, worker: int, way: Way, description: str) -> None:
         self._starting.discard(worker)
-        agreed = agreed_way(self._job.store, way)
-        self._job = self._job.with_way(agreed)
+        agreed = agreed_way(self._work.store, way)
+        self._work = self._work.with_way(agreed)
         if way != agreed and not self._mixed:
             if worker not in self._wished:
                 self._workers.stop(worker)  # another will compute as is agreed
                 return
             raise DragomanError(
-                f"parts of {self._job.to} were computed in {agreed.words}, and here it would be "
+                f"parts of {self._work.to} were computed in {agreed.words}, and here it would be "
                 f"{way.words}: in rare ties the output may differ. Work on machines that are "
                 "alike, or allow both: --mixed"
             )
@@ -195,7 +195,7 @@ class Driver:
                 self._start()
             return
         self._tries[number] += 1
-        name = self._described(number)
+        name = self._work.described(number)
         self._progress.clear()
         if self._tries[number] >= TRIES + self._acquitted:
             self._failed[number] = event.how
@@ -210,7 +210,7 @@ class Driver:
     def _judge(self) -> None:
         """Give up the parts that failed, but those that are owed a try by now."""
         for number, how in self._failed.items():
-            name = self._described(number)
+            name = self._work.described(number)
             if self._tries[number] < TRIES + self._acquitted:
                 self._suspected.append(number)
                 self._say(f"workers were lost with other parts too. Once more: {name}")
@@ -223,12 +223,7 @@ class Driver:
     def _stood(self, number: int) -> None:
         """Somebody else works on the same parts: take the rest in another order than theirs."""
         self.outcome.stood += 1
-        _, part = self._job.plan.part(self._job.places[number])
-        self._progress.stood(part.stretches[0].lines)
+        self._progress.stood(self._work.lines(number))
         rest = list(self._waiting)
         random.shuffle(rest)
         self._waiting = deque(rest)
-
-    def _described(self, number: int) -> str:
-        _, part = self._job.plan.part(self._job.places[number])
-        return f"{self._job.name(number)} ({part.place})"

@@ -78,6 +78,11 @@ class Dropped:
     count: int = 0
     first: list[DroppedPair] = field(default_factory=list)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more is shown."""
+        return len(self.first) < _EXAMPLES
+
 
 @dataclass
 class CleaningReport:
@@ -112,6 +117,24 @@ class CleaningReport:
             },
         }
 
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> CleaningReport:
+        """What ``to_dict`` gave."""
+        filters = {
+            name: Dropped(one["count"], [DroppedPair(**pair) for pair in one["first"]])
+            for name, one in found["filters"].items()
+        }
+        return cls(found["read"], found["kept"], filters)
+
+    def add(self, other: CleaningReport) -> None:
+        """Count what was read behind this, by a cleaner of the same settings."""
+        self.read += other.read
+        self.kept += other.kept
+        for name, dropped in other.filters.items():
+            own = self.filters.setdefault(name, Dropped())
+            own.count += dropped.count
+            own.first = [*own.first, *dropped.first][:_EXAMPLES]
+
     def summary(self) -> str:
         """One line: which filters dropped how many."""
         dropped = [f"{name} {d.count:,}" for name, d in self.filters.items() if d.count]
@@ -135,6 +158,12 @@ class Cleaner:
         Raises DataError at the end if there were pairs and none passed.
         """
         before = self.report.kept
+        yield from self.some_pairs(pairs, corpus)
+        if self.report.kept == before:
+            raise nothing_left(self.report, corpus)
+
+    def some_pairs(self, pairs: Iterable[Pair], corpus: str = "") -> Iterator[Pair]:
+        """As ``pairs``, of a part of a corpus, in which there may be none that passes."""
         for pair in pairs:
             self.report.read += 1
             name = self._failed(pair)
@@ -142,12 +171,7 @@ class Cleaner:
                 self.report.kept += 1
                 yield pair
             else:
-                self._drop(self.report.filters[name], pair, corpus)
-        if self.report.kept == before:
-            raise DataError(
-                f"{corpus or 'this corpus'}: cleaning left no pair at all "
-                f"({self.report.summary()}). First of them:\n{self.report.table()}"
-            )
+                self.drop(name, pair, corpus)
 
     def _failed(self, pair: Pair) -> str | None:
         for name, fails in self._filters.items():
@@ -155,11 +179,21 @@ class Cleaner:
                 return name
         return None
 
-    def _drop(self, dropped: Dropped, pair: Pair, corpus: str) -> None:
+    def drop(self, name: str, pair: Pair, corpus: str) -> None:
+        """Count a pair under the filter of that name."""
+        dropped = self.report.filters[name]
         dropped.count += 1
-        if len(dropped.first) < _EXAMPLES:
+        if dropped.has_room:
             shown = DroppedPair(corpus, pair.line, _shortened(pair.source), _shortened(pair.target))
             dropped.first.append(shown)
+
+
+def nothing_left(report: CleaningReport, corpus: str) -> DataError:
+    """What is said of a corpus of which no pair passes; ``report``: of all up to it."""
+    return DataError(
+        f"{corpus or 'this corpus'}: cleaning left no pair at all "
+        f"({report.summary()}). First of them:\n{report.table()}"
+    )
 
 
 def _filters(settings: CleaningSettings, sides: Sequence[str]) -> dict[str, Callable[[Pair], bool]]:
@@ -181,7 +215,7 @@ def _filters(settings: CleaningSettings, sides: Sequence[str]) -> dict[str, Call
         filters["identical"] = lambda pair: pair.source.strip() == pair.target.strip()
     if settings.duplicates:
         seen = _Seen()
-        filters["duplicates"] = lambda pair: not seen.add(_hash(pair))
+        filters["duplicates"] = lambda pair: not seen.add(pair_hash(pair))
     return filters
 
 
@@ -194,7 +228,8 @@ def _ratio(pair: Pair) -> float:
     return long / max(short, 1)
 
 
-def _hash(pair: Pair) -> int:
+def pair_hash(pair: Pair) -> int:
+    """64 bits, by which duplicates are found."""
     both = f"{len(pair.source)} {pair.source}{pair.target}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(both, digest_size=8).digest(), "little")
 

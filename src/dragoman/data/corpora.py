@@ -13,10 +13,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import re
-import shlex
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from io import BufferedReader
 from itertools import chain, starmap
@@ -29,6 +27,7 @@ from dragoman.data.corpus_settings import BY, SECTION, CorpusSettings, Format
 from dragoman.data.documents import By, Section, read_texts
 from dragoman.data.file_examples import files_in, grouped, listed, read_folders, read_idx_pairs
 from dragoman.data.file_kinds import check_is_text
+from dragoman.data.line_corpora import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.data.lines import LOOKED_AT, Check, decode_lines
 from dragoman.data.pair import Pair
 from dragoman.data.spoken import read_spoken
@@ -38,17 +37,12 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
-from dragoman.plural import plural
-from dragoman.reading import readable
-from dragoman.shortened import shortened
 from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"
 
 _NAMED_BY = 1 << 16
 
-_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
-"""How an array of records begins."""
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 
@@ -67,13 +61,12 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
-    match _format(corpus):
+    match format_of(corpus):
         case "lines":
             assert corpus.target is not None
             return _read_parallel(Path(corpus.source), Path(corpus.target))
         case "tsv":
-            columns = corpus.source_column, corpus.target_column
-            return _read_tsv(Path(corpus.source), *columns, corpus.group_column)
+            return _read_one(corpus, tsv_pairs)
         case "folders":
             return read_folders(Path(corpus.source))
         case "spoken":
@@ -94,8 +87,7 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
         case "tmx" | "xliff" | "po" | "csv" as how:
             return _read_translated(corpus, how)
         case _:
-            keys = corpus.source_key, corpus.target_key
-            return _read_jsonl(Path(corpus.source), *keys, corpus.group_key)
+            return _read_one(corpus, jsonl_pairs)
 
 
 def is_one_file(path: str) -> bool:
@@ -144,7 +136,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     if corpus.links is not None:
         for line in read_lines(corpus.links):
             digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
-    how: list[str | int] = [_format(corpus), corpus.source_key, corpus.target_key]
+    how: list[str | int] = [format_of(corpus), corpus.source_key, corpus.target_key]
     if corpus.is_alone and corpus.section != SECTION:
         how.append(corpus.section)
     if (corpus.source_column, corpus.target_column) != (1, 2):
@@ -177,9 +169,8 @@ def files_of(name: str | None) -> list[Path]:
     return found
 
 
-def _format(
-    corpus: CorpusSettings,
-) -> Format:
+def format_of(corpus: CorpusSettings) -> Format:
+    """Its own, or the one that the names of its files tell. Errors: ``DataError``."""
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
@@ -268,101 +259,27 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
         yield from starmap(Pair, found)
 
 
+def _read_one(
+    corpus: CorpusSettings, pairs: Callable[[Iterator[str], CorpusSettings], Iterator[Pair]]
+) -> Iterator[Pair]:
+    with _opened(Path(corpus.source)) as file:
+        yield from pairs(decode_lines(file, corpus.source), corpus)
+
+
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:
     # Each side is read inside its own frame, so that what is wrong with one file names that file.
     with closing(read_lines(source)) as sources, closing(read_lines(target)) as targets:
         for line, text in enumerate(sources, start=1):
             translation = next(targets, None)
             if translation is None:
-                raise _different_counts(source, line + _count(sources), target, line - 1)
+                raise different_counts(source, line + _count(sources), target, line - 1)
             yield Pair(line, text, translation)
         if more := _count(targets):
-            raise _different_counts(source, line, target, line + more)
+            raise different_counts(source, line, target, line + more)
 
 
 def _count(lines: Iterator[str]) -> int:
     return sum(1 for _ in lines)
-
-
-def _different_counts(source: Path, sources: int, target: Path, targets: int) -> DataError:
-    return DataError(
-        f"{source} has {plural(sources, 'line')} but {target} has {targets:,}: line n of one must "
-        "be the translation of line n of the other"
-    )
-
-
-def _read_tsv(path: Path, source: int, target: int, group: int | None) -> Iterator[Pair]:
-    """``source``, ``target`` and ``group``: columns, from 1."""
-    last = max(source, target, group or 0)
-    with _opened(path) as file:
-        for line, text in enumerate(decode_lines(file, str(path)), start=1):
-            columns = text.split("\t")
-            if len(columns) < 2:
-                raise DataError(f"{path}, line {line}: no tab between two columns: {_shown(text)}")
-            if len(columns) < last:
-                raise DataError(
-                    f"{path}, line {line}: column {last} is wanted, and there are "
-                    f"{len(columns)}: {_shown(text)}"
-                )
-            told = "" if group is None else columns[group - 1].strip()
-            yield Pair(line, columns[source - 1], columns[target - 1], group=told)
-
-
-def _read_jsonl(
-    path: Path, source_key: str, target_key: str, group_key: str | None
-) -> Iterator[Pair]:
-    with _opened(path) as file:
-        for line, text in enumerate(decode_lines(file, str(path)), start=1):
-            try:
-                record = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                _refuse_array(path, line, text)
-                raise DataError(
-                    f"{path}, line {line}: not JSON ({error}): {_shown(text)}"
-                ) from error
-            if isinstance(record, list):
-                _refuse_array(path, line, text)
-            sides = [_at(record, key, path, line) for key in (source_key, target_key)]
-            told = "" if group_key is None else _at(record, group_key, path, line).strip()
-            yield Pair(line, sides[0], sides[1], group=told)
-
-
-def _refuse_array(path: Path, line: int, text: str) -> None:
-    """Errors: ``DataError`` for a file of which the first line begins an array of JSON."""
-    if line == 1 and _ARRAY.match(text):
-        raise DataError(
-            f"{path} is a JSON array; needed is one record a line (JSON Lines): "
-            f"jq -c '.[]' {shlex.quote(path.name)} > {shlex.quote(path.stem + '.jsonl')}"
-        )
-
-
-def _at(record: object, key: str, path: Path, line: int) -> str:
-    """The text at a dotted key."""
-    found = record
-    for part in key.split("."):
-        if not isinstance(found, dict) or part not in found:
-            has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
-            raise DataError(
-                f"{path}, line {line}: no {key!r} in this record{has}. train, evaluate and "
-                "data show take the right names by --keys SOURCE TARGET, a recipe by source_key "
-                "and target_key"
-            )
-        found = found[part]
-    if not isinstance(found, str):
-        raise DataError(f"{path}, line {line}: {key!r} is {_written(found)}, not a text")
-    return found
-
-
-def _written(value: object) -> str:
-    """A value of JSON, for showing."""
-    try:
-        return _shown(json.dumps(value))
-    except RecursionError:
-        return f"a {type(value).__name__} with too many others within each other"
-
-
-def _shown(text: str, width: int = 60) -> str:
-    return repr(shortened(readable(text), width))
 
 
 @contextmanager

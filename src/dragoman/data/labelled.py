@@ -68,6 +68,10 @@ class LabelledBatch:
     """(B,) int64, the value of each one's label."""
     ids: tuple[int, ...]
     """Which example of the store each text is."""
+    others: Tensor | None = None
+    """(B,) the label of what each was mixed with; None: nothing is mixed."""
+    shares: Tensor | None = None
+    """(B,) how much of each is of its own label, from 0 to 1."""
 
     def __len__(self) -> int:
         """B, the number of texts."""
@@ -75,8 +79,12 @@ class LabelledBatch:
 
     def to(self, device: torch.device | str) -> LabelledBatch:
         """The same batch on another device."""
-        labels = self.labels.to(device, non_blocking=True)
-        return LabelledBatch(self.source.to(device), labels, self.ids)
+        labels, others, shares = (
+            None if one is None else one.to(device, non_blocking=True)
+            for one in (self.labels, self.others, self.shares)
+        )
+        assert labels is not None
+        return LabelledBatch(self.source.to(device), labels, self.ids, others, shares)
 
     def split(self) -> tuple[LabelledBatch, LabelledBatch]:
         """Two batches with about half of the tokens each, in the same order.
@@ -98,8 +106,10 @@ class LabelledBatch:
 
     def _part(self, first: int, last: int) -> LabelledBatch:
         return LabelledBatch(
-            rows_of(self.source, first, last), self.labels[first:last], self.ids[first:last]
-        )
+            rows_of(self.source, first, last), self.labels[first:last], self.ids[first:last],
+            None if self.others is None else self.others[first:last],
+            None if self.shares is None else self.shares[first:last],
+        )  # fmt: skip
 
 
 def labelled_batch(

@@ -23,7 +23,9 @@ from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, CorpusRange, TokenStore
 from dragoman.errors import DataError, FileError
 from dragoman.forms.form import Form
 
-_SHARD_EXAMPLES = 1 << 18
+ABOUT = "store.json"
+SHARD_EXAMPLES = 1 << 18
+NOTHING_LEFT = "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
 _ENCODED_TOGETHER = 1 << 12
 _CHARACTERS_TOGETHER = 1 << 20
 
@@ -74,13 +76,13 @@ def build_store(
     root = Path(folder)
     finished = root / key
     sizes = {side: tokeniser.size for side, tokeniser in tokenisers.items()}
-    if (finished / "store.json").exists():
+    if (finished / ABOUT).exists():
         return TokenStore(finished, sizes)
     partial = root / f".{key}.partial"
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _alone(root / f".{key}.lock"):
-            if not (finished / "store.json").exists():
+            if not (finished / ABOUT).exists():
                 shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
                 partial.mkdir()
                 try:
@@ -107,7 +109,7 @@ def _write(
     folder: Path,
     notes: Callable[[], dict[str, Any]],
 ) -> None:
-    types = {side: _type_of(tokeniser) for side, tokeniser in tokenisers.items()}
+    types = {side: type_of(tokeniser) for side, tokeniser in tokenisers.items()}
     forms = [(side, one) for side, one in tokenisers.items() if isinstance(one, Form)]
     rows = {side: form.width for side, form in forms if form.width is not None}
     ranges: list[CorpusRange] = []
@@ -129,29 +131,38 @@ def _write(
             for side in tokenisers
         }
         for first in pairs:
-            of_shard = islice(chain([first], pairs), _SHARD_EXAMPLES)
+            of_shard = islice(chain([first], pairs), SHARD_EXAMPLES)
             _write_shard(of_shard, tokenisers, types, folder, shard, lengths)
             shard += 1
         if not total:
-            raise DataError(
-                "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
-            )
+            raise DataError(NOTHING_LEFT)
         for file in lengths.values():
             _settle(file)
+    with (folder / ABOUT).open("wb") as file:
+        file.write(about_store(types, ranges, notes(), rows))
+        _settle(file)
+
+
+def about_store(
+    types: Mapping[str, str],
+    ranges: Sequence[CorpusRange],
+    notes: dict[str, Any],
+    rows: Mapping[str, int] | None = None,
+) -> bytes:
+    """The content of ``store.json``. ``types``: of the values of each side; ``rows``: the numbers
+    of a row, of the sides that are rows."""
     about = {
         "format": FORMAT_OF_ROWS if rows else FORMAT,
-        "examples": total,
-        "shard_examples": _SHARD_EXAMPLES,
+        "examples": ranges[-1].last if ranges else 0,
+        "shard_examples": SHARD_EXAMPLES,
         "tokens": types,
         **({"rows": rows} if rows else {}),
         "corpora": [
             {"first": c.first, "last": c.last, "weight": c.weight, "name": c.name} for c in ranges
         ],
-        "notes": notes(),
+        "notes": notes,
     }
-    with (folder / "store.json").open("wb") as file:
-        file.write(json.dumps(about, indent=1).encode())
-        _settle(file)
+    return json.dumps(about, indent=1).encode()
 
 
 def _write_shard(
@@ -193,7 +204,7 @@ def _write_shard(
             _settle(file)
 
 
-def _type_of(tokeniser: Tokeniser) -> str:
+def type_of(tokeniser: Tokeniser) -> str:
     """numpy's name of the type in which its values are kept."""
     if isinstance(tokeniser, Form) and tokeniser.width is not None:
         return tokeniser.row_type

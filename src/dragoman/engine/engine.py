@@ -27,7 +27,14 @@ from dragoman.errors import DragomanError, RunError, SearchError
 from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm, as_text
-from dragoman.inference.fastest import Path, as_it_is, fastest, together, without_torch
+from dragoman.inference.fastest import (
+    Path,
+    as_it_is,
+    beside_ctc,
+    fastest,
+    together,
+    without_torch,
+)
 from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.run import Run
@@ -147,8 +154,21 @@ class Engine:
 
     @cached_property
     def path(self) -> Path:
-        """What runs the model; of one that writes nothing there is none."""
-        return self._path or as_it_is(_writing(self._network), self._device)
+        """What runs the model; of one that writes nothing there is none.
+
+        Errors: ``RunError`` for a search by CTC in a model that was trained without it.
+        """
+        path = self._path or as_it_is(_writing(self._network), self._device)
+        weight = self.search_settings.ctc_weight
+        if not weight:
+            return path
+        head = self._network.ctc
+        if head is None:
+            raise RunError(
+                f"search.ctc_weight = {weight:g}, and the model was trained without CTC: set it to "
+                "0, or train with training.ctc_weight = 0.3"
+            )
+        return beside_ctc(path, head, weight, eos=self.target.eos, device=self._device)
 
     @property
     def description(self) -> str:

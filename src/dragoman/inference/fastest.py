@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dragoman.models.ensemble import Reader
     from dragoman.models.interface import Model, Writing
+    from dragoman.nn.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -278,6 +279,18 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
         rows=min(path.rows for path in paths),
         level=" and ".join(dict.fromkeys(path.level for path in paths if path.level)),
     )
+
+
+def beside_ctc(
+    path: Path, head: Linear, weight: float, *, eos: int, device: torch.device | str
+) -> Path:
+    """The model of a path with CTC beside it in the search. ``head``: CTC of what it encodes."""
+    from dragoman.models.on_torch import OnTorch
+    from dragoman.models.with_ctc import WithCtc
+
+    assert path.model is not None, "what reads rows is held by torch"
+    model = WithCtc(path.model, head, weight, eos=eos)
+    return replace(path, searched=OnTorch(model, device), whole_steps=False)
 
 
 def paths_timed() -> list[tuple[str, int, int, bool]]:

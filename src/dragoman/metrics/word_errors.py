@@ -112,21 +112,22 @@ class WordErrors:
         wrong = [place for place, one in enumerate(self.by_text) if one.errors]
         return sorted(wrong, key=lambda place: -self.by_text[place].errors)[:_WORST]
 
-    def table(self, names: Sequence[str]) -> str:
-        """Plain text: the rates, and the worst texts aligned. ``names``: of the texts."""
+    def table(self, names: Sequence[str], noun: str = "recording") -> str:
+        """Plain text: the rates, and the worst texts aligned. ``names``: of the texts; ``noun``:
+        what each was read of."""
         count = len(self.by_text)
         lines = [
             f"WER {self.words.rate:>7.2f} %  {self.words.summary('word')}",
             f"CER {self.characters.rate:>7.2f} %  {self.characters.summary('character')}",
-            f"{self.without_error:,} of {plural(count, 'recording')} without an error",
+            f"{self.without_error:,} of {plural(count, noun)} without an error",
         ]
         for place in self.worst():
             lines += ["", f"{readable(names[place])}: {self.by_text[place].summary('word')}"]
             steps = aligned(self.references[place].split(), self.hypotheses[place].split())
-            lines += shown(steps)
+            lines += shown(steps, is_sound=noun == "recording")
         return "\n".join(lines)
 
-    def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, names: Sequence[str], noun: str = "recording") -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
             "words": self.words.to_dict(),
@@ -134,7 +135,7 @@ class WordErrors:
             "without_error": self.without_error,
             "worst": [
                 {
-                    "recording": names[place],
+                    noun: names[place],
                     "reference": self.references[place],
                     "hypothesis": self.hypotheses[place],
                     **self.by_text[place].to_dict(),
@@ -198,11 +199,12 @@ def _distances(said: Sequence[str], written: Sequence[str]) -> np.ndarray[Any, n
     return table
 
 
-def shown(steps: Sequence[Step]) -> list[str]:
+def shown(steps: Sequence[Step], *, is_sound: bool = True) -> list[str]:
     """Reference, what was written and the kind of each change below each other; long texts in
     several lines."""
     lines: list[str] = []
-    rows = ["  said   ", "  heard  ", "         "]
+    told = ("said", "heard") if is_sound else ("is", "read")
+    rows = [*(f"  {one:<7}" for one in told), " " * 9]
     begun = rows
     for change, said, written in steps:
         one, other = readable(said), readable(written)

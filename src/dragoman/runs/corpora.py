@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from pathlib import Path
 
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
@@ -18,6 +19,7 @@ from dragoman.errors import RecipeError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
+from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
@@ -57,6 +59,8 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
     named: CorpusSettings | None = {"dev": data.dev, "test": data.test}.get(side)
     if named is not None:
         return [WeightedPairs(read_pairs(named), 1.0, named.name)]
+    if data.prepared is not None:
+        return [WeightedPairs(pairs_of_prepared(recipe, side), 1.0, Path(data.prepared).name)]
     if side != "train" and getattr(data.split, side) == 0.0:
         return []
     _require_text(recipe)
@@ -115,6 +119,8 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     Errors: ``DataError`` for files that cannot be used.
     """
     data = recipe.data
+    if data.prepared is not None:
+        return [Doubt(**doubt) for doubt in read_prepared(data.prepared).doubts]
     if len(recipe.spec.texts) < 2:  # all of them are about how two sides fit
         return []
     corpora: dict[str, Sequence[CorpusSettings | None]] = {

@@ -27,7 +27,9 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
     notes, data = run.notes(), run.recipe.data
     begun = [one["sha256"] for one in notes.get("corpora", [])]
     held = notes.get("held_out", {})
-    found = [_found(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(data.train)]
+    found = list(data.train)
+    if data.prepared is None:
+        found = [_found(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(found)]
     sides = {
         side: corpus and _found(run, corpus, given, [held[side]] if side in held else [])
         for side, corpus in (("dev", data.dev), ("test", data.test))

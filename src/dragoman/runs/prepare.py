@@ -34,6 +34,7 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of, new_cleaner
 from dragoman.runs.links import links_of_trees, training_links
+from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
 from dragoman.runs.user_cache import cache_folder
 
@@ -76,7 +77,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         side: form for side, form in forms._asdict().items() if side in task.sides
     }
     corpora = fingerprints(recipe)
-    key = _training_key(recipe, sides, corpora)
+    key = key_of(recipe, sides, corpora)
     store = _stored(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
@@ -121,6 +122,8 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
     nothing does. Errors: ``DataError`` for a group that stands in two of training, dev and test,
     with both places."""
     data, count = recipe.data, 0
+    if data.prepared is not None:  # which has none
+        return None
     found: dict[int, tuple[str, str]] = {}  # by what a split goes by: Anna and anna are one
     held = [("dev", data.dev), ("test", data.test)]
     for side, corpus in [*(("training", corpus) for corpus in data.train), *held]:
@@ -178,6 +181,8 @@ def _stored(
     recipe: Recipe, forms: Mapping[str, Form], key: str, run_folder: Path, say: Say
 ) -> TokenStore:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""
+    if recipe.data.prepared is not None:
+        return store_of(recipe, key, {side: form.size for side, form in forms.items()})
     own = run_folder / "training" / "stores"
     cache = None if (own / key).exists() else cache_folder("stores")
 
@@ -239,12 +244,14 @@ def training_key(run: Run) -> str:
     """A short name for the tokens that a run learns from: the same text, cleaned, held out and cut
     alike. Reads the files of the text."""
     sides: dict[str, Form] = {"source": run.source, "target": run.target}
-    return _training_key(run.recipe, sides, fingerprints(run.recipe))
+    return key_of(run.recipe, sides, fingerprints(run.recipe))
 
 
-def _training_key(
+def key_of(
     recipe: Recipe, sides: Mapping[str, Form], corpora: Sequence[tuple[str, str, float]]
 ) -> str:
+    """A short name for the tokens of all that the text is made to: ``sides`` are the forms of the
+    sides that there are, ``corpora`` is what ``fingerprints`` gives."""
     return store_key(
         *(form.fingerprint for form in sides.values()),
         recipe.data.cleaning.model_dump_json(),
@@ -271,6 +278,8 @@ def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
     """Of each training corpus: its name, a hash of its content, its weight."""
     if recipe.data.embedded is not None:
         return [(recipe.data.embedded, f"embedded {recipe.spec.embedded_fingerprint()}", 1.0)]
+    if recipe.data.prepared is not None:
+        return read_prepared(recipe.data.prepared).corpora
     return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
 
 

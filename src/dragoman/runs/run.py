@@ -215,7 +215,15 @@ class Run:
         Errors: ``RunError`` that names the line of the recipe, for one that is not.
         """
         data, place = self.recipe.data, self.folder / RECIPE
+        if data.prepared is not None and not Path(data.prepared).is_dir():
+            raise RunError(
+                f"{data.prepared} does not exist. It stands in {place}, as data.prepared, a path "
+                "relative to that file. Was the prepared text moved? Put it there, or change that "
+                "line to where it is now"
+            )
         for side in sides:
+            if data.prepared is not None and (side == "train" or getattr(data, side) is None):
+                continue
             named = {"dev": data.dev, "test": data.test}.get(side)
             held_out = side == "train" or getattr(data.split, side) > 0
             for corpus in (named,) if named else data.train if held_out else ():

@@ -53,10 +53,10 @@ def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
     for corpus in corpora_of(recipe, "train"):
         for pair in corpus.pairs:
             for side in sides:
-                yield from _lines(getattr(pair, side))
+                yield from lines_of_text(getattr(pair, side))
 
 
-def _lines(text: str) -> Iterator[str]:
+def lines_of_text(text: str) -> Iterator[str]:
     """What a vocabulary is learned from: the lines of a text, long ones in parts."""
     if len(text) <= _LEARNED_TOGETHER and "\n" not in text:
         yield text

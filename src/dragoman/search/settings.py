@@ -54,6 +54,9 @@ class SearchSettings(Settings):
     stop: Literal["certain", "full"] = "certain"
     """When to stop. certain: when no unfinished hypothesis can still be among the n best. full: as
     soon as `beam` hypotheses have ended, which is earlier and sometimes misses a better one."""
+    ctc_weight: float = Field(default=0.0, ge=0, le=1)
+    """For runs that were trained with CTC: its weight beside the decoder's when continuations are
+    scored (λ). 0: the decoder alone searches, and CTC ranks what it finds."""
     sampling: SamplingSettings | None = None
     """Sample instead of searching for the most probable output."""
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
 from dragoman.forms.rows.rows_form import RowsForm
-from dragoman.forms.rows.settings import FramesSource, PictureSource
+from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.serving.endpoints import run_view
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.openapi import error_of, json_response
@@ -103,6 +103,8 @@ def _takes(run: ServedRun) -> Takes | None:
         return None
     if isinstance(one := form.settings, FramesSource):
         return Takes(rate=one.rate, words=run.times_words)
+    if isinstance(one, LineSource):
+        return Takes(height=one.height, channels=1)  # of any width
     assert isinstance(one, PictureSource)
     return Takes(height=one.height, width=one.width, channels=one.channels)
 

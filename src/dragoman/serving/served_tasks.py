@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dragoman.errors import RunError
-from dragoman.forms.rows.settings import FramesSource
+from dragoman.forms.rows.settings import FramesSource, LineSource
 from dragoman.runs.run import Run
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
 from dragoman.serving.detect import served_detector
 from dragoman.serving.fill import served_fill_mask
+from dragoman.serving.lines import served_lines
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.parse import served_parser
 from dragoman.serving.service.endpoints import Endpoints
@@ -33,6 +34,7 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_tagger.ServedTagger, served_tagger.endpoints),
     (served_transcriber.ServedTranscriber, transcribing.endpoints),
     (served_detector.ServedDetector, served_detector.endpoints),
+    (served_lines.ServedLines, served_lines.endpoints),
 )
 """What holds a run of a task, and its endpoints."""
 
@@ -40,11 +42,13 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
     served yet."""
-    is_text, is_line = run.recipe.source.is_text, run.recipe.source.kind == "line"
-    if run.task.name == served_classifier.ServedClassifier.task and not (is_text or is_line):
+    is_text = run.recipe.source.is_text
+    if run.task.name == served_classifier.ServedClassifier.task and not is_text:
         return served_files.ServedFileClassifier.open(run, settings, name)
     if run.task.name == "translation" and isinstance(run.recipe.source, FramesSource):
         return served_transcriber.ServedTranscriber.open(run, settings, name)
+    if run.task.name == "translation" and isinstance(run.recipe.source, LineSource):
+        return served_lines.ServedLines.open(run, settings, name)
     if run.task.name == served_detector.ServedDetector.task:
         return served_detector.ServedDetector.open(run, settings, name)
     if not is_text:

@@ -14,6 +14,7 @@ from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
 from dragoman.runs.prepare import Say
+from dragoman.runs.prepared import is_prepared, recipe_of_prepared
 from dragoman.runs.run import Run, vocabulary_name
 from dragoman.sizing.boxes import DetectionBuilder
 from dragoman.sizing.builder import RecipeBuilder
@@ -100,6 +101,23 @@ def recipe_of(
             f"{len(inputs)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
             "one recipe; several corpora go into a recipe (docs/recipes.md)"
         )
+    if inputs and "://" in inputs[0]:
+        raise RecipeError(
+            f"{inputs[0]}: a training reads files of this machine. Prepared text in a bucket: copy "
+            "it to a folder first"
+        )
+    if inputs and is_prepared(inputs[0]):
+        options = {
+            "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--columns": columns,
+            "--languages": languages, "--model": model, "--task": task, "--from": start_from,
+        }  # fmt: skip
+        wrong = next((name for name, value in options.items() if value is not None), None)
+        if wrong is not None or len(inputs) > 1:
+            raise RecipeError(
+                f"{wrong or inputs[-1]}: {inputs[0]} is prepared text, which has a recipe of its "
+                "own; --set changes the settings of the model and of the training"
+            )
+        return recipe_of_prepared(inputs[0], changes), None
     base_recipe = Recipe.load(base) if base else None
     known = base_recipe or (start_from.recipe if start_from else None)
     told = known.task if known else None
@@ -227,7 +245,9 @@ def name_of(inputs: Sequence[str], task: str | None, languages: str | None) -> s
 
 def languages_read(recipe: Recipe) -> str | None:
     """The languages that the text seems to be in, as --languages takes them; None if unsure."""
-    lines = list(islice(read_pairs(recipe.data.train[0]), _LINES_READ)) if recipe.data.train else []
+    data = recipe.data
+    reads = bool(data.train) and data.prepared is None
+    lines = list(islice(read_pairs(data.train[0]), _LINES_READ)) if reads else []
     source, target = (
         language_of(getattr(pair, side) for pair in lines) for side in ("source", "target")
     )

@@ -180,4 +180,5 @@ class SpokenBuilder(RecipeBuilder):
                 "ctc_weight": 0.3, "average_last": 5,
                 "spec_augment": {"time_masks": 2, "band_masks": 2},
             },
+            "search": {"ctc_weight": 0.5, "length_penalty": 0.0},
         }  # fmt: skip

@@ -112,6 +112,11 @@ class Spec(Task):
                 "training.ctc_weight is for recordings and lines of text (task translation, "
                 'source.kind = "frames" or "line"): leave it out'
             )
+        if recipe.search.ctc_weight and not recipe.training.ctc_weight:
+            raise ValueError(
+                "search.ctc_weight is for models that were trained with CTC: set "
+                "training.ctc_weight = 0.3 as well, or leave it out"
+            )
         if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "
@@ -121,6 +126,11 @@ class Spec(Task):
             raise ValueError(
                 "training.picture_augment varies pictures, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
+            )
+        if recipe.training.picture_augment.mixup and self.name != "classification":
+            raise ValueError(
+                "training.picture_augment.mixup mixes labels with their pictures, and a "
+                f"{self.called} has none: leave it out"
             )
         is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
         if is_mfcc and recipe.training.spec_augment.band_masks:

@@ -22,6 +22,7 @@ from dragoman.runs.evaluation_set import keep_test_set
 from dragoman.runs.lineage import record_learned
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
+from dragoman.runs.prepared import take_learned
 from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.task import ModelPart
@@ -42,7 +43,15 @@ def fill_new_run(
     doubts = doubts_of(recipe)
     for doubt in doubts:
         say(f"warning: {doubt}")
-    if start_from is None:
+    if recipe.data.prepared is not None:
+        if start_from is not None:
+            raise RunError(
+                f"{recipe.data.prepared} has vocabularies of its own, and a training from "
+                f"{start_from.folder} takes over those of that run. Leave out --from, or train on "
+                "the files themselves"
+            )
+        say(f"taken from {recipe.data.prepared}: {', '.join(take_learned(recipe, folder))}")
+    elif start_from is None:
         learn_vocabularies(recipe, folder, say)
     elif take is None:
         recipe.spec.check_target(

@@ -22,6 +22,7 @@ from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.errors import RunError
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
@@ -219,8 +220,11 @@ def _train(
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    if settings.ctc_weight and ranks.first and (told := without_room(prepared.train, model)):
-        say(told)
+    if settings.ctc_weight and ranks.first:
+        read = recipe.source
+        assert isinstance(read, RowsSource)
+        if told := without_room(prepared.train, model, read):
+            say(told)
     trainer = Trainer(
         model,
         objective,

@@ -28,13 +28,14 @@ from torch.nn import functional as F
 
 from dragoman.data.batches import Batch
 from dragoman.data.store import TokenStore
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
 from dragoman.plural import plural
 from dragoman.training.objectives import Objective, Sums
 
 _NAMED = 3
-"""Recordings that are named, of those too short for their texts."""
+"""Sources that are named, of those too short for their texts."""
 
 
 class _Remembering:
@@ -105,8 +106,9 @@ def rows_needed(target: npt.NDArray[Any]) -> int:
     return len(target) + int((target[1:] == target[:-1]).sum())
 
 
-def without_room(store: TokenStore, model: Network) -> str | None:
-    """Which recordings have fewer rows than their text needs, for people; None: there are none."""
+def without_room(store: TokenStore, model: Network, read: RowsSource) -> str | None:
+    """Which sources have fewer rows than their text needs, for people; None: there are none.
+    ``read``: what a source is, and how many rows are made into one."""
     source, target = store.lengths["source"], store.lengths["target"]
     different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}
     rows = np.array([different[length] for length in source.tolist()])
@@ -119,8 +121,10 @@ def without_room(store: TokenStore, model: Network) -> str | None:
         return None
     names = ", ".join(store.text("source", example) for example in found[:_NAMED])
     more = ", ..." if len(found) > _NAMED else ""
+    noun, fewer = read.raws.removesuffix("s"), read.shortens // 2
+    set_ = f"set source.subsample = {fewer}, or use tokens" if fewer > 1 else "use tokens"
     return (
-        f"{plural(len(found), 'recording is', 'recordings are')} too short for CTC, which needs a "
-        f"row for each token ({names}{more}): there the decoder learns alone. Many of them: set "
-        "source.subsample = 2, or use tokens that are longer"
+        f"{plural(len(found), f'{noun} is', f'{noun}s are')} too short for CTC, which needs a row "
+        f"for each token ({names}{more}): there the decoder learns alone. Many of them: {set_} "
+        "that are longer"
     )

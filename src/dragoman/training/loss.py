@@ -68,6 +68,18 @@ def smoothed_cross_entropy(
     return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
 
 
+def mixed_cross_entropy(
+    logits: Tensor, targets: Tensor, others: Tensor, shares: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """``smoothed_cross_entropy`` of targets and of others, in the shares (P,) and what is left of
+    them (Zhang et al., 2018)."""
+    log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
+    own, other = (-log_probabilities.gather(-1, one[:, None])[:, 0] for one in (targets, others))
+    nll = (shares * own + (1 - shares) * other).sum()
+    uniform = -log_probabilities.mean(dim=-1).sum()
+    return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
+
+
 class PiecewiseCrossEntropy:
     """``smoothed_cross_entropy`` of ``project(hidden)``, over pieces of rows."""
 

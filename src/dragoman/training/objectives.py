@@ -21,6 +21,7 @@ from dragoman.training.loss import (
     CrossEntropy,
     KernelCrossEntropy,
     PiecewiseCrossEntropy,
+    mixed_cross_entropy,
     smoothed_cross_entropy,
 )
 
@@ -119,7 +120,11 @@ class LabelObjective:
 
     def __call__(self, model: Network, batch: LabelledBatch) -> Sums:
         logits = model.project(model.encode(batch.source).rows)  # (B, K)
-        loss, nll = smoothed_cross_entropy(logits, batch.labels, self._smoothing)
+        if batch.others is None or batch.shares is None:
+            loss, nll = smoothed_cross_entropy(logits, batch.labels, self._smoothing)
+        else:
+            mixture = batch.labels, batch.others, batch.shares
+            loss, nll = mixed_cross_entropy(logits, *mixture, self._smoothing)
         return Sums(loss, nll, len(batch))
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from dragoman.errors import DataError
+from dragoman.forms.rows import drawn_text
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.drawn_text import DRAWN, drawn
 from dragoman.forms.rows.idx import Bytes
@@ -70,6 +71,35 @@ def test_no_ink_touches_the_left_or_the_right_edge(text: str, slant: float) -> N
         pixels = drawn(text, 24, DrawingSettings(slant=slant, blur=0, seed=seed))
         assert pixels.min() < 100, "there is ink"
         assert (pixels[:, [0, -1]] == 255).all()
+
+
+def test_a_text_that_is_higher_than_its_picture_is_drawn_smaller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As letters with signs above and below are, in some fonts."""
+    edges: list[tuple[float, float]] = []
+    font_of, draw = drawn_text._font, ImageDraw.ImageDraw.text
+
+    def noted(image: Any, place: tuple[float, float], text: str, font: Any, fill: int) -> None:
+        _, top, _, bottom = font.getbbox(text)
+        edges.append((place[1] + top, place[1] + bottom))
+        draw(image, place, text, font=font, fill=fill)
+
+    monkeypatch.setattr(drawn_text, "_font", lambda name, size: font_of(name, 2 * size))
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
+    for seed in range(8):
+        drawn("gAjy|", 24, DrawingSettings(seed=seed))
+    assert all(top >= 0 and bottom <= 24 for top, bottom in edges) and len(edges) == 8
+
+
+def test_a_text_that_nobody_sees_is_not_drawn() -> None:
+    settings = DrawingSettings(fonts=("DejaVuSans.ttf",))
+    try:
+        drawn("a", 24, settings)
+    except DataError:
+        pytest.skip("the font DejaVu Sans is not installed")
+    with pytest.raises(DataError, match=r"'\\u200b' has no letter that can be seen"):
+        drawn("\u200b", 24, settings)
 
 
 def test_content_is_that_of_the_text() -> None:

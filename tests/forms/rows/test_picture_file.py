@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.picture_file import picture_size, pixels_of
+from dragoman.forms.rows.picture_file import picture_size, pixels_of, turned_size
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
 
 HALVES = np.zeros((8, 6), np.uint8)
@@ -82,6 +82,38 @@ def test_it_is_turned_as_the_camera_was_held(orientation: int) -> None:
     assert wanted is not None
     found = pixels_of(file, wanted.height, wanted.width, 1)[..., 0]
     assert (found == np.asarray(wanted)).all()
+
+
+def test_how_a_png_was_held_is_told_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned, plain = in_file(Image.new("L", (4, 2)), exif=exif), in_file(Image.new("L", (4, 2)))
+    assert pixels_of(turned, 4, 2, 1).shape == (4, 2, 1)
+    decoded: list[object] = []
+    monkeypatch.setattr(PngImagePlugin.PngImageFile, "load", lambda one: decoded.append(one))
+    assert [turned_size(turned), turned_size(plain)] == [(4, 2), (2, 4)]
+    assert not decoded
+
+
+def many_scans(more: int, behind: bytes = b"") -> InMemory:
+    """A progressive JPEG file whose last scan is repeated."""
+    data = in_file(Image.new("L", (16, 16), 90), "JPEG", progressive=True).data
+    scan, end = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
+    return InMemory("one.jpg", data[:end] + data[scan:end] * more + data[end:] + behind)
+
+
+def test_a_jpeg_file_of_many_scans_is_refused() -> None:
+    """Each takes some bytes, and as long to decode as the picture is large."""
+    with pytest.raises(DataError, match=r"one\.jpg has more than 50 scans"):
+        pixels_of(many_scans(60), 8, 8, 1)
+    with pytest.raises(DataError, match="more than 1,000 segments"):
+        turned_size(InMemory("one.jpg", many_scans(0).data[:2] + b"\xff\xe1\0\x08Exif\0\0" * 2_000))
+    # What stands behind the picture, as a film beside a photo does, and what is in EXIF.
+    assert pixels_of(many_scans(30, b"\xff\xda\0\x08" * 100), 8, 8, 1).max() == 90
+    exif = Image.Exif()
+    exif[0x9286] = b"\xff\xda\0\x02" * 100
+    shown = in_file(Image.new("L", (16, 16), 90), "JPEG", exif=exif, progressive=True)
+    assert shown.data.count(b"\xff\xda") >= 100 and pixels_of(shown, 8, 8, 1).max() == 90
 
 
 def test_another_shape_is_cut_around_its_middle() -> None:

@@ -10,10 +10,17 @@ import torch
 from tiny_cells import tiny_cell
 
 from dragoman.engine.settings import TranslatorSettings
+from dragoman.errors import RecipeError, RunError
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.translation import ctc_ranking
-from dragoman.tasks.translation.ctc_ranking import CtcRanking, text_log_probabilities
+from dragoman.tasks.translation.ctc_ranking import (
+    CtcRanking,
+    ctc_log_probabilities,
+    text_log_probabilities,
+)
 from dragoman.tasks.translation.transcriber import Transcriber
 from dragoman.tasks.translation.translator import Translator
 
@@ -51,6 +58,43 @@ def test_texts_without_room_come_last_and_keep_their_order(monkeypatch: pytest.M
     assert ranked == [three, one, two]
 
 
+def _both_search(transcriber: Transcriber, files: list[Path]) -> None:
+    """CTC takes part in the search: the score is that of both, and nothing is ranked again."""
+    run, weight = transcriber.run, 0.4
+    search = run.recipe.search.model_copy(update={"ctc_weight": weight, "length_penalty": 0.0})
+    joint = Translator(run, search_settings=search)
+    assert not joint.by_ctc
+    found = joint.batch(map(str, files))
+    heard = Transcriber(run, search_settings=search)
+    assert [one.text for one in found] == [str(heard(file)) for file in files]
+    decoder = Translator(run, TranslatorSettings(precision="fp32")).engine
+    for file, one in zip(files, found, strict=True):
+        (values,) = decoder.source.read([str(file)])
+        (alone,) = decoder.score([values], [one.ids])
+        (ctc,) = text_log_probabilities(ctc_log_probabilities(decoder, values), [one.ids])
+        wanted = (1 - weight) * alone.log_probability + weight * ctc
+        assert sum(one.token_log_probabilities) == pytest.approx(wanted, abs=0.05)
+    greedy = run.recipe.search.model_copy(update={"ctc_weight": 1.0, "beam": 1})
+    assert Translator(run, search_settings=greedy)(str(files[0])).text
+
+
+def test_ctc_searches_in_models_that_have_it(tmp_path: Path) -> None:
+    recipe = tiny_cell("translation", "transformer", "frames", tmp_path)
+    with pytest.raises(
+        RecipeError, match=r"search.ctc_weight is for models .* training.ctc_weight"
+    ):
+        recipe.change(["search.ctc_weight=0.3"])
+    train(
+        recipe.change(["training.updates=1"]), tmp_path / "run",
+        say=lambda _: None, display=False, measure=False,
+    )  # fmt: skip
+    search = SearchSettings(ctc_weight=0.3)
+    translator = Translator(Run.open(tmp_path / "run"), search_settings=search)
+    recording = str(next((tmp_path / "tones").rglob("*.wav")))
+    with pytest.raises(RunError, match=r"search.ctc_weight = 0.3, and the model was trained"):
+        translator(recording)
+
+
 def test_translator_and_transcriber_rank_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +122,7 @@ def test_translator_and_transcriber_rank_alike(
             for each in every
         ]
         assert ranking(values, hypotheses)[0].tokens == one.ids
+    _both_search(transcriber, files)
     monkeypatch.setattr(CtcRanking, "__call__", lambda _, values, found: [*found][::-1])
     (last,) = translator.batch([str(files[0])])
     assert last.ids == several[0].alternatives[-1].ids != found[0].ids

@@ -18,6 +18,7 @@ export const taskOf = {
   label: "classification",
   transcribe: "transcription",
   boxes: "detection",
+  lines: "picture-translation",
 } as const;
 export type TaskView = keyof typeof taskOf;
 /** What a run does. */

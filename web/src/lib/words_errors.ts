@@ -110,6 +110,8 @@ const TASKS: Told = {
   parsing: "구문 분석",
   tagging: "태깅",
   transcription: "받아쓰기",
+  detection: "상자 찾기",
+  "picture-translation": "그림 속 글 읽기",
 };
 
 /** Work that clients take in turn. */
@@ -126,6 +128,7 @@ const KINDS: Told = {
   recordings: "녹음 열기",
   "long recordings": "긴 녹음 처리",
   transcribe: "받아쓰기",
+  lines: "그림 속 글 읽기",
 };
 
 /** What a run reads. */

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
 
 from dragoman.cluster.parts.mapper import LineMapper, MakeMapper, Way
+from dragoman.cluster.parts.part import PartNote, do_part
 from dragoman.cluster.parts.plan import Plan
-from dragoman.cluster.stores.opened import opened
-from dragoman.cluster.stores.store import Store
+from dragoman.cluster.parts.work import Work
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Work):
     """A plan, where its parts go, and what is done to lines."""
 
     plan: Plan
     to: str
-    """The address of the store of parts."""
     make: MakeMapper
     way: Way | None = None
-    """How all workers are to compute, if one has begun already."""
 
     def __reduce__(self) -> tuple[type[Job], tuple[Plan, str, MakeMapper, Way | None]]:
         return Job, (self.plan, self.to, self.make, self.way)  # a store is opened by each process
@@ -31,18 +31,34 @@ class Job:
         """``plan.parts``, by number."""
         return self.plan.parts
 
-    @cached_property
-    def store(self) -> Store:
-        """Where parts go."""
-        return opened(self.to)
-
     def name(self, number: int) -> str:
-        """Of the output of a part."""
         return self.plan.name(number, self.places[number])
 
+    def place(self, number: int) -> str:
+        return self.plan.part(self.places[number])[1].place
+
+    def lines(self, number: int) -> int:
+        return self.plan.part(self.places[number])[1].stretches[0].lines
+
     def with_way(self, way: Way | None) -> Job:
-        """The same, to be computed so."""
         return replace(self, way=way)
+
+    def begun(self) -> tuple[LineMapper, Way, str]:
+        """The model, computing as the job wishes if this machine can."""
+        way = self.way
+        if way is not None and way.level:
+            from dragoman.native import library
+
+            if way.level in library.offered():
+                os.environ["DRAGOMAN_NATIVE"] = way.level
+                library.reset()
+        mapper = self.make("" if way is None else way.precision)
+        return mapper, way_of(mapper), mapper.description
+
+    def do(
+        self, number: int, tools: LineMapper, way: Way, told: Callable[[int], None] = lambda _: None
+    ) -> tuple[PartNote, bool]:
+        return do_part(self.plan, number, self.places[number], tools, way, self.store, told)
 
 
 def way_of(mapper: LineMapper) -> Way:

@@ -10,7 +10,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragoman.atomic import TEMPORARY
@@ -66,13 +66,16 @@ class FolderStore(Store):
                 yield name, stat
 
     def create(self, name: str, data: bytes) -> bool:
+        return self.create_of(name, [data])
+
+    def create_of(self, name: str, blocks: Iterable[bytes]) -> bool:
         path = self.folder / name
         temporary = path.with_name(f"{TEMPORARY}{os.urandom(4).hex()}-{path.name}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with open(temporary, "xb") as file:
-                    file.write(data)
+                    file.writelines(blocks)
                     file.flush()
                     os.fsync(file.fileno())
                 os.link(temporary, path)

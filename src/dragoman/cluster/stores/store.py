@@ -7,7 +7,7 @@ not at all, and ``create`` is refused where there is something already: who come
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dragoman.errors import DataError, DragomanError
@@ -58,6 +58,10 @@ class Store(ABC):
     @abstractmethod
     def create(self, name: str, data: bytes) -> bool:
         """Write an object if there is none; False if there is one, which stays as it is."""
+
+    def create_of(self, name: str, blocks: Iterable[bytes]) -> bool:
+        """``create`` of what comes block by block: a folder holds no more than one in memory."""
+        return self.create(name, b"".join(blocks))
 
     @abstractmethod
     def remove(self, name: str) -> None:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.cluster.parts.job import Job
-from dragoman.cluster.parts.mapper import LineMapper, Way
-from dragoman.cluster.parts.part import PartNote, do_part
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.part import PartNote
+from dragoman.cluster.parts.work import Work
 from dragoman.cluster.workers.workers import (
     Died,
     Done,
@@ -23,7 +23,6 @@ from dragoman.cluster.workers.workers import (
     Ready,
     Refused,
     Workers,
-    opened_model,
 )
 from dragoman.errors import DragomanError
 from dragoman.native.processor import THREADS, share_cores
@@ -51,11 +50,11 @@ class Actors(Workers):
         self._asked: dict[Any, int] = {}
         """What is under way -> its worker."""
 
-    def start(self, worker: int, job: Job) -> None:
+    def start(self, worker: int, work: Work) -> None:
         made = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor)
         actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
         self._actors[worker] = actor
-        self._asked[actor.open.remote(job)] = worker
+        self._asked[actor.open.remote(work)] = worker
 
     def give(self, worker: int, part: int) -> None:
         self._asked[self._actors[worker].do.remote(part)] = worker
@@ -106,22 +105,21 @@ class _Actor:
 
     def __init__(self) -> None:
         share_cores(1, None)
-        self._job: Job | None = None
-        self._mapper: LineMapper | None = None
+        self._work: Work | None = None
+        self._tools: Any = None
         self._way = Way()
 
-    def open(self, job: Job) -> _Answer:
+    def open(self, work: Work) -> _Answer:
         try:
-            self._job = job
-            self._mapper, self._way = opened_model(job)
+            self._work = work
+            self._tools, self._way, description = work.begun()
         except DragomanError as error:
             return str(error)
-        return self._way, f"{self._mapper.description}; process {os.getpid()} of Ray"
+        return self._way, f"{description}; process {os.getpid()} of Ray"
 
     def do(self, part: int) -> _Answer:
-        assert self._job is not None and self._mapper is not None, "open comes first"
-        job = self._job
+        assert self._work is not None, "open comes first"
         try:
-            return do_part(job.plan, part, job.places[part], self._mapper, self._way, job.store)
+            return self._work.do(part, self._tools, self._way)
         except DragomanError as error:
             return str(error)

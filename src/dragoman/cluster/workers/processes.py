@@ -18,8 +18,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from dragoman.cluster.parts.job import Job
-from dragoman.cluster.parts.part import do_part
+from dragoman.cluster.parts.work import Work
 from dragoman.cluster.workers.workers import (
     Died,
     Done,
@@ -28,7 +27,6 @@ from dragoman.cluster.workers.workers import (
     Ready,
     Refused,
     Workers,
-    opened_model,
 )
 from dragoman.errors import DragomanError
 from dragoman.native.processor import THREADS, share_cores
@@ -45,14 +43,14 @@ class Processes(Workers):
         self._running: dict[int, tuple[BaseProcess, Connection]] = {}
         self._share = max(1, cores // number), os.environ.get(THREADS)
 
-    def start(self, worker: int, job: Job) -> None:
+    def start(self, worker: int, work: Work) -> None:
         forked = _may_fork()
         context = get_context("fork") if forked else get_context("spawn")
         ours, theirs = context.Pipe()
         # A copy of this process holds the drivers' ends of all pipes, and would never see one end.
         foreign = [pipe for _, pipe in self._running.values()] + [ours] if forked else []
         process = context.Process(
-            target=_work, args=(theirs, worker, job, self._share, foreign),
+            target=_work, args=(theirs, worker, work, self._share, foreign),
             name=f"worker {worker}", daemon=True,
         )  # fmt: skip
         process.start()
@@ -117,7 +115,7 @@ def _may_fork() -> bool:
 
 
 def _work(
-    pipe: Connection, worker: int, job: Job, share: tuple[int, str | None],
+    pipe: Connection, worker: int, work: Work, share: tuple[int, str | None],
     foreign: Sequence[Connection],
 ) -> None:  # fmt: skip
     """What a process does. It never returns before the pipe ends or something is wrong."""
@@ -136,14 +134,13 @@ def _work(
 
     try:
         threading.Thread(target=listen, daemon=True, name="parts").start()
-        mapper, way = opened_model(job)
-        pipe.send(Ready(worker, way, mapper.description))
+        tools, way, description = work.begun()
+        pipe.send(Ready(worker, way, description))
         while True:
             number = parts.get()
-            note, own = do_part(
-                job.plan, number, job.places[number], mapper, way, job.store,
-                lambda lines: pipe.send(Progress(worker, lines)),
-            )  # fmt: skip
+            note, own = work.do(
+                number, tools, way, lambda lines: pipe.send(Progress(worker, lines))
+            )
             pipe.send(Done(worker, note, own))
     except DragomanError as error:
         pipe.send(Refused(worker, str(error)))

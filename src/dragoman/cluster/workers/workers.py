@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.cluster.parts.job import Job, way_of
-from dragoman.cluster.parts.mapper import LineMapper, Way
+from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote
+from dragoman.cluster.parts.work import Work
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Workers(ABC):
     """How many work at once."""
 
     @abstractmethod
-    def start(self, worker: int, job: Job) -> None:
+    def start(self, worker: int, work: Work) -> None:
         """Begin another; it says ``Ready``, or what is wrong."""
 
     @abstractmethod
@@ -82,16 +81,3 @@ class Workers(ABC):
     @abstractmethod
     def close(self) -> None:
         """End all."""
-
-
-def opened_model(job: Job) -> tuple[LineMapper, Way]:
-    """What a worker begins with: the model, computing as the job wishes if this machine can."""
-    way = job.way
-    if way is not None and way.level:
-        from dragoman.native import library
-
-        if way.level in library.offered():
-            os.environ["DRAGOMAN_NATIVE"] = way.level
-            library.reset()
-    mapper = job.make("" if way is None else way.precision)
-    return mapper, way_of(mapper)

@@ -48,18 +48,21 @@ def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
             f"a text of {len(text):,} letters is no line: at most {MOST_LETTERS:,} are drawn"
         )
     draws = _generator(text, settings.seed)
-    font = _font(
-        settings.fonts[int(draws.integers(len(settings.fonts)))],
-        max(1, round(height * draws.uniform(settings.smallest, settings.largest))),
-    )
+    name = settings.fonts[int(draws.integers(len(settings.fonts)))]
+    size = max(1, round(height * draws.uniform(settings.smallest, settings.largest)))
+    font = _font(name, size)
     _check_letters(text, font)
     left, top, right, bottom = font.getbbox(text)
+    while bottom - top > height and size > 1:  # signs above and below letters need room
+        size -= 1
+        font = _font(name, size)
+        left, top, right, bottom = font.getbbox(text)
+    if left >= right or top >= bottom:
+        raise DataError(f"{text!r} has no letter that can be seen: it cannot be drawn")
     slant = draws.uniform(-settings.slant, settings.slant)
     blank = height // 4
     lean = abs(slant) * height
-    # What is higher than the picture is cut off on both sides alike.
-    free = height - (bottom - top)
-    above = draws.uniform(0.25, 0.75) * free
+    above = draws.uniform(0.25, 0.75) * (height - (bottom - top))
     width = int(np.ceil(right - left + 2 * blank + lean))
     from PIL import ImageDraw, ImageFilter
 

@@ -51,10 +51,6 @@ class Mfcc:
     def __init__(self) -> None:
         self._shape = np.hamming(_WINDOW)
         self._filters = _triangles()
-        middles = (np.arange(_BANDS) + 0.5) * np.pi / _BANDS
-        cosines = np.cos(np.outer(middles, np.arange(COEFFICIENTS)))
-        cosines[0] /= 2
-        self._cosines = cosines / _BANDS
 
     def frames(self, samples: int) -> int:
         """T of so many samples: whole frames, one at least."""
@@ -90,21 +86,40 @@ class Mfcc:
         spectrum = np.fft.rfft(frames * self._shape, _POINTS)
         power = spectrum.real**2 + spectrum.imag**2
         logarithms = np.log(np.maximum(power @ self._filters, _FLOOR))
-        found: Floats = (logarithms @ self._cosines).astype(np.float32)
+        found: Floats = (logarithms @ COSINES).astype(np.float32)
         return found
+
+
+def _edges() -> npt.NDArray[np.float64]:
+    """(42,) where triangles begin, have their middle and end, in Hz, as points of a spectrum."""
+    low, high = 2595 * np.log10(1 + np.array([_LOWEST, _HIGHEST]) / 700)
+    edges = 700 * (10 ** (np.linspace(low, high, _BANDS + 2) / 2595) - 1)
+    step = RATE / _POINTS
+    rounded: npt.NDArray[np.float64] = np.floor(edges / step + 0.5) * step
+    return rounded
 
 
 def _triangles() -> npt.NDArray[np.float64]:
     """(257, 40): how much each point of a spectrum counts in each band."""
-    low, high = 2595 * np.log10(1 + np.array([_LOWEST, _HIGHEST]) / 700)
-    edges = 700 * (10 ** (np.linspace(low, high, _BANDS + 2) / 2595) - 1)
-    step = RATE / _POINTS
-    edges = np.floor(edges / step + 0.5) * step
+    edges = _edges()
     begin, middle, end = edges[:-2], edges[1:-1], edges[2:]
-    at = (np.arange(_POINTS // 2 + 1) * step)[:, None]
+    at = (np.arange(_POINTS // 2 + 1) * (RATE / _POINTS))[:, None]
     rising, falling = (at - begin) / (middle - begin), (end - at) / (end - middle)
     found: npt.NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling)) * 2 / (end - begin)
     return found
+
+
+def _cosines() -> npt.NDArray[np.float64]:
+    """(40, 13): the transform of bands into coefficients."""
+    middles = (np.arange(_BANDS) + 0.5) * np.pi / _BANDS
+    cosines: npt.NDArray[np.float64] = np.cos(np.outer(middles, np.arange(COEFFICIENTS)))
+    cosines[0] /= 2
+    return cosines / _BANDS
+
+
+MIDDLES = _edges()[1:-1]
+"""(40,) the middle of each band, in Hz."""
+COSINES = _cosines()
 
 
 def read_features(path: Path) -> Floats:

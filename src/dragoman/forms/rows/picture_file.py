@@ -14,6 +14,7 @@ import numpy as np
 from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File, InMemory
+from dragoman.forms.rows.jpeg_scans import check_scans
 from dragoman.forms.rows.unusable import unusable
 
 if TYPE_CHECKING:
@@ -96,8 +97,9 @@ def line_of(file: File, height: int, most: int) -> Bytes:
 def _decoded(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
     """A picture in grey (L) or colours (RGB), turned and then fitted. Errors: as ``pixels_of``."""
     with _opened(file) as image:
+        orientation = _orientation(image)
         try:
-            return np.asarray(fitted(_turned(_in_bytes(image, mode), image)), np.uint8)
+            return np.asarray(fitted(_turned(_in_bytes(image, mode), orientation)), np.uint8)
         except (DataError, MemoryError):
             raise
         except Exception as error:  # whatever a decoder finds in damaged bytes
@@ -109,6 +111,7 @@ def _opened(file: File) -> Image:
     source: Any = file
     try:
         if isinstance(file, InMemory):
+            check_scans(str(file), file.data)
             size, source = len(file.data), file.open()
         else:
             size = file.stat().st_size
@@ -149,15 +152,16 @@ def _in_bytes(image: Image, mode: str) -> Image:
 
 
 def _orientation(image: Image) -> Any:
-    """How its camera was held, as EXIF says it: 1 where it does not."""
+    """How its camera was held, as EXIF in front of the pixels says it: 1 where it does not. Ask
+    before they are decoded: Pillow's own ``getexif`` of a PNG decodes them, to look behind them."""
     try:
-        return image.getexif().get(_ORIENTATION, 1)
+        return library().Image.getexif(image).get(_ORIENTATION, 1)
     except Exception:  # noqa: BLE001 - damaged: a picture all the same
         return 1
 
 
-def _turned(pixels: Image, image: Image) -> Image:
-    """``pixels`` as ``image`` says that its camera was held."""
+def _turned(pixels: Image, orientation: Any) -> Image:
+    """A picture as its camera was held."""
     turns = library().Transpose
     turn = {
         2: turns.FLIP_LEFT_RIGHT,
@@ -167,7 +171,7 @@ def _turned(pixels: Image, image: Image) -> Image:
         6: turns.ROTATE_270,
         7: turns.TRANSVERSE,
         8: turns.ROTATE_90,
-    }.get(_orientation(image))
+    }.get(orientation)
     return pixels if turn is None else pixels.transpose(turn)
 
 

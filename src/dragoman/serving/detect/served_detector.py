@@ -7,12 +7,9 @@ are many; and searched for its boxes in the queue of the run, as sentences are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import RecipeError
-from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.picture_file import turned_size
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -25,28 +22,15 @@ from dragoman.serving.detect.schema import (
     FoundBox,
     SearchedPicture,
 )
-from dragoman.serving.http.refusals import (
-    Refusal,
-    body_too_large,
-    missing_field,
-    too_many_pixels,
-)
-from dragoman.serving.http.uploads import Upload, readable, too_many_files
+from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.pictures import OpenedPicture, check_count, opened
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.detection.detector import Detector, detected
-
-
-@dataclass(frozen=True)
-class OpenedPicture:
-    """A picture whose header was read."""
-
-    file: InMemory
-    height: int
-    width: int
 
 
 class ServedDetector(ServedRun):
@@ -84,8 +68,7 @@ class ServedDetector(ServedRun):
 
     def check(self, uploads: Sequence[Upload]) -> None:
         """Raises Refusal 400 for too many files."""
-        if len(uploads) > self.settings.limits.items:
-            raise too_many_files(len(uploads), self.settings.limits.items)
+        check_count(uploads, self.settings.limits)
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How pictures are searched. Raises Refusal 400."""
@@ -98,20 +81,8 @@ class ServedDetector(ServedRun):
         return chosen
 
     def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
-        """Each picture with its size. Raises Refusal 400 for one that cannot be read, and as soon
-        as they hold too much together."""
-        limits, pixels, count = self.settings.limits, 0, 0
-        for upload in uploads:
-            file = upload.read()
-            count += len(file.data)
-            if count > limits.upload_bytes:
-                raise body_too_large(limits.upload_bytes)
-            with readable(file):
-                height, width = turned_size(file)
-            pixels += height * width
-            if pixels > limits.pixels:
-                raise too_many_pixels(pixels, limits.pixels)
-            yield OpenedPicture(file, height, width)
+        """Each picture with its size. Raises as ``service.pictures.opened``."""
+        return opened(uploads, self.settings.limits)
 
     async def decoded(self, opened: Sequence[OpenedPicture], client: str) -> list[Rows]:
         """The patches of some pictures."""

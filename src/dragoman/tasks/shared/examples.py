@@ -8,24 +8,27 @@ examples; here those numbers become batches, as pure functions of the seed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
+from dragoman.data.frequency_warp import FrequencyWarp
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
-from dragoman.data.picture_augment import varied
+from dragoman.data.picture_augment import mixed, mixing, varied
 from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.spec_augment import masked
 from dragoman.data.store import CorpusRange, TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
-from dragoman.forms.rows.settings import PictureSource, RowsSource
+from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
@@ -106,11 +109,12 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     be varied."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
     source, seed = recipe.source, recipe.seed
+    warp = FrequencyWarp(source) if hiding.warp and isinstance(source, FramesSource) else None
 
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
         if hiding.is_on:
-            return masked(values, hiding, key(seed, 7, update, int(example)))
+            return masked(values, hiding, key(seed, 7, update, int(example)), warp)
         if varying.is_on:
             assert isinstance(source, PictureSource)
             pixels = pixels_from(values, source.height, source.width, source.patch)
@@ -167,6 +171,7 @@ class LabelledTexts:
         self.corpora = store.corpora
         self._read = _reads(store, recipe)
         self._store = store
+        self._mixup, self._seed = recipe.training.picture_augment.mixup, recipe.seed
         self._reading = reading_of(recipe, forms)
         # None is too long: what lies behind is not read. So a plan counts tokens that are read.
         longest, symbols = self._reading.longest, self._reading.symbols
@@ -175,8 +180,27 @@ class LabelledTexts:
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
         texts = [self._read(update, one) for one in examples]
-        labels = [int(self._store.tokens("target", one)[0]) for one in examples]
-        return labelled_batch(texts, labels, self._reading, examples)
+        if self._mixup:
+            return self._mixed(update, examples, texts)
+        return labelled_batch(texts, self._labels(examples), self._reading, examples)
+
+    def _labels(self, examples: Sequence[int]) -> list[int]:
+        return [int(self._store.tokens("target", one)[0]) for one in examples]
+
+    def _mixed(
+        self, update: int, examples: Sequence[int], pictures: Sequence[Values]
+    ) -> LabelledBatch:
+        """Each picture with another one of the training pictures (``picture_augment.mixup``)."""
+        count = len(self._store.lengths["target"])
+        drawn = [
+            mixing(self._mixup, count, key(self._seed, 9, update, int(one))) for one in examples
+        ]
+        both = zip(pictures, drawn, strict=True)
+        found = [mixed(one, self._read(update, other), share) for one, (share, other) in both]
+        whole = labelled_batch(found, self._labels(examples), self._reading, examples)
+        others = torch.tensor(self._labels([other for _, other in drawn]), dtype=torch.int64)
+        shares = torch.tensor([share for share, _ in drawn], dtype=torch.float32)
+        return replace(whole, others=others, shares=shares)
 
 
 def reading_of(recipe: Recipe, forms: Forms) -> Reading:

@@ -34,8 +34,9 @@ class CtcRanking:
 
     @classmethod
     def of(cls, engine: Engine, recipe: Recipe, weight: float) -> CtcRanking | None:
-        """None for a run without CTC, or with weight 0."""
-        return cls(engine, weight) if weight and recipe.training.ctc_weight else None
+        """None for a run without CTC, with weight 0, or where CTC takes part in the search."""
+        ranks = recipe.training.ctc_weight and not engine.search_settings.ctc_weight
+        return cls(engine, weight) if weight and ranks else None
 
     def asked(self, settings: SearchSettings) -> SearchSettings:
         """The search whose hypotheses are ranked: as many as the beam has."""

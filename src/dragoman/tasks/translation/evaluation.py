@@ -63,7 +63,7 @@ class TranslationReport(EvaluationReport):
         ]
         if self.heard is not None:
             names = [pair.source for pair in self.pairs]
-            lines[3:3] = [self.heard.table(names), ""]
+            lines[3:3] = [self.heard.table(names, self.noun), ""]
         if self.prepared is not None:
             lines += [
                 "",
@@ -89,7 +89,7 @@ class TranslationReport(EvaluationReport):
         if self.heard is not None:
             rates = {"WER": self.heard.words.rate, "CER": self.heard.characters.rate}
             values["scores"] = signed(rates, SIGNATURE) | values["scores"]
-            values["errors"] = self.heard.to_dict([pair.source for pair in self.pairs])
+            values["errors"] = self.heard.to_dict([pair.source for pair in self.pairs], self.noun)
         if self.prepared is not None:
             values["prepared_bleu"] = {
                 "value": self.prepared.value,
@@ -171,6 +171,8 @@ def evaluate_run(
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
+    if search.ctc_weight:
+        described += f", with CTC (weight {search.ctc_weight:g})"
     if translator.by_ctc and search.sampling is None and search.beam > 1 and not mbr:
         described += f", ranked with CTC (weight {settings.ctc_weight:g})"
     if mbr:

@@ -1,0 +1,227 @@
+"""``dragoman prepare``: stage after stage, until the folder can be trained on."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+from dragoman.cluster.command import Share, given_up, place_of, share_of, tell, workers_at
+from dragoman.cluster.driver import Driver
+from dragoman.cluster.parts.plan import NOTES, PLAN
+from dragoman.cluster.parts.standing import check_conditional
+from dragoman.cluster.prepare import vocabulary
+from dragoman.cluster.prepare.data_plan import (
+    DataPlan,
+    check_fits,
+    check_same,
+    make_plan,
+    read_plan,
+)
+from dragoman.cluster.prepare.first_stages import (
+    FINGERPRINTS,
+    Duplicates,
+    Fingerprints,
+    Reading,
+    read,
+    report_of,
+)
+from dragoman.cluster.prepare.later_stages import (
+    HELD,
+    VOCABULARIES,
+    Encoding,
+    Forms,
+    Shards,
+    counts_of,
+    forms_of,
+    held_of,
+    lengths_of,
+)
+from dragoman.cluster.prepare.stage import Stage
+from dragoman.cluster.prepare.stage import place_of as name_of
+from dragoman.cluster.progress import ProgressLine
+from dragoman.cluster.stores.folder import FolderStore
+from dragoman.cluster.stores.opened import is_remote, opened, split_address
+from dragoman.cluster.stores.store import Store, StoreError
+from dragoman.cluster.workers.workers import Workers
+from dragoman.data import store_writer
+from dragoman.data.checks.block_sampler import BlockSampler
+from dragoman.data.checks.corpus_checks import Doubt, find_doubts
+from dragoman.data.store import CorpusRange
+from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
+from dragoman.errors import DataError, DragomanError
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+from dragoman.runs.prepare import key_of
+from dragoman.runs.prepared import FILE, FORMAT, TOKENS
+
+_SAMPLED = 128
+"""Parts of a corpus that are looked at for what is wrong with it."""
+_FIRST = 32
+"""Examples of a part, where there are more parts than that."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a command is to do."""
+
+    recipe: Recipe
+    to: str
+    on: str | None
+    part: str | None
+    lines: int
+
+
+def run(
+    wanted: Preparation, say: Callable[[str], None], write: Callable[[str], object], *,
+    terminal: bool,
+) -> None:  # fmt: skip
+    """Do it, or go on with it. ``say`` and ``write``: as ``cluster.command.run`` has them.
+
+    Errors: ``DragomanError``, also where parts were given up.
+    """
+    share, place = share_of(wanted.part), place_of(wanted.on)
+    to = wanted.to.rstrip("/") if is_remote(wanted.to) else split_address(wanted.to)[0]
+    store = opened(to)
+    plan, is_new = _plan_of(store, wanted)
+    if is_new:
+        say(f"{plural(len(plan.parts), 'part')} of {plural(len(plan.files), 'corpus', 'corpora')}")
+    if share.number == 0:
+        return
+    if store.stat(FILE) is not None:
+        say(f"{to} is prepared already: nothing to do")
+        return
+
+    def do(stage: Stage) -> None:
+        _do(stage, share, workers_at(place), say, write, terminal)
+
+    do(Fingerprints(plan, to))
+    do(Reading(plan, to))
+    if plan.partitions:
+        do(Duplicates(plan, to))
+    report = report_of(store, plan)
+    say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
+    vocabulary.learn(store, plan, say)
+    do(Encoding(plan, to))
+    counts = counts_of(store, len(plan.parts))
+    examples = tuple(one["train"] for one in counts)
+    if not any(examples):
+        raise DataError(NOTHING_LEFT)
+    forms = forms_of(store, plan)
+    types = {side: type_of(form) for side, form in forms.items()}
+    do(Shards(plan, to, None, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES))
+    about = about_store(types, _ranges(plan, examples), {"cleaning": report.to_dict()})
+    _finish(store, plan, forms, about, say)
+    held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in HELD)
+    say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
+
+
+def _do(
+    stage: Stage, share: Share, workers: Workers, say: Callable[[str], None],
+    write: Callable[[str], object], terminal: bool,
+) -> None:  # fmt: skip
+    """All parts of a stage: those of this share first, then what others have not done yet."""
+    listed = {name for name, _ in stage.store.names(f"{NOTES}/{stage.folder}/")}
+    missing = [number for number in range(stage.parts) if stage.name(number) not in listed]
+    if not missing:
+        return
+    own = [number for number in missing if number % share.of == share.number - 1]
+    others = [number for number in missing if number % share.of != share.number - 1]
+    random.shuffle(others)  # two shares do not do the same ones in the same order
+    lines = [stage.lines(number) for number in range(stage.parts)]
+    before = sum(lines) - sum(lines[number] for number in missing)
+    progress = ProgressLine(sum(lines), before, write, terminal)
+    driver = Driver(stage, workers, [*own, *others], progress, say)
+    outcome = driver.run()
+    if any(lines):
+        tell(outcome, progress, say)
+    if outcome.given_up:
+        raise DragomanError(given_up(stage, outcome))
+
+
+def _finish(
+    store: Store, plan: DataPlan, forms: Forms, about: bytes, say: Callable[[str], None]
+) -> None:
+    """What one process writes when all shards stand, ``FILE`` last."""
+    parts = len(plan.parts)
+    for side in forms:
+        store.create_of(f"{TOKENS}/{side}.lengths", lengths_of(store, parts, side))
+    for side in HELD:
+        store.create_of(f"{side}.jsonl", held_of(store, parts, side))
+    store.create(f"{TOKENS}/{ABOUT}", about)
+    corpora = [
+        (corpus.name, read(store, name_of(FINGERPRINTS, number, "txt")).decode(), corpus.weight)
+        for number, corpus in enumerate(plan.recipe.data.train)
+    ]
+    doubts = _doubts(plan)
+    for doubt in doubts:
+        say(f"warning: {doubt}")
+    done = {
+        "format": FORMAT,
+        "recipe": plan.recipe.model_dump(mode="json", exclude_none=True),
+        "key": key_of(plan.recipe, forms, corpora),
+        "corpora": corpora,
+        "learned": json.loads(read(store, VOCABULARIES)),
+        "doubts": [doubt.to_dict() for doubt in doubts],
+    }
+    store.create(FILE, json.dumps(done, indent=1, ensure_ascii=False).encode())
+    if isinstance(store, FolderStore):
+        store.sweep()
+
+
+def _plan_of(store: Store, wanted: Preparation) -> tuple[DataPlan, bool]:
+    """The plan that stands, or a new one, and whether it is new."""
+    if store.stat(PLAN) is None:
+        foreign = next((name for name, _ in store.names("")), None)
+        if foreign is not None:
+            raise StoreError(
+                f"{store.address} holds {foreign}, and no plan: prepared text goes to a folder of "
+                "its own"
+            )
+        check_fits(wanted.recipe)
+        check_conditional(store)
+        plan = make_plan(wanted.recipe, wanted.lines)
+        if store.create(PLAN, plan.to_bytes()):
+            return plan, True
+    plan = read_plan(read(store, PLAN), store.place(PLAN))
+    check_same(plan, wanted.recipe, wanted.lines, store.address)
+    return plan, False
+
+
+def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:
+    """Which examples came from each corpus."""
+    by_corpus = [0] * len(plan.files)
+    for part, count in zip(plan.parts, counts, strict=True):
+        by_corpus[part.corpus] += count
+    ends = list(accumulate(by_corpus))
+    return [
+        CorpusRange(end - count, end, corpus.weight, corpus.name)
+        for corpus, count, end in zip(plan.recipe.data.train, by_corpus, ends, strict=True)
+    ]
+
+
+def _doubts(plan: DataPlan) -> list[Doubt]:
+    """What looks wrong with the corpora: as a training finds it, of the first lines of each of many
+    parts where there are too many to be read again."""
+    recipe, found = plan.recipe, list[Doubt]()
+    if len(recipe.spec.texts) < 2:
+        return []
+    languages = recipe.languages.source, recipe.languages.target
+    for number, corpus in enumerate(recipe.data.train):
+        parts = [n for n, part in enumerate(plan.parts) if part.corpus == number]
+        if len(parts) <= _SAMPLED:
+            sampler = BlockSampler()
+            for _ in sampler.watch(chain.from_iterable(map(plan.pairs, parts))):
+                pass
+            blocks = sampler.blocks
+        else:
+            step = len(parts) / _SAMPLED
+            some = [parts[int(place * step)] for place in range(_SAMPLED)]
+            blocks = [
+                [pair for pair, _ in zip(plan.pairs(part), range(_FIRST), strict=False)]
+                for part in some
+            ]
+        found += find_doubts(corpus, blocks, languages)
+    return found

@@ -1,0 +1,253 @@
+"""What a prepared folder is made of: the recipe, its files as they were, and how they are cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import metadata
+from itertools import chain
+
+from dragoman.cluster.inputs.compression import Compression
+from dragoman.cluster.inputs.files import File, files_of
+from dragoman.cluster.inputs.raw_lines import Stretch
+from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
+from dragoman.cluster.inputs.rows.text_rows import TOO_LONG, decoded, lines_of
+from dragoman.cluster.parts.plan import MOST_PARTS
+from dragoman.cluster.stores.store import InputChanged, Stat, StoreError
+from dragoman.data import corpora
+from dragoman.data.corpora import format_of, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.line_corpora import different_counts, jsonl_pairs, tsv_pairs
+from dragoman.data.pair import Pair
+from dragoman.errors import DataError, RecipeError, RunError
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+
+_VERSION = 1
+_VERB = "prepare"
+_BY_LINES = ("lines", "tsv", "jsonl")
+"""Formats that are cut; a corpus of any other is one part."""
+_OF_PARTITION = 4_000_000
+"""Hashes that are compared at once: 100 MB with what sorting takes."""
+
+
+@dataclass(frozen=True)
+class PartOfCorpus:
+    """Some lines of a corpus, or all of it."""
+
+    corpus: int
+    stretches: tuple[Stretch, ...]
+    """Of each of its files; nothing where the corpus is read as a whole."""
+
+
+@dataclass(frozen=True)
+class DataPlan:
+    """Written once; whoever comes later takes it as it is."""
+
+    recipe: Recipe
+    lines: int
+    """Of a part, at most."""
+    files: tuple[tuple[File, ...], ...]
+    """Of each corpus."""
+    compressions: tuple[tuple[Compression, ...], ...]
+    parts: tuple[PartOfCorpus, ...]
+    partitions: int
+    """Ranges of hashes; 0 where duplicates stay."""
+    versions: tuple[str, ...]
+    """Of what may give other bytes."""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the corpora."""
+        return [corpus.name for corpus in self.recipe.data.train]
+
+    def place(self, number: int) -> str:
+        """What messages call a part."""
+        part = self.parts[number]
+        if not part.stretches:
+            return self.names[part.corpus]
+        first, lines = part.stretches[0].first, part.stretches[0].lines
+        return f"{self.files[part.corpus][0].place}, lines {first + 1:,} to {first + lines:,}"
+
+    def lines_of(self, number: int) -> int:
+        """Of a part, as far as they are known."""
+        return self.parts[number].stretches[0].lines if self.parts[number].stretches else 0
+
+    def pairs(self, number: int) -> Iterator[Pair]:
+        """What a part holds. Errors: ``DataError``, ``InputChanged``."""
+        part = self.parts[number]
+        corpus, files = self.recipe.data.train[part.corpus], self.files[part.corpus]
+        if not part.stretches:
+            _check_unchanged(files)
+            yield from read_pairs(corpus)
+            _check_unchanged(files)
+            return
+        packed = self.compressions[part.corpus]
+        sides = [
+            _lines(file, compression, stretch)
+            for file, compression, stretch in zip(files, packed, part.stretches, strict=True)
+        ]
+        first, count = part.stretches[0].first + 1, 0
+        match format_of(corpus):
+            case "tsv":
+                found = tsv_pairs(sides[0], corpus, first)
+            case "jsonl":
+                found = jsonl_pairs(sides[0], corpus, first)
+            case _:
+                both = enumerate(zip(*sides, strict=True), start=first)
+                found = (Pair(line, *texts) for line, texts in both)
+        for pair in found:
+            count += 1
+            yield pair
+        if count != part.stretches[0].lines:
+            raise InputChanged(f"{self.place(number)}: there are {count:,} lines now")
+
+    def to_bytes(self) -> bytes:
+        """As JSON, the same bytes for the same plan."""
+        plain = {
+            "version": _VERSION,
+            "verb": _VERB,
+            "versions": self.versions,
+            "recipe": self.recipe.model_dump(mode="json", exclude_none=True),
+            "lines": self.lines,
+            "partitions": self.partitions,
+            "files": [
+                [[one.store, one.name, one.stat.size, one.stat.tag] for one in files]
+                for files in self.files
+            ],
+            "compressions": self.compressions,
+            "parts": [[one.corpus, one.stretches] for one in self.parts],
+        }
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def make_plan(recipe: Recipe, lines: int) -> DataPlan:
+    """Cut the corpora of a recipe. Errors: ``DataError`` for files that cannot be read."""
+    files, compressions, parts = [], [], []
+    for number, corpus in enumerate(recipe.data.train):
+        next(read_pairs(corpus), None)  # what is wrong with a file is said at once
+        found = _files(corpus)
+        files.append(found)
+        packed = tuple(kind_of(file)[1] for file in found)
+        compressions.append(packed)
+        if format_of(corpus) not in _BY_LINES:
+            parts.append(PartOfCorpus(number, ()))
+            continue
+        columns = [
+            list(KINDS["text"].cut(file, compression, lines))
+            for file, compression in zip(found, packed, strict=True)
+        ]
+        counts = [sum(one.lines for one in column) for column in columns]
+        if counts[0] != counts[-1]:
+            raise different_counts(found[0].place, counts[0], found[-1].place, counts[-1])
+        parts += [PartOfCorpus(number, some) for some in zip(*columns, strict=True)]
+    if len(parts) > MOST_PARTS:
+        raise DataError(
+            f"{plural(len(parts), 'part')}: take more lines for each, so that there are at most "
+            f"{MOST_PARTS:,}: --lines N"
+        )
+    known = sum(part.stretches[0].lines for part in parts if part.stretches)
+    partitions = -(-known // _OF_PARTITION) or 1
+    return DataPlan(
+        recipe, lines, tuple(files), tuple(compressions), tuple(parts),
+        partitions if recipe.data.cleaning.duplicates else 0, versions(),
+    )  # fmt: skip
+
+
+def read_plan(data: bytes, where: str) -> DataPlan:
+    """What ``to_bytes`` gave. Errors: ``StoreError``."""
+    try:
+        found = json.loads(data)
+        if found.get("verb") != _VERB:
+            raise StoreError(f"{where} is of another verb ({found.get('verb')}): take a new folder")
+        if found["version"] != _VERSION:
+            raise StoreError(f"{where} was made by another version of dragoman")
+        return DataPlan(
+            Recipe.parse(found["recipe"], where=where),
+            found["lines"],
+            tuple(
+                tuple(File(store, name, Stat(size, tag)) for store, name, size, tag in files)
+                for files in found["files"]
+            ),
+            tuple(map(tuple, found["compressions"])),
+            tuple(
+                PartOfCorpus(corpus, tuple(Stretch(*one) for one in stretches))
+                for corpus, stretches in found["parts"]
+            ),
+            found["partitions"],
+            tuple(found["versions"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"{where} is damaged ({error!r}). Remove it only together with all parts beside it"
+        ) from error
+
+
+def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
+    """Errors: ``RunError`` or ``InputChanged`` where the plan that stands is of something else."""
+    another = "Take another folder: --to"
+    if plan.recipe != recipe:
+        raise RunError(f"{where} was begun with another recipe, or with other settings. {another}")
+    if plan.lines != lines:
+        raise RunError(f"{where} was begun with --lines {plan.lines}. {another}")
+    check_versions(plan, where)
+    for files in plan.files:
+        _check_unchanged(files)
+
+
+def check_versions(plan: DataPlan, where: str) -> None:
+    """Errors: ``RunError`` where this machine has other versions than the plan."""
+    if plan.versions != versions():
+        raise RunError(
+            f"{where} was begun with {', '.join(plan.versions)}, and here is "
+            f"{', '.join(versions())}: install the same versions"
+        )
+
+
+def versions() -> tuple[str, ...]:
+    """Of what may give other bytes."""
+    return tuple(f"{name} {metadata.version(name)}" for name in ("dragoman", "sentencepiece"))
+
+
+def check_fits(recipe: Recipe) -> None:
+    """Errors: ``RecipeError`` for a recipe whose text is not prepared in parts."""
+    data = recipe.data
+    reason = ""
+    if data.embedded is not None or not data.train:
+        reason = "it names no files to train on (data.train)"
+    elif data.prepared is not None:
+        reason = f"its text is prepared already, in {data.prepared}"
+    elif not recipe.source.is_text:
+        reason = "it reads recordings or pictures, and only text is prepared in parts"
+    elif data.moses:
+        reason = "its text is tokenised as Moses does (data.moses)"
+    elif any(corpus.links is not None for corpus in data.train):
+        reason = "a corpus brings its own word alignment (links)"
+    elif any(corpus.groups_by is not None for corpus in data.train):
+        reason = "a corpus has groups, which no part knows as a whole"
+    if reason:
+        raise RecipeError(f"recipe {recipe.name} cannot be prepared: {reason}")
+
+
+def _files(corpus: CorpusSettings) -> tuple[File, ...]:
+    sides = (corpora.files_of(side) for side in (corpus.source, corpus.target))
+    found = chain.from_iterable(sides)
+    return tuple(chain.from_iterable(files_of([str(path)]) for path in found))
+
+
+def _check_unchanged(files: Sequence[File]) -> None:
+    for file in files:
+        if file.open().stat(file.name) != file.stat:
+            raise InputChanged(f"{file.place} has changed since the plan was made")
+
+
+def _lines(file: File, compression: Compression, stretch: Stretch) -> Iterator[str]:
+    for number, raw in enumerate(lines_of(file, compression, stretch), start=stretch.first + 1):
+        if raw.data is None:
+            raise DataError(
+                f"{file.place}, line {number}: it has {raw.size:,} {TOO_LONG}; cut it into lines "
+                "of a sentence or a text each"
+            )
+        yield decoded(raw.data, first=number == 1)

@@ -1,0 +1,188 @@
+"""The stages that need the vocabularies: tokens of each part, and the shards of the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dragoman.cluster.parts.plan import NOTES
+from dragoman.cluster.prepare.data_plan import DataPlan
+from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
+from dragoman.cluster.prepare.stage import Content, Stage, place_of
+from dragoman.cluster.stores.folder import FolderStore
+from dragoman.cluster.stores.store import Store
+from dragoman.data.pair import Pair
+from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
+from dragoman.forms.form import Form
+from dragoman.runs.prepared import TOKENS
+from dragoman.runs.run import load_forms
+
+ENCODED, SHARDS = "encoded", "shards"
+VOCABULARIES = f"{NOTES}/vocabularies.json"
+"""The names of the files that were learned; they lie beside the store."""
+HELD = ("dev", "test")
+_BLOCK = 8 << 20
+_TOGETHER = 4096
+
+Forms = Mapping[str, Form]
+"""Of each side that the store has."""
+
+
+class Encoding(Stage):
+    """The tokens and the text of each side, and what is held out."""
+
+    title = "cutting into tokens"
+    folder = ENCODED
+    last: ClassVar[str] = "json"
+
+    def tools(self) -> Forms:
+        return forms_of(self.store, self.plan)
+
+    def result(self, number: int, tools: Forms) -> Mapping[str, Content]:
+        by_side: dict[str, list[Pair]] = {"train": [], "dev": [], "test": []}
+        for stands, pair in kept(self.store, self.plan, number):
+            by_side[stands].append(pair)
+        found: dict[str, Content] = {}
+        pairs = by_side["train"]
+        for side, form in tools.items():
+            raws = [getattr(pair, side) for pair in pairs]
+            encoded = [
+                values
+                for first in range(0, len(raws), _TOGETHER)
+                for values in form.encode(raws[first : first + _TOGETHER])
+            ]
+            texts = [raw.encode("utf-8", "surrogatepass") for raw in raws]
+            kind = np.dtype(type_of(form))
+            contents = {
+                "tokens": b"".join(values.astype(kind).tobytes() for values in encoded),
+                "lengths": np.array([*map(len, encoded)], np.int32).tobytes(),
+                "text": b"".join(texts),
+                "text-lengths": np.array([*map(len, texts)], np.int64).tobytes(),
+            }
+            for what, content in contents.items():
+                found[place_of(ENCODED, number, f"{side}.{what}")] = content
+        for side in HELD:
+            found[place_of(ENCODED, number, side)] = written(by_side[side])
+        counts = {side: len(of_side) for side, of_side in by_side.items()}
+        found[self.name(number)] = json.dumps(counts).encode()
+        return found
+
+
+@dataclass(frozen=True)
+class Shards(Stage):
+    """The files of a shard, of the parts whose examples it has."""
+
+    counts: tuple[int, ...] = ()
+    """Training examples of each part."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Of the values of each side."""
+    size: int = SHARD_EXAMPLES
+    """Examples of a shard."""
+
+    title = "shards"
+    folder = SHARDS
+    last: ClassVar[str] = "json"
+
+    def __reduce__(self) -> tuple[type[Shards], tuple[Any, ...]]:
+        return Shards, (self.plan, self.to, self.way, self.counts, self.types, self.size)
+
+    @property
+    def parts(self) -> int:
+        return -(-sum(self.counts) // self.size)
+
+    def place(self, number: int) -> str:
+        return f"examples from {number * self.size + 1:,} on"
+
+    def lines(self, number: int) -> int:
+        return min(self.size, sum(self.counts) - number * self.size)
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        spans = spans_of(self.counts, number * self.size, self.lines(number))
+        found: dict[str, Content] = {}
+        for side, kind in self.types:
+            name = f"{TOKENS}/{number:05}.{side}"
+            for values, lengths, stored, width in (
+                ("tokens", "lengths", np.int32, np.dtype(kind).itemsize),
+                ("text", "text-lengths", np.int64, 1),
+            ):
+                sizes = [
+                    np.frombuffer(read(self.store, _of(part, side, lengths)), stored)
+                    for part, _, _ in spans
+                ]
+                offsets = "offsets" if values == "tokens" else "text-offsets"
+                found[f"{name}.{values}"] = _joined(self.store, side, values, width, spans, sizes)
+                found[f"{name}.{offsets}"] = _offsets(spans, sizes)
+        found[self.name(number)] = b"{}"
+        return found
+
+
+Span = tuple[int, int, int]
+"""A part, and which of its training examples: from the first to the last, last excluded."""
+
+
+def spans_of(counts: Sequence[int], first: int, examples: int) -> list[Span]:
+    """The parts that some examples, counted over all of them, are in."""
+    found, before, last = [], 0, first + examples
+    for part, count in enumerate(counts):
+        begin, end = max(first - before, 0), min(last - before, count)
+        if begin < end:
+            found.append((part, begin, end))
+        before += count
+    return found
+
+
+def _joined(
+    store: Store, side: str, what: str, width: int, spans: Sequence[Span], sizes: Sequence[Any]
+) -> Iterator[bytes]:
+    for (part, first, last), of_part in zip(spans, sizes, strict=True):
+        start = int(of_part[:first].sum()) * width
+        end = start + int(of_part[first:last].sum()) * width
+        for at in range(start, end, _BLOCK):
+            yield read_range(store, _of(part, side, what), at, min(_BLOCK, end - at))
+
+
+def _offsets(spans: Sequence[Span], sizes: Sequence[Any]) -> bytes:
+    found = [of_part[first:last] for (_, first, last), of_part in zip(spans, sizes, strict=True)]
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(found))]).tobytes()
+
+
+def _of(part: int, side: str, what: str) -> str:
+    return place_of(ENCODED, part, f"{side}.{what}")
+
+
+def lengths_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
+    """Of all examples, part by part."""
+    for part in range(parts):
+        yield read(store, _of(part, side, "lengths"))
+
+
+def held_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
+    """The examples that were held out for "dev" or "test", part by part."""
+    for part in range(parts):
+        yield read(store, place_of(ENCODED, part, side))
+
+
+def counts_of(store: Store, parts: int) -> list[dict[str, int]]:
+    """How many examples of "train", "dev" and "test" each part has."""
+    return [
+        json.loads(read(store, place_of(ENCODED, part, Encoding.last))) for part in range(parts)
+    ]
+
+
+def forms_of(store: Store, plan: DataPlan) -> Forms:
+    """The forms of the sides that the store has, with what was learned."""
+    recipe = plan.recipe
+    if isinstance(store, FolderStore):
+        forms = load_forms(recipe, store.folder, prepared=True)
+    else:
+        with TemporaryDirectory() as folder:
+            for name in json.loads(read(store, VOCABULARIES)):
+                (Path(folder) / name).write_bytes(read(store, name))
+            forms = load_forms(recipe, Path(folder), prepared=True)
+    return {side: form for side, form in forms._asdict().items() if side in recipe.spec.sides}

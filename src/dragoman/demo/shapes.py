@@ -1,0 +1,178 @@
+"""The drawn demo: shapes that a program draws, each inside of a pattern, to be told apart whatever
+their pattern, place, size, slant and colours.
+
+Which shape has which pattern decides the part of the corpus: of each shape, one pattern stands in
+the test part alone, so that a model meets it there for the first time. The dev part has other
+pictures of what is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.demo.corpus import Split
+
+DRAWN_NOTICE = (
+    "The pictures are synthetic: this program draws shapes with patterns. Scores say that the "
+    "machinery works, nothing about photographs."
+)
+
+SIZES: dict[Split, int] = {"train": 6_000, "dev": 320, "test": 800}
+"""Pictures of each part."""
+SIDE = 32
+"""Pixels, of each side of a picture."""
+_FINE = 2
+"""Points of a pixel in each direction, whose mean it is."""
+_RING = 16
+"""Directions in which an outline is looked for."""
+_LEAST_CONTRAST = 0.3
+"""By which paper is lighter than ink, in the mean of red, green and blue, from 0 to 1."""
+
+Pixels = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+Inside = npt.NDArray[np.bool_]
+
+
+def _star(u: Floats, v: Floats) -> Inside:
+    """Five points, the notches between them at 0.45 of their distance from the middle."""
+    turn = 2 * np.pi / 5
+    angle = np.abs((np.arctan2(u, v) + turn / 2) % turn - turn / 2)  # from the next point
+    notch = 0.45 * np.array([np.sin(turn / 2), np.cos(turn / 2)])
+    # Left of the line from the point (0, 1) to the notch.
+    far = np.hypot(u, v)
+    across, up = far * np.sin(angle), far * np.cos(angle)
+    found: Inside = notch[0] * (1 - up) - across * (1 - notch[1]) >= 0
+    return found
+
+
+def _heart(u: Floats, v: Floats) -> Inside:
+    x, y = 1.2 * u, 1.2 * v + 0.1
+    square, more = x * x, x * x + y * y - 1
+    found: Inside = more * more * more <= square * y * y * y
+    return found
+
+
+_INSIDE: dict[str, Callable[[Floats, Floats], Inside]] = {
+    "arrow": lambda u, v: (
+        ((np.abs(u) <= 0.3) & (v <= 0.15) & (v >= -0.95))
+        | ((v >= 0.1) & (np.abs(u) <= 0.85 * (0.95 - v)))
+    ),
+    "circle": lambda u, v: u**2 + v**2 <= 0.8,
+    "cross": lambda u, v: (
+        ((np.abs(u) <= 0.32) & (np.abs(v) <= 0.92)) | ((np.abs(v) <= 0.32) & (np.abs(u) <= 0.92))
+    ),
+    "heart": _heart,
+    "moon": lambda u, v: (u**2 + v**2 <= 0.95) & ((u - 0.5) ** 2 + v**2 > 0.55),
+    "square": lambda u, v: np.maximum(np.abs(u), np.abs(v)) <= 0.78,
+    "star": _star,
+    "triangle": lambda u, v: (v >= -0.7) & (np.abs(u) <= 0.56 * (1.0 - v)),
+}
+"""Whether places are inside, u to the right and v upwards, nothing farther than 1 or so from 0."""
+SHAPES = tuple(_INSIDE)
+"""The labels."""
+
+
+def _outlined(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
+    """Within 0.22 of the border."""
+    within = inside
+    for turn in np.arange(_RING) * 2 * np.pi / _RING:
+        down, across = (round(0.22 * radius * part) for part in (np.sin(turn), np.cos(turn)))
+        within = within & np.roll(inside, (down, across), (0, 1))
+    return inside & ~within
+
+
+def _dotted(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
+    return inside & (((2.5 * u + 0.5) % 1 - 0.5) ** 2 + ((2.5 * v + 0.5) % 1 - 0.5) ** 2 <= 0.13)
+
+
+PATTERNS: dict[str, Callable[[Inside, Floats, Floats, float], Inside]] = {
+    "filled": lambda inside, u, v, radius: inside,
+    "outlined": _outlined,
+    "striped": lambda inside, u, v, radius: inside & ((2.2 * v) % 1 < 0.55),
+    "barred": lambda inside, u, v, radius: inside & ((2.2 * u + 0.25) % 1 < 0.55),
+    "checked": lambda inside, u, v, radius: (
+        inside & ((np.floor(2.5 * u) + np.floor(2.5 * v)) % 2 == 0)
+    ),
+    "dotted": _dotted,
+}
+"""What is painted of a shape that lies inside of ``inside``, ``radius`` points from its middle."""
+
+
+class Drawing(NamedTuple):
+    """One picture; all but shape and pattern follows from the seed."""
+
+    shape: str
+    pattern: str
+    seed: int
+
+    def pixels(self) -> Pixels:
+        """(SIDE, SIDE, 3)."""
+        draw = np.random.default_rng(self.seed)
+        points = SIDE * _FINE
+        radius = points * draw.uniform(0.32, 0.46)
+        free = points / 2 - radius
+        middle = points / 2 + draw.uniform(-free, free, 2)
+        turn, slant = draw.uniform(-0.4, 0.4), draw.uniform(-0.25, 0.25)
+        at = np.arange(points, dtype=np.float32) + np.float32(0.5)
+        right, up = ((at - middle[1]) / radius)[None], ((middle[0] - at) / radius)[:, None]
+        v = (np.cos(turn) * up - np.sin(turn) * right).astype(np.float32)
+        u = (np.cos(turn) * right + np.sin(turn) * up - slant * v).astype(np.float32)
+        inside = _INSIDE[self.shape](u, v)
+        painted = PATTERNS[self.pattern](inside, u, v, radius)
+        share = painted.reshape(SIDE, _FINE, SIDE, _FINE).mean(axis=(1, 3))[..., None]
+        ink, paper = _colours(draw)
+        light = share * ink + (1 - share) * paper
+        light += draw.normal(0, draw.uniform(0, 0.06), light.shape)
+        found: Pixels = np.clip(np.rint(255 * light), 0, 255).astype(np.uint8)
+        return found
+
+
+def _colours(draw: np.random.Generator) -> tuple[npt.NDArray[np.float64], ...]:
+    """Any ink on any paper that is lighter."""
+    while True:
+        ink, paper = draw.uniform(0, 0.7, 3), draw.uniform(0.4, 1, 3)
+        if paper.mean() - ink.mean() >= _LEAST_CONTRAST:
+            return ink, paper
+
+
+def is_held_out(shape: str, pattern: str) -> bool:
+    """Whether a combination stands in the test part alone: of each shape one, and of each pattern
+    one or two."""
+    return (SHAPES.index(shape) + tuple(PATTERNS).index(pattern)) % len(PATTERNS) == 0
+
+
+def drawn_demo(
+    sizes: dict[Split, int] | None = None, seed: int = 1
+) -> dict[Split, tuple[Drawing, ...]]:
+    """The pictures of each part, its combinations in turn; the same for the same arguments."""
+    wanted = SIZES if sizes is None else sizes
+    parts, number = dict[Split, tuple[Drawing, ...]](), seed * sum(wanted.values())
+    for name, count in wanted.items():
+        is_test = name == "test"
+        own = [(s, p) for p, s in product(PATTERNS, SHAPES) if is_held_out(s, p) == is_test]
+        parts[name] = tuple(
+            Drawing(*own[place % len(own)], number + place) for place in range(count)
+        )
+        number += count
+    return parts
+
+
+def write_drawn(
+    folder: Path, parts: dict[Split, tuple[Drawing, ...]], encoded: Callable[[Pixels], bytes]
+) -> None:
+    """The pictures as PNG files, and a list of each part: file and label. ``encoded``: pixels as
+    such a file."""
+    for name, drawings in parts.items():
+        (folder / name).mkdir(parents=True)
+        lines = []
+        for number, one in enumerate(drawings):
+            file = f"{name}/{number:04}-{one.pattern}-{one.shape}.png"
+            (folder / file).write_bytes(encoded(one.pixels()))
+            lines.append(f"{file}\t{one.shape}\n")
+        (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")

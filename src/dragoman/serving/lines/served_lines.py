@@ -1,0 +1,169 @@
+"""A run that reads lines of text in pictures and is served, and its endpoint.
+
+A picture is opened, which tells how many pixels it has; decoded into columns, in a thread of its
+own where its pixels are many; and searched for in the queue of the run, as sentences are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from dragoman.engine.engine import Engine
+from dragoman.engine.search_settings import with_beams
+from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.errors import RecipeError
+from dragoman.forms.rows.lines_form import LinesForm
+from dragoman.forms.rows.rows_form import Rows
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.uploads import Upload, readable
+from dragoman.serving.lines.schema import LinesAnswer, LinesRequest, ReadLine
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.outputs.hypothesis import texts_of
+from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.pictures import OpenedPicture, check_count, opened
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.tasks.translation.ctc_ranking import CtcRanking
+
+
+class ServedLines(ServedRun):
+    """A run that reads lines of text in pictures and is served."""
+
+    task, path = "picture-translation", "/v1/translate/pictures"
+    does = "reads lines of text in pictures"
+    trained = "dragoman train multi30k-en-de-pixels"
+    has_figures = False
+    takes_files = True
+
+    def __init__(
+        self, name: str, engine: Engine, run: Run, settings: ServeSettings, ctc_weight: float
+    ) -> None:
+        form = engine.source
+        assert isinstance(form, LinesForm)
+        form.check_library()
+        super().__init__(name, engine, settings, run, looked_into=False)
+        self.source = run.recipe.languages.source  # a form of rows knows none
+        self._form = form
+        self._ctc = CtcRanking.of(engine, run.recipe, ctc_weight)
+        self.opening = self.executor("files")
+        """Where pictures are opened, and decoded where they are small."""
+        self._decoding = self.executor("large files")
+        """Where others are decoded."""
+        self._ranking = self.executor("lines")
+        """Where CTC ranks what was found."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:
+        """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
+        chosen = TranslatorSettings(**settings.model_dump(include=set(EngineSettings.model_fields)))
+        engine = Engine.open(run, chosen, None, None, ())
+        return cls(name, engine, run, settings, chosen.ctc_weight)
+
+    @property
+    def reads(self) -> str:
+        return self._form.settings.raws
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        """None: what it was measured on are texts that were drawn, or files of another machine."""
+        return []
+
+    def check(self, uploads: Sequence[Upload]) -> None:
+        """Raises Refusal 400 for no file, and for too many."""
+        if not uploads:
+            raise missing_field("file")
+        check_count(uploads, self.settings.limits)
+
+    def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
+        """Each picture with its size. Raises as ``service.pictures.opened``."""
+        return opened(uploads, self.settings.limits)
+
+    def search_settings(self, beam: int | None) -> SearchSettings:
+        """How lines are searched. Raises Refusal 400."""
+        try:
+            chosen = with_beams(self.engine.search_settings, beam, None)
+        except RecipeError as error:
+            raise Refusal("bad_search", str(error), problem=str(error)) from None
+        chosen = chosen.model_copy(update={"n_best": 1, "sampling": None, "alternatives": False})
+        if self._ctc is not None:
+            chosen = self._ctc.asked(chosen)
+        self.check_search(chosen)
+        return chosen
+
+    async def decoded(self, pictures: Sequence[OpenedPicture], client: str) -> list[Rows]:
+        """The columns of some pictures. Raises Refusal 400 for one that cannot be read."""
+        pixels = sum(one.height * one.width for one in pictures)
+        places = 1 + pixels // PIXELS_OF_A_PLACE
+        executor = self.opening if places == 1 else self._decoding
+        found = await executor.all_in(client, places, self._decoded(pictures))
+        return [rows for rows in found if rows is not None]
+
+    def _decoded(self, pictures: Sequence[OpenedPicture]) -> Iterator[Rows | None]:
+        for one in pictures:
+            with readable(one.file):
+                yield from self._form.in_turns(one.file, self.engine.longest)
+
+    def requests(self, rows: Sequence[Rows], settings: SearchSettings) -> list[Request]:
+        """What is searched for. Raises Refusal 400 for what costs too much."""
+        wanted = [self.engine.request(values, settings) for values in rows]
+        self.check_searches(wanted)
+        return wanted
+
+    async def ranked(
+        self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
+    ) -> list[Hypothesis]:
+        """The best of each line."""
+        if self._ctc is None:
+            return [best for best, *_ in found]
+        ctc = self._ctc
+        both = zip(rows, found, strict=True)
+        return await self._ranking.all(client, (ctc(*one)[0] for one in both))
+
+    def told(self, picture: OpenedPicture, best: Hypothesis) -> ReadLine:
+        """What was read in a picture, as the API tells it."""
+        (text,) = texts_of(self.engine.target, [best])
+        each = best.token_log_probabilities
+        whole = math.fsum(each)
+        return ReadLine(
+            name=picture.file.called,
+            width=picture.width,
+            height=picture.height,
+            text=text,
+            log_probability=round(whole, 5),
+            probability=round(math.exp(whole / max(1, len(each))), 6),
+        )
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of runs that read lines of text."""
+    routes = Endpoints(service)
+
+    @routes.answers(
+        "/translate/pictures",
+        LinesRequest,
+        LinesAnswer,
+        "Translate lines of text in pictures",
+        files=True,
+    )
+    async def translate_pictures(request: LinesRequest, client: str) -> bytes:
+        """What a run writes of pictures with one line of text each: a translation, or, of a run
+        that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
+        cut them close to their line."""
+        run, uploads = service.catalogue.of(ServedLines, request.run), request.uploads
+        run.check(uploads)
+        settings = run.search_settings(request.beam)
+        pictures = await run.opening.all_in(client, 1, run.opened(uploads))
+        rows = await run.decoded(pictures, client)
+        found = await run.queue.search(run.requests(rows, settings), client)
+        best = await run.ranked(rows, found, client)
+        lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
+        answer = LinesAnswer(run=run.name, source=run.source, target=run.target, files=lines)
+        return await service.written(client, lambda: answer)
+
+    return routes

@@ -1,0 +1,320 @@
+"""Prepared text: the same bytes as a training makes, however many workers there are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_s3 import BUCKET, s3
+from inline_workers import InlineWorkers
+from tiny_recipe import TINY
+from tiny_tasks import tiny_recipe_of
+
+from dragoman.cluster.prepare import command
+from dragoman.cluster.stores.opened import opened
+from dragoman.data import store_writer
+from dragoman.data.pair import Pair
+from dragoman.errors import DragomanError
+from dragoman.recipe import Recipe
+from dragoman.runs import prepare as one_process
+from dragoman.runs.prepared import recipe_of_prepared
+from dragoman.runs.run import Run
+from dragoman.runs.vocabularies import learn_vocabularies
+from dragoman.sizing.from_files import recipe_of
+
+SETTINGS = """
+name = "small"
+[languages]
+source = "en"
+target = "de"
+[data.split]
+dev = 0.05
+test = 0.05
+[text]
+vocabulary = 60
+kind = "bpe"
+byte_fallback = false
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    """Of three corpora: two files, one packed; one file; with duplicates in and between them, empty
+    lines, bytes that are not UTF-8, and a line end of Windows."""
+    draw = random.Random(1)
+    words = [(a + b, b + a) for a in ("lam", "tor", "sip", "neu") for b in ("ak", "el", "on", "ir")]
+    drawn = [draw.choices(words, k=draw.randint(2, 9)) for _ in range(300)]
+    pairs = [
+        Pair(0, " ".join(a for a, _ in some), " ".join(b for _, b in reversed(some)))
+        for some in drawn
+    ]
+    one, two = pairs[:200], pairs[150:]
+    sources = [pair.source for pair in one] + ["", "the same", one[0].source, "bad \udcff"]
+    targets = [pair.target for pair in one] + ["leer", "the same", one[0].target, "schlecht"]
+    (tmp_path / "a.en").write_bytes(
+        b"\xef\xbb\xbf" + "\r\n".join(sources).encode("utf-8", "surrogateescape")
+    )
+    (tmp_path / "a.de.gz").write_bytes(gzip.compress("\n".join([*targets, ""]).encode()))
+    rows = [json.dumps({"source": pair.source, "target": pair.target}) for pair in two]
+    (tmp_path / "b.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    tabbed = [f"{pair.source}\t{pair.target}" for pair in (*two[:5], *pairs[::7])]
+    (tmp_path / "c.tsv").write_text("".join(f"{row}\n" for row in [*tabbed, "Neu und gut\tNew"]))
+    files = [("a.en", "a.de.gz", 1.0), ("b.jsonl", None, 2.0), ("c.tsv", None, 0.5)]
+    text = SETTINGS
+    for source, target, weight in files:
+        text += f'[[data.train]]\nsource = "{source}"\nweight = {weight}\n'
+        text += f'target = "{target}"\n' if target else ""
+    (tmp_path / "small.toml").write_text(text)
+    return Recipe.load(tmp_path / "small.toml")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards and ranges of hashes so small that there are several."""
+    monkeypatch.setattr(store_writer, "SHARD_EXAMPLES", 100)
+    monkeypatch.setattr("dragoman.cluster.prepare.data_plan._OF_PARTITION", 200)
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
+    """Workers of this process, of which a test may ask for special ones."""
+
+    def use(*arguments: Any, **options: Any) -> InlineWorkers:
+        workers = InlineWorkers(*arguments, **options)
+        monkeypatch.setattr(command, "workers_at", lambda place: workers)
+        return workers
+
+    use(1)
+    return use
+
+
+def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
+    told: list[str] = []
+    wanted = command.Preparation(recipe, str(to), options.get("on"), options.get("part"), lines)
+    command.run(wanted, lambda line: told.append(f"{line}\n"), told.append, terminal=False)
+    return "".join(told)
+
+
+Made = tuple[dict[str, bytes], one_process.Prepared, Path]
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture
+def expected(recipe: Recipe, tmp_path: Path) -> Made:
+    return made_by_training(recipe, tmp_path)
+
+
+def made_by_training(recipe: Recipe, tmp_path: Path) -> Made:
+    """What a training makes before its first update."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    learn_vocabularies(recipe, folder, lambda line: None)
+    prepared = one_process.prepare(recipe, folder, lambda line: None)
+    return files_in(prepared.train.folder), prepared, folder
+
+
+def check(to: Path, expected: Made) -> None:
+    files, prepared, folder = expected
+    assert files_in(to / "tokens") == files
+    for name in ("source.model", "target.model", "shared.model"):
+        if (folder / name).exists():
+            assert (to / name).read_bytes() == (folder / name).read_bytes()
+    for side in ("dev", "test"):
+        rows = [json.loads(line) for line in (to / f"{side}.jsonl").read_text().splitlines()]
+        assert rows == [list(pair) for pair in getattr(prepared, side)]
+    assert json.loads((to / "prepared.json").read_text())["key"] == prepared.train.folder.name
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_it_is_what_a_training_makes(
+    recipe: Recipe, tmp_path: Path, workers: int, expected: Any,
+    inline: Callable[..., InlineWorkers],
+) -> None:  # fmt: skip
+    inline(workers)
+    told = run(recipe, tmp_path / "out")
+    check(tmp_path / "out", expected)
+    assert len(expected[0]) > 20  # several shards
+    assert "prepared already" in run(recipe, tmp_path / "out")
+    assert "duplicates" in told
+
+
+def test_it_is_the_same_where_workers_die(
+    recipe: Recipe, tmp_path: Path, expected: Any, inline: Callable[..., InlineWorkers]
+) -> None:
+    calls = iter(range(10_000))
+    workers = inline(2, lambda part: next(calls) % 4 == 3)
+    told = run(recipe, tmp_path / "out")
+    check(tmp_path / "out", expected)
+    assert told.count("a worker is lost") > 5 and len(workers.given) > 25
+
+
+def test_shares_do_all_together(
+    recipe: Recipe, tmp_path: Path, expected: Any, inline: Callable[..., InlineWorkers]
+) -> None:
+    """Each begins elsewhere; the first one does not wait for another that never comes."""
+    run(recipe, tmp_path / "out", part="0/2")
+    assert not (tmp_path / "out" / "tokens").exists()
+    workers = inline(1)
+    run(recipe, tmp_path / "out", part="2/2")
+    of_reading = workers.given[3:]
+    assert of_reading[:3] == [1, 3, 5]
+    check(tmp_path / "out", expected)
+
+
+def test_processes_and_a_store_that_is_no_folder(
+    recipe: Recipe, tmp_path: Path, expected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes that are really started."""
+    told = run(recipe, tmp_path / "out", on="local:2")
+    check(tmp_path / "out", expected)
+    assert "to train on" in told
+
+
+def test_a_bucket(
+    recipe: Recipe, tmp_path: Path, expected: Any, inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3(monkeypatch):
+        run(recipe, f"s3://{BUCKET}/prepared")
+        store = opened(f"s3://{BUCKET}/prepared")
+        for name, stat in store.names(""):
+            if not name.startswith("_"):
+                path = tmp_path / "out" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(store.read(name, 0, stat.size))
+        check(tmp_path / "out", expected)
+        with pytest.raises(DragomanError, match="copy it to a folder first"):
+            recipe_of([f"s3://{BUCKET}/prepared"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task", ["language-model", "masked", "classification", "tagging", "parsing"]
+)
+def test_other_tasks(
+    task: str, tmp_path: Path, inline: Any, request: pytest.FixtureRequest
+) -> None:
+    """With texts that stand alone, labels, tags and trees."""
+    (tmp_path / "text").mkdir()
+    recipe = tiny_recipe_of(task, tmp_path / "text")
+    files, prepared, folder = made_by_training(recipe, tmp_path)
+    run(recipe, tmp_path / "out", lines=20)
+    check(tmp_path / "out", (files, prepared, folder))
+    learned = json.loads((tmp_path / "out" / "prepared.json").read_text())["learned"]
+    assert learned and all(
+        (folder / name).read_bytes() == (tmp_path / "out" / name).read_bytes() for name in learned
+    )
+
+
+def test_killed_and_begun_again(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any
+) -> None:
+    """The command really run, a worker and then the command killed."""
+    monkeypatch.undo()
+    expected = request.getfixturevalue("expected")
+    to = tmp_path / "out"
+    command = [sys.executable, "-m", "dragoman", "prepare", str(tmp_path / "small.toml")]
+    command += ["--to", str(to), "--on", "local:2", "--lines", "20"]
+    driver = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    read = to / "_dragoman" / "read"
+    wait_until(lambda: read.exists() and len(list(read.glob("*.hashes"))) > 1)
+    os.kill(children_of(driver.pid)[0], signal.SIGKILL)
+    wait_until(lambda: len(list(read.glob("*.hashes"))) > 5)
+    driver.kill()
+    driver.wait()
+    assert not (to / "prepared.json").exists()
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    check(to, expected)
+
+
+def test_a_training_takes_it_and_learns_the_same(
+    recipe: Recipe, tmp_path: Path, expected: Any, inline: Callable[..., InlineWorkers]
+) -> None:
+    from dragoman.tasks.training import resume, train
+
+    made = [one for one in TINY if not one.startswith("text.")]
+    changes = [*made, "training.updates=3", "training.validate_every=2", "training.precision=fp32"]
+    run(recipe, tmp_path / "out")
+    quiet: dict[str, Any] = {"say": lambda line: None, "display": False, "measure": False}
+    train(recipe.change(changes), tmp_path / "plain", **quiet)
+    for name in ("a.en", "a.de.gz", "b.jsonl", "c.tsv"):
+        (tmp_path / name).unlink()
+    chosen, _ = recipe_of([str(tmp_path / "out")], changes=changes)
+    train(chosen, tmp_path / "taken", **quiet)
+    first, second = (Run.open(tmp_path / name) for name in ("plain", "taken"))
+    assert first.weights_hash == second.weights_hash
+    for name in ("cleaning", "corpora", "pairs", "overlap"):
+        assert first.notes().get(name) == second.notes().get(name)
+    longer = (tmp_path / "taken" / "recipe.toml").read_text().replace("updates = 3", "updates = 4")
+    (tmp_path / "taken" / "recipe.toml").write_text(longer)
+    assert resume(tmp_path / "taken", say=lambda line: None, display=False).update == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("data.cleaning.max_length=50", "section data"),
+        ("text.vocabulary=99", "section text"),
+        ("languages.source=fr", "section languages"),
+    ],
+)
+def test_settings_of_which_the_tokens_depend_are_refused(
+    recipe: Recipe, tmp_path: Path, change: str, said: str, inline: Any
+) -> None:
+    run(recipe, tmp_path / "out")
+    with pytest.raises(DragomanError, match=said):
+        recipe_of([str(tmp_path / "out")], changes=[change])
+    with pytest.raises(DragomanError, match="--dev"):
+        recipe_of([str(tmp_path / "out")], dev=["a", "b"])
+
+
+def test_what_cannot_be_prepared_is_told(recipe: Recipe, tmp_path: Path, inline: Any) -> None:
+    run(recipe, tmp_path / "out", part="0/1")
+    with pytest.raises(DragomanError, match="another recipe"):
+        run(recipe.change(["seed=7"]), tmp_path / "out")
+    with pytest.raises(DragomanError, match="--lines 60"):
+        run(recipe, tmp_path / "out", lines=31)
+    with pytest.raises(DragomanError, match="Moses"):
+        run(recipe.change(["data.moses=true"]), tmp_path / "moses")
+    with pytest.raises(DragomanError, match="no prepared text"):
+        recipe_of_prepared(tmp_path / "out")
+    (tmp_path / "c.tsv").write_text("changed\tchanged\n")
+    with pytest.raises(DragomanError, match=r"c\.tsv has changed"):
+        run(recipe, tmp_path / "out")
+    assert not (tmp_path / "moses").exists()
+
+
+def test_a_corpus_of_which_cleaning_leaves_nothing_ends_it(
+    recipe: Recipe, tmp_path: Path, inline: Any
+) -> None:
+    (tmp_path / "c.tsv").write_text("same\tsame\n" * 3)
+    with pytest.raises(DragomanError, match=r"c\.tsv: cleaning left no pair at all .*identical 4"):
+        run(recipe, tmp_path / "out")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until, "nothing came"
+        time.sleep(0.002)
+
+
+def children_of(process: int) -> list[int]:
+    return [
+        int(child)
+        for thread in Path(f"/proc/{process}/task").iterdir()
+        for child in (thread / "children").read_text().split()
+    ]
