@@ -215,7 +215,7 @@ def test_a_step_at_a_time_reads_out_what_is_read_at_once() -> None:
 @torch.no_grad()
 def test_what_is_read_out_obeys_the_rules_and_is_what_was_found() -> None:
     model = predictor()
-    model.place[-1].bias.copy_(torch.tensor([4.0, -4.0, -9.0, 2.0]))  # thin, at an edge
+    model.place[-1].bias.copy_(torch.tensor([4.0, 0.0, -9.0, -9.0]))  # a point, at an edge
     memory = model.encode(pictures(5))
     found, spelled = model.found(memory)[-1], model.spelled(memory)
     rules = BoxRules(SYMBOLS)
