@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.block_counts import check_blocks
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File, InMemory
 from dragoman.forms.rows.jpeg_scans import check_scans
@@ -112,6 +113,7 @@ def _opened(file: File) -> Image:
     try:
         if isinstance(file, InMemory):
             check_scans(str(file), file.data)
+            check_blocks(str(file), file.data)
             size, source = len(file.data), file.open()
         else:
             size = file.stat().st_size

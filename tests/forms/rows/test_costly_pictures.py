@@ -1,0 +1,110 @@
+"""Pictures that would keep the interpreter busy are refused before they are opened, and those that
+programs write are not."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dragoman.errors import DataError
+from dragoman.forms.rows import jpeg_scans
+from dragoman.forms.rows.block_counts import MOST_BLOCKS, check_blocks
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.jpeg_scans import MOST_FILL, MOST_SCANS, check_scans
+from dragoman.forms.rows.picture_file import pixels_of, turned_size
+
+GREY = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 200), dtype=np.uint8))
+
+
+def written(image: Image.Image, kind: str, **how: Any) -> bytes:
+    held = io.BytesIO()
+    image.save(held, kind, **how)
+    return held.getvalue()
+
+
+def chunk(name: bytes, content: bytes = b"") -> bytes:
+    whole = name + content
+    return struct.pack(">I", len(content)) + whole + struct.pack(">I", zlib.crc32(whole))
+
+
+PNG, JPEG = written(GREY, "PNG"), written(GREY, "JPEG")
+GIF = written(GREY.quantize(16), "GIF", comment=b"a comment")
+_BEHIND_COLOURS = 13 + 3 * 2 ** ((GIF[10] & 7) + 1)
+COSTLY = {
+    "chunks before": (PNG[:33] + chunk(b"tEXt", b"a\0b") * 3_000 + PNG[33:], "PNG"),
+    "chunks behind": (PNG[:-12] + chunk(b"prVt") * 3_000 + PNG[-12:], "PNG"),
+    "comments": (
+        GIF[:_BEHIND_COLOURS] + b"\x21\xfe\x01a\0" * 3_000 + GIF[_BEHIND_COLOURS:], "GIF"
+    ),
+    "parts of one comment": (
+        GIF[:_BEHIND_COLOURS] + b"\x21\xfe" + b"\x01a" * 3_000 + b"\0" + GIF[_BEHIND_COLOURS:],
+        "GIF",
+    ),
+    "empty extensions": (
+        GIF[:_BEHIND_COLOURS] + b"\x21\xf9\0" * 3_000 + GIF[_BEHIND_COLOURS:], "GIF"
+    ),
+    "bytes that fill up": (JPEG[:2] + b"\xff" * (MOST_FILL + 9) + JPEG[2:], "JPEG"),
+    "scans": (JPEG[:-2] + JPEG[JPEG.rfind(b"\xff\xda") : -2] * MOST_SCANS + JPEG[-2:], "JPEG"),
+    "segments": (JPEG[:2] + b"\xff\xfe\0\x02" * 1_001 + JPEG[2:], "JPEG"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_what_would_take_long_is_refused(name: str) -> None:
+    content, kind = COSTLY[name]
+    assert turned_size(InMemory("a", PNG)) == (300, 200)
+    for read in (turned_size, lambda file: pixels_of(file, 8, 8, 1)):
+        with pytest.raises(DataError, match=rf"^a has more than .* no {kind} file"):
+            read(InMemory("a", content))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "JPEG", "WEBP", "BMP"])
+def test_what_programs_write_is_read(kind: str) -> None:
+    many = [Image.new("L", (9, 7), n % 256) for n in range(40)]
+    large = Image.fromarray(np.random.default_rng(1).integers(0, 256, (900, 800), dtype=np.uint8))
+    how: dict[str, dict[str, Any]] = {
+        "PNG": {"icc_profile": bytes(3_000)}, "JPEG": {"progressive": True, "comment": b"x" * 9},
+        "GIF": {"comment": b"y" * 9_000},
+    }  # fmt: skip
+    for image, more in ((GREY, {}), (large, how.get(kind, {}))):
+        data = written(image, kind, **more)
+        check_scans("a", data)
+        check_blocks("a", data)
+        assert turned_size(InMemory("a", data)) == image.size[::-1]
+    if kind in ("PNG", "GIF", "WEBP"):
+        data = written(many[0], kind, save_all=True, append_images=many[1:])
+        assert pixels_of(InMemory("a", data), 7, 9, 1).shape == (7, 9, 1)
+
+
+def test_a_file_that_ends_anywhere_ends_the_count() -> None:
+    for whole in (PNG, GIF, JPEG, *(content for content, _ in COSTLY.values())):
+        for end in (*range(40), len(whole) - 3):
+            try:
+                check_scans("a", whole[:end])
+                check_blocks("a", whole[:end])
+            except DataError:
+                assert end > 40
+    check_blocks("a", PNG[:8] + b"\xff\xff\xff\xff" * 9)
+    check_blocks("a", PNG[:8] + chunk(b"a") * (MOST_BLOCKS - 1))
+
+
+def test_each_byte_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a search that goes back over bytes that fill up, this would not end."""
+    monkeypatch.setattr(jpeg_scans, "MOST_FILL", 1 << 40)
+    check_scans("a", b"\xff\xd8" + b"\xff" * 2_000_000 + b"\0")
+
+
+def test_a_marker_across_two_windows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg_scans, "_WINDOW", 64)
+    monkeypatch.setattr(jpeg_scans, "MOST_SCANS", 1)
+    begin = JPEG.rfind(b"\xff\xda")
+    scan = JPEG[begin : begin + 10]
+    for apart in range(200):
+        with pytest.raises(DataError, match="1 scans"):
+            check_scans("a", JPEG[:begin] + scan + bytes(apart) + scan)
