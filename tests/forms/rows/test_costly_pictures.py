@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from dragoman.errors import DataError
-from dragoman.forms.rows import jpeg_scans
+from dragoman.forms.rows import jpeg_scans, picture_file
 from dragoman.forms.rows.block_counts import MOST_BLOCKS, check_blocks
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.jpeg_scans import MOST_FILL, MOST_SCANS, check_scans
@@ -108,3 +108,12 @@ def test_a_marker_across_two_windows_is_found(monkeypatch: pytest.MonkeyPatch) -
     for apart in range(200):
         with pytest.raises(DataError, match="1 scans"):
             check_scans("a", JPEG[:begin] + scan + bytes(apart) + scan)
+
+
+def test_what_is_transparent_is_laid_on_white_band_by_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_file, "_BAND", 40)
+    colours = np.random.default_rng(2).integers(0, 256, (11, 15, 4), dtype=np.uint8)
+    image = Image.fromarray(colours)
+    white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+    wanted = np.asarray(Image.alpha_composite(white, image).convert("RGB"))
+    assert (picture_file.whole_picture(InMemory("a", written(image, "PNG"))) == wanted).all()
