@@ -48,13 +48,16 @@ def test_a_folder_of_recordings_becomes_a_run(
     assert said.code == 0, said.err
     measured = dragoman("evaluate", run)
     assert measured.code == 0 and "16 recordings" in measured.out, measured.out + measured.err
+    assert any(
+        line.split()[-1] == "recordings" for line in measured.out.splitlines() if "F1, %" in line
+    )
     one = next((files / "rising").glob("*.wav"))
     found = dragoman("classify", run, one, files / "falling")
     lines = [line.split("\t") for line in found.out.splitlines()]
     assert len(lines) == 9 and lines[0][0] == str(one)
     assert [label for _, label, _ in lines] == ["rising"] + ["falling"] * 8
     learned = dragoman("evaluate", run, tones / "train")
-    assert "run has learned from 74 of the 80 test texts" in learned.err, learned.err
+    assert "run has learned from 74 of the 80 test recordings" in learned.err, learned.err
     shutil.copytree(run, tmp_path / "copy")
     compared = dragoman("compare", run, tmp_path / "copy", "--source", tones / "train")
     assert "copy has learned from 74 of the 80 test texts" in compared.out, compared.err

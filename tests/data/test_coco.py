@@ -83,6 +83,18 @@ MISTAKES: dict[str, tuple[Callable[[About], object], str]] = {
     "no area": (_box(1, 1, 0, 3), "has no area"),
     "no numbers": (_box(1, 1, float("nan"), 3), "bbox is not four numbers"),
     "three numbers": (_box(1, 1, 3), "bbox is not four numbers"),
+    "a number too large": (
+        lambda a: a["annotations"][0].update(bbox=[10**400, 1, 2, 3]),
+        "bbox is not",
+    ),
+    "a side too large": (_image(0, width=10**400), "width is missing or no number of pixels"),
+    "less than is kept": (_box(1, 1, 0.001, 3), "has no area"),
+    "no crowd": (
+        lambda a: a["annotations"][0].update(iscrowd="0"),
+        'iscrowd is "0": it is 0, or 1',
+    ),
+    "a tab": (lambda a: a["categories"][1].update(name="a\tb"), r"category 2: 'a\\tb' has an end"),
+    "no letter": (lambda a: a["categories"][1].update(name="a\ud800"), "another control character"),
     "no such image": (lambda a: a["annotations"][0].update(image_id=99), "no image 99"),
     "no such category": (lambda a: a["annotations"][0].update(category_id=9), "no category 9"),
     "no file name": (lambda a: a["images"][0].pop("file_name"), "image 1: it has no file_name"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_cells import tiny_cell
+from tiny_tasks import tiny_recipe_of
 from torch.nn import functional as F
 
 from dragoman.data.between_pixels import read_at
@@ -144,3 +145,8 @@ def test_it_goes_with_pictures_alone(source: str, tmp_path: Path) -> None:
     recipe = tiny_cell("classification", "encoder", source, tmp_path)
     with pytest.raises(RecipeError, match="varies pictures, and source"):
         recipe.change(["training.picture_augment.flip=true"])
+
+
+def test_boxes_are_not_varied_with_their_pictures(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"not the boxes in them, and a detector learns both"):
+        tiny_recipe_of("detection", tmp_path).change(["training.picture_augment.shift=0.1"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.cli.given import files_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, search_settings, setting
-from dragoman.reading import readable
+from dragoman.reading import NOT_UTF8, readable
 
 if TYPE_CHECKING:
     from dragoman.tasks.detection.detector import DetectedPicture, Detection, Detector
@@ -88,7 +88,9 @@ def _written(
     """What is written of each picture, as it comes."""
     if args.format == "coco":
         labels = detector.run.forms.boxes.symbols.labels
-        yield f"{json.dumps(_coco(args, labels, pictures), ensure_ascii=False)}\n"
+        told = json.dumps(_coco(args, labels, pictures), ensure_ascii=False)
+        # A name of other bytes than UTF-8 is written so that it is read as it is.
+        yield NOT_UTF8.sub(lambda found: ascii(found[0])[1:-1], told) + "\n"
         return
     for one in pictures:
         shown = one.above(args.threshold)

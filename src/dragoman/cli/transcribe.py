@@ -53,8 +53,8 @@ def transcribe(args: TranscribeArguments) -> None:
 
     The run must have been trained on recordings and their texts. Long recordings are cut at
     silences, so that an hour takes little memory. Several recordings are transcribed one after the
-    other; those that cannot be read are named at the end. On standard output, a line of text of
-    several recordings begins with the name of its recording and a tab.
+    other; those that cannot be read are named, and the others are written. On standard output, a
+    line of text of several recordings begins with the name of its recording and a tab.
 
     Examples:
 

@@ -11,8 +11,8 @@ Pictures lie beside the file, in a folder ``images`` beside it, or as COCO's own
 from __future__ import annotations
 
 import json
-import math
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,9 @@ from dragoman.shortened import shortened
 
 _EDGE = 1.0
 """Pixels by which a box may stand out of its picture: tools round differently."""
+_LARGEST = 1e15
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no line of a table can have: labels stand in them."""
 _NEEDED = ("images", "annotations", "categories")
 
 
@@ -149,6 +152,11 @@ def _labels(file: Path, categories: list[dict[str, Any]]) -> dict[Any, str]:
         number, name = _key(one, "id", at), one.get("name")
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"{at}: it has no name")
+        if _CONTROL.search(name.strip()):
+            raise DataError(
+                f"{at}: {name.strip()!r} has an end of line, a tab or another control character in "
+                "it: rename it"
+            )
         if number in labels or name.strip() in labels.values():
             raise DataError(f"{at}: {name.strip()!r} (id {number}) is listed twice")
         labels[number] = name.strip()
@@ -187,7 +195,7 @@ def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
         raise DataError(f"{at}: bbox is not four numbers: left, top, width, height")
     left, top, width, height = map(float, bbox)
     told = ", ".join(f"{number:g}" for number in bbox)
-    if width <= 0 or height <= 0:
+    if min(round(width, 2), round(height, 2)) <= 0:  # as boxes are kept
         raise DataError(
             f"{at}: the box [{told}] has no area: width and height stand third and fourth, and are "
             "more than 0. Correct it, or leave it out"
@@ -202,13 +210,21 @@ def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
             f"{image['height']:g} pixels. A box is left, top, width, height; correct it, or leave "
             "it out"
         )
+    crowd = one.get("iscrowd") or 0
+    if crowd not in (0, 1):
+        raise DataError(
+            f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}: it is 0, or 1 for a region that "
+            "holds several"
+        )
     area, product = one.get("area"), width * height
     own = float(area) if _is_number(area) and area > 0 and area != product else 0.0
-    return Box(label, left, top, width, height, own, bool(one.get("iscrowd", 0)))
+    return Box(label, left, top, width, height, own, bool(crowd))
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -_LARGEST <= value <= _LARGEST  # no integer that is too large for a float
 
 
 def _folders(file: Path) -> list[Path]:

@@ -259,7 +259,8 @@ def _require_unchanged(run: Run) -> None:
 def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     """Log how many of the texts that ``run`` is measured on it has learned from, or those that it
     was begun from."""
-    of = plural(len(pairs), "test text")
+    noun = "text" if run.recipe.source.is_text else run.task.noun.removesuffix("s")
+    of = plural(len(pairs), f"test {noun}")
     pairs = list(texts_of(run.recipe, pairs))
     before = learned_before(run.folder, run.notes().get(BASES, []))
     kept = (run.folder / _FOLDER).is_dir()  # else all text would be read: compare does that

@@ -13,11 +13,10 @@ import pytest
 from PIL import Image
 
 from dragoman.errors import DataError
-from dragoman.forms.rows import jpeg_scans, picture_file
-from dragoman.forms.rows.block_counts import MOST_BLOCKS, check_blocks
+from dragoman.forms.rows import picture_file, picture_parts
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.jpeg_scans import MOST_FILL, MOST_SCANS, check_scans
 from dragoman.forms.rows.picture_file import pixels_of, turned_size
+from dragoman.forms.rows.picture_parts import check_parts
 
 GREY = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 200), dtype=np.uint8))
 
@@ -37,20 +36,20 @@ PNG, JPEG = written(GREY, "PNG"), written(GREY, "JPEG")
 GIF = written(GREY.quantize(16), "GIF", comment=b"a comment")
 _BEHIND_COLOURS = 13 + 3 * 2 ** ((GIF[10] & 7) + 1)
 COSTLY = {
-    "chunks before": (PNG[:33] + chunk(b"tEXt", b"a\0b") * 3_000 + PNG[33:], "PNG"),
-    "chunks behind": (PNG[:-12] + chunk(b"prVt") * 3_000 + PNG[-12:], "PNG"),
+    "chunks before": (PNG[:33] + chunk(b"tEXt", b"a\0b") * 60_000 + PNG[33:], "PNG"),
+    "chunks behind": (PNG[:-12] + chunk(b"prVt") * 60_000 + PNG[-12:], "PNG"),
     "comments": (
-        GIF[:_BEHIND_COLOURS] + b"\x21\xfe\x01a\0" * 3_000 + GIF[_BEHIND_COLOURS:], "GIF"
+        GIF[:_BEHIND_COLOURS] + b"\x21\xfe\x01a\0" * 60_000 + GIF[_BEHIND_COLOURS:], "GIF"
     ),
     "parts of one comment": (
-        GIF[:_BEHIND_COLOURS] + b"\x21\xfe" + b"\x01a" * 3_000 + b"\0" + GIF[_BEHIND_COLOURS:],
+        GIF[:_BEHIND_COLOURS] + b"\x21\xfe" + b"\x01a" * 60_000 + b"\0" + GIF[_BEHIND_COLOURS:],
         "GIF",
     ),
     "empty extensions": (
-        GIF[:_BEHIND_COLOURS] + b"\x21\xf9\0" * 3_000 + GIF[_BEHIND_COLOURS:], "GIF"
+        GIF[:_BEHIND_COLOURS] + b"\x21\xf9\0" * 60_000 + GIF[_BEHIND_COLOURS:], "GIF"
     ),
-    "bytes that fill up": (JPEG[:2] + b"\xff" * (MOST_FILL + 9) + JPEG[2:], "JPEG"),
-    "scans": (JPEG[:-2] + JPEG[JPEG.rfind(b"\xff\xda") : -2] * MOST_SCANS + JPEG[-2:], "JPEG"),
+    "bytes that fill up": (JPEG[:2] + b"\xff" * (10_009) + JPEG[2:], "JPEG"),
+    "scans": (JPEG[:-2] + JPEG[JPEG.rfind(b"\xff\xda") : -2] * 50 + JPEG[-2:], "JPEG"),
     "segments": (JPEG[:2] + b"\xff\xfe\0\x02" * 1_001 + JPEG[2:], "JPEG"),
 }  # fmt: skip
 
@@ -74,8 +73,7 @@ def test_what_programs_write_is_read(kind: str) -> None:
     }  # fmt: skip
     for image, more in ((GREY, {}), (large, how.get(kind, {}))):
         data = written(image, kind, **more)
-        check_scans("a", data)
-        check_blocks("a", data)
+        check_parts("a", data)
         assert turned_size(InMemory("a", data)) == image.size[::-1]
     if kind in ("PNG", "GIF", "WEBP"):
         data = written(many[0], kind, save_all=True, append_images=many[1:])
@@ -86,28 +84,26 @@ def test_a_file_that_ends_anywhere_ends_the_count() -> None:
     for whole in (PNG, GIF, JPEG, *(content for content, _ in COSTLY.values())):
         for end in (*range(40), len(whole) - 3):
             try:
-                check_scans("a", whole[:end])
-                check_blocks("a", whole[:end])
+                check_parts("a", whole[:end])
             except DataError:
                 assert end > 40
-    check_blocks("a", PNG[:8] + b"\xff\xff\xff\xff" * 9)
-    check_blocks("a", PNG[:8] + chunk(b"a") * (MOST_BLOCKS - 1))
+    check_parts("a", PNG[:8] + b"\xff\xff\xff\xff" * 9)
 
 
 def test_each_byte_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a search that goes back over bytes that fill up, this would not end."""
-    monkeypatch.setattr(jpeg_scans, "MOST_FILL", 1 << 40)
-    check_scans("a", b"\xff\xd8" + b"\xff" * 2_000_000 + b"\0")
+    monkeypatch.setattr(picture_parts, "_FILL", 1 << 40)
+    check_parts("a", b"\xff\xd8" + b"\xff" * 2_000_000 + b"\0")
 
 
 def test_a_marker_across_two_windows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jpeg_scans, "_WINDOW", 64)
-    monkeypatch.setattr(jpeg_scans, "MOST_SCANS", 1)
+    monkeypatch.setattr(picture_parts, "_WINDOW", 64)
+    monkeypatch.setattr(picture_parts, "_SCANS", 1)
     begin = JPEG.rfind(b"\xff\xda")
     scan = JPEG[begin : begin + 10]
     for apart in range(200):
         with pytest.raises(DataError, match="1 scans"):
-            check_scans("a", JPEG[:begin] + scan + bytes(apart) + scan)
+            check_parts("a", JPEG[:begin] + scan + bytes(apart) + scan)
 
 
 def test_what_is_transparent_is_laid_on_white_band_by_band(monkeypatch: pytest.MonkeyPatch) -> None:

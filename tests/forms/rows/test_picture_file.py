@@ -116,6 +116,20 @@ def test_a_jpeg_file_of_many_scans_is_refused() -> None:
     assert shown.data.count(b"\xff\xda") >= 100 and pixels_of(shown, 8, 8, 1).max() == 90
 
 
+def test_a_file_of_a_million_parts_is_refused() -> None:
+    """Pillow reads each by itself."""
+    png, gif = (in_file(Image.new("P", (8, 8)), kind).data for kind in ("PNG", "GIF"))
+    chunk = struct.pack(">I", 0) + b"prVt" + struct.pack(">I", zlib.crc32(b"prVt"))
+    at = gif.index(b",\0\0\0\0\x08\0\x08")
+    for comments in (b"!\xfe\1a\0" * 60_000, b"!\xfe" + b"\1a" * 60_000 + b"\0"):
+        with pytest.raises(DataError, match=r"one\.gif has more than 50,000 blocks"):
+            turned_size(InMemory("one.gif", gif[:at] + comments + gif[at:]))
+    assert turned_size(InMemory("one.gif", gif[:at] + b"!\xfe\1a\0" * 99 + gif[at:])) == (8, 8)
+    with pytest.raises(DataError, match=r"one\.png has more than 50,000 chunks"):
+        turned_size(InMemory("one.png", png[:33] + chunk * 60_000 + png[33:]))
+    assert turned_size(InMemory("one.png", png[:33] + chunk * 99 + png[33:])) == (8, 8)
+
+
 def test_another_shape_is_cut_around_its_middle() -> None:
     wide = np.zeros((4, 12), np.uint8)
     wide[:, 4:8] = 255

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +138,19 @@ def test_the_verb_writes_text_json_and_coco(learned: Path, dragoman: Dragoman) -
     assert len(list(read_coco(to))) == 30  # it is COCO's format: it reads back
     by_name = dragoman("detect", run, "--threshold", "0.2", stdin=f"{picture}\n".encode())
     assert by_name.out == text
+
+
+def test_a_name_that_is_not_utf8_is_read_back(
+    learned: Path, tmp_path: Path, dragoman: Dragoman
+) -> None:
+    picture = tmp_path / os.fsdecode(b"b\xff.png")
+    try:
+        shutil.copy(learned / "test" / "boxes-001.png", picture)
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 alone")
+    to = tmp_path / "found.json"
+    assert not dragoman("detect", learned / "run", picture, "--format", "coco", "--to", to).code
+    assert [pair.source for pair in read_coco(to)] == [str(picture)]
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

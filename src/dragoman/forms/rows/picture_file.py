@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.block_counts import check_blocks
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File, InMemory
-from dragoman.forms.rows.jpeg_scans import check_scans
+from dragoman.forms.rows.picture_parts import check_parts
 from dragoman.forms.rows.unusable import unusable
 
 if TYPE_CHECKING:
@@ -114,8 +113,7 @@ def _opened(file: File) -> Image:
     source: Any = file
     try:
         if isinstance(file, InMemory):
-            check_scans(str(file), file.data)
-            check_blocks(str(file), file.data)
+            check_parts(str(file), file.data)
             size, source = len(file.data), file.open()
         else:
             size = file.stat().st_size

@@ -100,6 +100,10 @@ class ClassificationReport(LabelReport):
     """What is read of them."""
 
     @property
+    def counted(self) -> str:
+        return f"{self.noun}s"
+
+    @property
     def scores(self) -> dict[str, float]:
         """By name."""
         return self.confusion.scores | {"loss": self.nll / max(self.confusion.texts, 1)}

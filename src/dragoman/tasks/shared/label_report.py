@@ -66,6 +66,11 @@ class LabelReport(EvaluationReport):
     """-log P of the right labels, in nats."""
     worst: tuple[Mistake, ...]
 
+    @property
+    def counted(self) -> str:
+        """What is counted of each label, in a table."""
+        return self.labelled
+
     def records(self) -> list[dict[str, Any]]:
         """A record for each label, as reports read it back."""
         confusion = self.confusion
@@ -90,7 +95,7 @@ class LabelReport(EvaluationReport):
             ]
             for one in records
         ]
-        header = (self.one_label, "precision, %", "recall, %", "F1, %", self.labelled)
+        header = (self.one_label, "precision, %", "recall, %", "F1, %", self.counted)
         return plain_table(header, rows)
 
     def mistakes(self, heading: str) -> list[str]:

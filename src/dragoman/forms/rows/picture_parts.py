@@ -1,0 +1,93 @@
+"""How many parts the file of a picture has, told before it is opened.
+
+A progressive JPEG file comes in scans, each of which makes the whole picture a little finer (ITU-T
+T.81, annex G); encoders write about ten. A scan that changes nothing takes a few bytes, and as long
+to decode as any other: 16 kB can keep a core busy for seconds. Comments of a few bytes take long
+too where there are a million.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from dragoman.errors import DataError
+
+_SCANS = 50
+_SEGMENTS = 1_000
+"""Tables and metadata, scans included. Pillow joins those of EXIF one by one."""
+_PARTS = 50_000
+"""Chunks of a PNG file; blocks of a GIF file before its first picture, of 255 bytes at most."""
+_FILL = 10_000
+"""Bytes before the first scan that belong to no segment, which Pillow goes over one by one."""
+_WINDOW = 100_000
+"""Bytes that are searched at once: a search lets no other thread run."""
+_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
+"""What begins a segment of a JPEG file: neither a byte of the picture nor one of its restarts. Of
+several bytes 0xff it is the last, so that each is gone over once."""
+_SCAN, _END = 0xDA, 0xD9
+_EXTENSION = 0x21
+
+
+def check_parts(called: str, data: bytes) -> None:
+    """Errors: ``DataError`` for a file that would take long because of its parts."""
+    if data.startswith(b"\xff\xd8\xff"):
+        scans = fill = 0
+        for number, (marker, between) in enumerate(_segments(data), 1):
+            fill += 0 if scans else between
+            scans += marker == _SCAN
+            if fill > _FILL:
+                raise _too_many(called, f"{_FILL:,} bytes between its segments", "JPEG")
+            if scans > _SCANS:
+                raise _too_many(called, f"{_SCANS} scans", "JPEG")
+            if number > _SEGMENTS:
+                raise _too_many(called, f"{_SEGMENTS:,} segments", "JPEG")
+    elif data.startswith(b"\x89PNG") and any(islice(_chunks(data), _PARTS, None)):
+        raise _too_many(called, f"{_PARTS:,} chunks", "PNG")
+    elif data.startswith(b"GIF8") and any(islice(_blocks(data), _PARTS, None)):
+        raise _too_many(called, f"{_PARTS:,} blocks", "GIF")
+
+
+def _too_many(called: str, what: str, kind: str) -> DataError:
+    return DataError(f"{called} has more than {what}, which no {kind} file needs: write it again")
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """The marker of each segment, and how many bytes before it belong to none; the end last."""
+    at = 2
+    while (found := _marker(data, at)) is not None and found[1][0] != _END:
+        yield found[1][0], found.start() - at
+        at = found.end() + int.from_bytes(data[found.end() : found.end() + 2])
+    yield _END, (len(data) if found is None else found.start()) - at
+
+
+def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
+    """The next one from ``at`` on. Other threads have a turn between two windows."""
+    while at < len(data):
+        if found := _MARKER.search(data, at, at + _WINDOW):
+            return found
+        at += _WINDOW - 1  # a marker has two bytes
+    return None
+
+
+def _chunks(data: bytes) -> Iterator[int]:
+    """Where each chunk begins."""
+    at = 8
+    while at < len(data):
+        yield at
+        at += 12 + int.from_bytes(data[at : at + 4])
+
+
+def _blocks(data: bytes) -> Iterator[int]:
+    """Where each block begins before the first picture; what is none there is passed over."""
+    table = data[10] if len(data) > 10 else 0
+    at = 13 + (3 << (table & 7) + 1 if table & 0x80 else 0)
+    while at < len(data) and data[at] not in b",;":
+        yield at
+        if data[at] == _EXTENSION:
+            at += 2
+            while at < len(data) and data[at]:
+                yield at
+                at += 1 + data[at]
+        at += 1
