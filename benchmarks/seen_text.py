@@ -7,7 +7,8 @@
 For each condition the English is spoiled: the picture is blurred or speckled, or neighbouring
 letters of its words change places. It is then translated by the run that reads pictures, by the
 chain of a reader of lines and a translator of text, and, where its letters are known, by the
-translator of text alone. BLEU is that of ``dragoman evaluate``; CER is that of the reader.
+translator of text alone. BLEU is that of ``dragoman evaluate``; CER is that of the reader, and of
+tesseract where it is installed, which reads the same pictures three times as large.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import tesseract
 
 import dragoman
 from dragoman.data.corpora import read_lines
@@ -61,6 +65,8 @@ def main() -> None:
     def bleu(hypotheses: Sequence[str]) -> float:
         return evaluate_translation(hypotheses, [references], "de", metrics=("BLEU",))["BLEU"]
 
+    peer = tesseract.version() if tesseract.is_here() else None
+    print(peer or "tesseract is not installed: its CER is left out", file=sys.stderr)
     for condition, (drawing, share) in CONDITIONS.items():
         draw = random.Random(1)
         spoiled = [swapped(line, share, draw) for line in sources]
@@ -74,6 +80,9 @@ def main() -> None:
                 found["CER"] = WordErrors.of(spoiled, read).characters.rate
                 if "text" in runs:
                     found["chain"] = bleu([str(one) for one in runs["text"].stream(read)])
+            if peer is not None:
+                by_peer = tesseract.read_lines_of(pictures)
+                found["CER of tesseract"] = WordErrors.of(spoiled, by_peer).characters.rate
         if "text" in runs:
             found["text"] = bleu([str(one) for one in runs["text"].stream(spoiled)])
         print(json.dumps(found), flush=True)

@@ -43,8 +43,8 @@ def test_a_run_from_nothing(
     said = dragoman("demo", "--task", "classify-picture", *changes)
     assert said.code == 0, said.err
     assert "synthetic" in said.out and "Drawing 56 pictures" in said.out
-    assert "16 pictures of shapes in patterns that were held out" in said.out
-    assert "dotted circle" in said.out and "accuracy" in said.out
+    assert "16 pictures whose combinations of shape, pattern and colour were held out" in said.out
+    assert "accuracy" in said.out and "black-filled-arrow.png" in said.out
     assert len(list(pictures.rglob("*.png"))) == 56
     assert "synthetic" in (pictures / "NOTICE.txt").read_text()
     root = ElementTree.parse(to / PICTURE).getroot()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from asked_parts import joined
 from command_line import Dragoman
+from inline_workers import InlineWorkers
 from row_files import write_tones
 
+from dragoman.cluster import command
 from dragoman.recipe import Recipe
 from dragoman.sizing.from_files import recipe_of
+from dragoman.tasks.translation.transcriber import Transcriber
 
 SMALL = (
     "--set=model.model_dim=32", "--set=model.ffn_dim=32", "--set=model.encoder_layers=1",
@@ -31,7 +38,7 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_of_recordings_and_texts_becomes_a_run(
-    dragoman: Dragoman, tones: Path, tmp_path: Path
+    dragoman: Dragoman, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = dragoman("train", tones, "--to", tmp_path / "run", "--languages", "en", *SMALL)
     assert said.code == 0, said.err
@@ -42,12 +49,50 @@ def test_a_folder_of_recordings_and_texts_becomes_a_run(
     found = dragoman("transcribe", tmp_path / "run", rising, falling)
     assert found.code == 0, found.err
     assert "a rising tone" in found.out and "a falling tone" in found.out, found.out
+    check_parts(dragoman, [rising, falling], tmp_path, monkeypatch)
     measured = dragoman("evaluate", tmp_path / "run")
     assert measured.code == 0 and "WER" in measured.out, measured.out + measured.err
     measured = dragoman("evaluate", tmp_path / "run", tones)
     assert measured.code == 0 and "WER" in measured.out, measured.out + measured.err
     refused = dragoman("evaluate", tmp_path / "run", tmp_path)
     assert refused.code == 1 and "has no recordings with what is said" in refused.err, refused.err
+
+
+def check_parts(
+    dragoman: Dragoman, recordings: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists of recordings, in parts: what one process writes, and what cannot be heard is told."""
+    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+    monkeypatch.chdir(recordings[0].parent.parent)
+    names = [str(one.relative_to(Path.cwd())) for one in recordings * 2]
+    listed, to = tmp_path / "list.txt", tmp_path / "parts"
+    listed.write_text("\n".join([*names, "none.wav", "", names[0]]) + "\n")
+    plain = [dragoman("transcribe", tmp_path / "run", one).out.strip() for one in names]
+    more = "--on", "local", "--lines", "3"
+    heard, call = Counter[str](), Transcriber.__call__
+
+    def counted(self: Transcriber, recording: str, **options: Any) -> Any:
+        heard[Path(recording).name] += 1
+        return call(self, recording, **options)
+
+    monkeypatch.setattr(Transcriber, "__call__", counted)
+    said = dragoman("transcribe", tmp_path / "run", listed, "--to", to, *more)
+    assert said.code == 0 and "1 line was not read" in said.err, said.err
+    assert joined(to).decode().split("\n") == [*plain, "", "", plain[0], ""]
+    # What stands beside one that cannot be heard is not heard again.
+    assert [heard[Path(name).name] for name in names] == [1] * 4
+    (bad,) = (to / "_dragoman" / "bad-lines.jsonl").read_text().splitlines()
+    assert json.loads(bad)["line"] == 5 and "none.wav" in json.loads(bad)["reason"]
+    rows = tmp_path / "list.jsonl"
+    rows.write_text(json.dumps({"id": 7, "audio": names[1]}) + "\n")
+    said = dragoman("transcribe", tmp_path / "run", rows, "--to", tmp_path / "rows", *more)
+    assert json.loads(joined(tmp_path / "rows")) == {"id": 7, "audio": names[1], "text": plain[1]}
+    for given in (recordings[0], Path.cwd()):
+        said = dragoman("transcribe", tmp_path / "run", given, "--to", tmp_path / "no", *more)
+        assert said.code == 1 and "take lists of recordings" in said.err, said.err
+    monkeypatch.chdir(tmp_path)  # where the names are of other files
+    said = dragoman("transcribe", tmp_path / "run", listed, "--to", to, *more)
+    assert said.code == 1 and "folder" in said.err, said.err
 
 
 def recipe(*names: Path, **more: str) -> tuple[Recipe, list[str]]:

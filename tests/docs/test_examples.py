@@ -114,7 +114,7 @@ RUNS = {
 
 RUNS_SERVED = (
     *("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits", "scenes"),
-    "lines",
+    *("lines", "talks"),
 )
 
 CHANGES = {
@@ -165,12 +165,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = folder / "files"
     files.mkdir()
     of_sound = tiny_cell("translation", "transformer", "frames", folder / "text-talks")
+    of_sound = of_sound.change(["training.ctc_weight=0.3"])  # which times words
     train(of_sound, folder / "runs" / "talks", say=lambda _: None, display=False, measure=False)
     lines = tiny_cell("translation", "transformer", "line", folder / "text-lines")
     train(lines, folder / "runs" / "lines", say=lambda _: None, display=False, measure=False)
     for name in ("talk.wav", "monday.wav", "tuesday.wav"):
         write_wav(files / name, tone(400, 0.5))
     write_wav(files / "one.wav", tone(300, 0.3))
+    soundfile.write(files / "talk.mp3", tone(300, 0.5), RATE)
     soundfile.write(files / "two.flac", tone(300, 0.3), RATE)
     Image.new("L", (28, 28)).save(files / "digit.png")
     Image.new("L", (60, 12), 255).save(files / "line.png")

@@ -12,6 +12,7 @@ import struct
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
@@ -49,6 +51,19 @@ def empty_png(width: int, height: int) -> bytes:
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
         for name, data in chunks
     )
+
+
+def check_rollout(run: Run, told: dict[str, Any], png: Image.Image) -> None:
+    """Layer by layer, by hand: the mean of the heads, half of it the residual."""
+    form, labeller = run.source, Labeller(run)
+    assert isinstance(form, PicturesForm)
+    rows = patches_of(np.asarray(png)[..., None], form.settings.patch)
+    through = np.eye(len(rows))
+    for layer in labeller.engine.attention.record(rows, ()).encoder.astype(float):
+        through = 0.5 * (sum(layer) / len(layer) @ through) + 0.5 * through
+    assert (told["rows"], told["columns"]) == form.settings.grid
+    wanted = through.mean(axis=0)
+    assert told["shares"] == pytest.approx(list(wanted / wanted.sum()), abs=2e-4)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +95,7 @@ def test_it_answers_what_the_model_says(bars: Run, served: Served, tmp_path: Pat
                 assert told["label"] == one.label and told["size"] == 64 and told["cut"] is False
                 assert told["probability"] == pytest.approx(one.probability, abs=1e-5)
                 png = Image.open(io.BytesIO(base64.b64decode(told["seen"]["png"])))
+                check_rollout(bars, told["seen"]["rollout"], png)
                 assert (np.asarray(png) == shown).all()
             larger = await post(
                 client, "/v1/classify", file=[in_base64(bar(False)), in_base64(bar(True))]

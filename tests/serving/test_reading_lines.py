@@ -58,8 +58,8 @@ def line(text: str, turn: int | None = None) -> bytes:
 
 
 def test_it_answers_what_the_verb_writes(lines: Run, served: Served, tmp_path: Path) -> None:
-    files = [line("red 3"), line("white 8"), line("red 3", turn=6)]
-    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    files = [line("red 3"), line("white 8"), line("red 3", turn=6), line("green 1 " * 12)]
+    paths = [tmp_path / f"{number}.png" for number in range(4)]
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
     translator = Translator(lines)
@@ -137,7 +137,7 @@ def test_errors_are_clear_and_bounds_hold(served: Served) -> None:
 def test_lines_are_labelled_too(tmp_path: Path) -> None:
     run = trained_run(tiny_cell("classification", "encoder", "line", tmp_path), tmp_path / "run")
     path = tmp_path / "a.png"
-    path.write_bytes(line("blue 6"))
+    path.write_bytes(line("blue 6 " * 9))  # wider than what is read
     (wanted,) = Labeller(run)([str(path)])
 
     async def check() -> None:

@@ -87,6 +87,16 @@ def test_a_picture_is_chosen(opened: Open) -> None:
         expect(rows.nth(0)).to_have_text(re.compile(r"^1\s*\d+\s%\s*$"))
         assert shown(page).shape == (8, 8) and shown(page)[:, 3].min() > 150
         expect(page.get_by_role("img", name="bar.png")).to_be_visible()
+        patches = page.locator(".patches i")
+        expect(patches).to_have_count(0)
+        page.get_by_label("Where it looked").check()
+        expect(patches).to_have_count(4)
+        shares = [float(one.evaluate("e => e.style.opacity")) for one in patches.all()]
+        assert min(shares) == 0 and max(shares) <= 0.88
+        most = shares.index(0)
+        expect(page.locator(".where-told")).to_contain_text(
+            f"in row {most // 2 + 1}, column {most % 2 + 1}"
+        )
         page.get_by_text("The same in a shell").locator("visible=true").click()
         expect(page.locator("pre:visible").first).to_contain_text("file=@bar.png")
 
@@ -236,5 +246,7 @@ def test_accessible_and_within_the_window(
         given = png() if run == "bars" else write_wav(tmp_path / "a.wav", tone(300, 0.3))
         page.locator("input[type=file]:visible, .choose input").first.set_input_files(given)
         answered(page)
+        if run == "bars":
+            page.locator(".where input").check()
         page.locator("summary:visible").first.click()
         accessible_and_fits(page)

@@ -74,13 +74,14 @@ def in_parts(
     unfit: Sequence[str] = (),
     reads: int = 1,
     inputs_named: Sequence[str] = ("given",),
+    further: Mapping[str, Any] | None = None,
 ) -> None:
     """Do what ``verb`` does, in parts.
 
     ``inputs``: addresses; of several lists those whose lines belong together. ``make``: the mapper
     of arguments and a precision; a function of a module. ``language``: of the text. ``unfit``:
     options that have no place here. ``reads``: texts of a row. ``inputs_named``: the arguments that
-    name inputs.
+    name inputs. ``further``: what the output depends on besides the options.
 
     Errors: ``DragomanError``.
     """
@@ -103,7 +104,7 @@ def in_parts(
             f"{option} reads files, not standard input: name files, folders or patterns"
         )
     given = _absolute(args)
-    asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language)
+    asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
     wanted = Wanted(asked, args.to, partial(make, given), args.on, args.part, args.mixed)
     quiet = getattr(args, "quiet", False)
 
@@ -124,7 +125,7 @@ def with_precision(args: Arguments, precision: str) -> Arguments:
 
 def _asked(
     verb: str, args: Any, inputs: Sequence[Sequence[str]], reads: int, left_out: set[str],
-    language: str,
+    language: str, further: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     from dragoman.cluster.inputs.files import files_of
     from dragoman.cluster.inputs.rows.row import Fields
@@ -142,7 +143,7 @@ def _asked(
     if len({len(column) for column in columns}) > 1:
         counts = " and ".join(str(len(column)) for column in columns)
         raise DragomanError(f"there are {counts} files on the two sides; give as many on each")
-    runs, options = {}, {"dragoman": version("dragoman")}
+    runs, options = {}, {"dragoman": version("dragoman"), **further}
     for one in fields(args):
         value = getattr(args, one.name)
         if one.name in _RUNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from dragoman.cli.options import Quiet, argument, arguments, option
 
@@ -50,6 +51,13 @@ def prepare(args: PrepareArguments) -> None:
 
     if args.to is None:
         raise DragomanError("name the folder or bucket for the prepared text: --to FOLDER")
+    if Path(args.recipe).is_dir() or (
+        Path(args.recipe).is_file() and Path(args.recipe).suffix != ".toml"
+    ):
+        raise DragomanError(
+            f"{args.recipe} is no recipe (.toml). Text is prepared by a recipe that names it under "
+            "data.train: docs/recipes.md"
+        )
     log_to_stderr(args.quiet)
 
     def write(text: str) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.cli.given import named_files
+from dragoman.cli.in_parts import Into, PartsArguments, in_parts, wants_parts, with_precision
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -20,31 +23,44 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.recordings.captions import CaptionFormat
 
 
+_REMEMBERED = 10_000
+"""Transcripts that a worker remembers."""
+
+
 @arguments
-class TranscribeArguments:
+class TranscribeArguments(PartsArguments):
     """What ``dragoman transcribe`` takes."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("RECORDING")
     """Recordings (WAV, FLAC, OGG, Opus or MP3, of any rate), or folders of them. -: standard
-    input."""
+    input. With --on or --part: lists of recordings, one name per line."""
     format: Literal["text", "srt", "vtt", "tsv", "json"] | None = None
     """The output format. text: one line per segment. srt, vtt: captions. tsv: begin and end in
     milliseconds, and the text. json: text and segments with their times in seconds. Default: by the
     ending of --to, or text."""
-    to: Path | None = None
+    to: str | None = None
     """Write to this file. For several recordings, a folder, in which each recording has a file of
-    its name. A file appears only when it is complete."""
+    its name. A file appears only when it is complete. With --on or --part: the folder or bucket for
+    the parts."""
     words: bool = False
     """Also write when each word is said, and how sure the model is of it (--format json). The run
     must have been trained with CTC (training.ctc_weight)."""
     beam: int | None = setting(search_settings, default=None)
     precision: str = setting(translator_settings)
+    lines: int = 100
+    """With --on or --part: the most recordings in a part."""
+    field: str = "audio"
+    """With --on or --part: the field of JSON Lines or the column of Parquet with the name of the
+    recording."""
+    into: Into = "text"
     quiet: Quiet = option(False, "-q")
 
 
@@ -64,20 +80,25 @@ def transcribe(args: TranscribeArguments) -> None:
 
       dragoman transcribe runs/talks monday.wav tuesday.wav --format vtt --to captions/
 
+      dragoman transcribe runs/talks talks.txt --to transcripts --on local:4
+
       ffmpeg -i film.mp4 -f wav - | dragoman transcribe runs/talks - --format srt > film.srt
     """
     from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
-    from dragoman.errors import DragomanError
     from dragoman.forms.rows.recording_file import called
     from dragoman.plural import plural
     from dragoman.runs.run import Run
 
     log_to_stderr(args.quiet)
-    run, recordings = Run.open(args.run), named_files(args.given)
-    layout, several = _format_of(args), len(recordings) > 1
-    targets = _targets(recordings, args.to, layout)
-    if several and args.to is None and layout != "text":
+    run = Run.open(args.run)
+    if wants_parts(args):
+        _in_parts(args)
+        return
+    recordings, to = named_files(args.given), None if args.to is None else Path(args.to)
+    layout, several = _format_of(args, to), len(recordings) > 1
+    targets = _targets(recordings, to, layout)
+    if several and to is None and layout != "text":
         raise DragomanError(
             f"{plural(len(recordings), 'recording')} in the format {layout} would run into each "
             "other: say where they go, with --to FOLDER"
@@ -122,15 +143,66 @@ def transcribe(args: TranscribeArguments) -> None:
         )
 
 
-def _format_of(args: TranscribeArguments) -> CaptionFormat:
+def _in_parts(args: TranscribeArguments) -> None:
+    """Lists of recordings, by several processes or machines."""
+    for one in args.given:
+        if os.path.isdir(one) or (os.path.isfile(one) and _is_sound(Path(one))):
+            raise DragomanError(
+                f"--on and --part take lists of recordings, one name per line, and {one} is "
+                f"{'a folder' if os.path.isdir(one) else 'a recording'}. Make a list: "
+                "find FOLDER -name '*.mp3' | sort > list.txt"
+            )
+    folder = os.getcwd()
+    make = partial(line_mapper, folder=folder)
+    in_parts(
+        "transcribe", args, [args.given], make, "und",
+        unfit=("format", "words"), further={"folder": folder},
+    )  # fmt: skip
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether it is no list: names have no NUL."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(4096)
+
+
+def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineMapper:
+    """What a worker does to names of recordings. ``folder``: in which the command was given."""
+    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks.translation.transcriber import Transcriber
+
+    args = with_precision(args, precision)
+    settings = TranslatorSettings.check(**values_of(args, translator_settings))
+    transcriber = Transcriber(args.run, settings)
+    done: dict[str, str] = {}
+
+    def outputs(names: Sequence[str]) -> Iterator[str]:
+        # Where one cannot be used, the others are asked for again.
+        for name in names:
+            if name.strip() and name not in done:
+                path = os.path.join(folder, name)
+                try:
+                    done[name] = transcriber(path, beam=args.beam).text
+                except DragomanError as error:
+                    raise type(error)(str(error).replace(path, name)) from error
+        yield from (done.get(name, "") for name in names)
+        if len(done) > _REMEMBERED:
+            done.clear()
+
+    way = transcriber.engine.path
+    return LineMapper(each(outputs), way.precision, way.level, transcriber.description)
+
+
+def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
     """What --format says, or the ending of --to."""
     from dragoman.recordings.captions import ENDING
 
     if args.format is not None:
         return args.format
-    if args.to is not None and not args.to.is_dir():
+    if to is not None and not to.is_dir():
         for layout, ending in ENDING.items():
-            if args.to.suffix.lower() == ending:
+            if to.suffix.lower() == ending:
                 return layout
     return "text"
 
@@ -141,7 +213,6 @@ def _targets(
     """Where the text of each recording goes; None: standard output. Errors: ``DragomanError`` for
     two that would have the same file, or one that would take the place of a recording."""
     from dragoman.atomic import check_is_file
-    from dragoman.errors import DragomanError
     from dragoman.forms.rows.recording_file import STANDARD_INPUT
     from dragoman.recordings.captions import ENDING
 

@@ -1,9 +1,10 @@
-"""The drawn demo: shapes that a program draws, each inside of a pattern, to be told apart whatever
-their pattern, place, size, slant and colours.
+"""The drawn demo: shapes that a program draws, to be told apart whatever their pattern, colour,
+place, size and slant.
 
-Which shape has which pattern decides the part of the corpus: of each shape, one pattern stands in
-the test part alone, so that a model meets it there for the first time. The dev part has other
-pictures of what is trained.
+Shape, pattern and colour together decide the part of the corpus: one of six combinations stands in
+the test part alone, so that a model meets it there for the first time. Of each shape, every pattern
+and every colour is trained, but for each pattern of a shape one colour is missing. The dev part has
+other pictures of what is trained.
 """
 
 from __future__ import annotations
@@ -104,12 +105,27 @@ PATTERNS: dict[str, Callable[[Inside, Floats, Floats, float], Inside]] = {
 """What is painted of a shape that lies inside of ``inside``, ``radius`` points from its middle."""
 
 
+INKS = {
+    "black": (0.1, 0.1, 0.1), "blue": (0.1, 0.2, 0.8), "brown": (0.45, 0.28, 0.1),
+    "green": (0.1, 0.5, 0.15), "purple": (0.5, 0.1, 0.6), "red": (0.8, 0.1, 0.1),
+}  # fmt: skip
+"""Red, green and blue of each colour, from 0 to 1."""
+_SPREAD = 0.08
+"""How far an ink may be from its colour, in each of them."""
+
+
 class Drawing(NamedTuple):
-    """One picture; all but shape and pattern follows from the seed."""
+    """One picture; all but shape, pattern and colour follows from the seed."""
 
     shape: str
     pattern: str
+    colour: str
     seed: int
+
+    @property
+    def name(self) -> str:
+        """What is to be seen."""
+        return f"{self.colour}-{self.pattern}-{self.shape}"
 
     def pixels(self) -> Pixels:
         """(SIDE, SIDE, 3)."""
@@ -126,25 +142,29 @@ class Drawing(NamedTuple):
         inside = _INSIDE[self.shape](u, v)
         painted = PATTERNS[self.pattern](inside, u, v, radius)
         share = painted.reshape(SIDE, _FINE, SIDE, _FINE).mean(axis=(1, 3))[..., None]
-        ink, paper = _colours(draw)
+        ink, paper = _colours(self.colour, draw)
         light = share * ink + (1 - share) * paper
         light += draw.normal(0, draw.uniform(0, 0.06), light.shape)
         found: Pixels = np.clip(np.rint(255 * light), 0, 255).astype(np.uint8)
         return found
 
 
-def _colours(draw: np.random.Generator) -> tuple[npt.NDArray[np.float64], ...]:
-    """Any ink on any paper that is lighter."""
+def _colours(
+    colour: str, draw: np.random.Generator
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Ink, and any paper that is lighter."""
+    ink = np.array(INKS[colour]) + draw.uniform(-_SPREAD, _SPREAD, 3)
     while True:
-        ink, paper = draw.uniform(0, 0.7, 3), draw.uniform(0.4, 1, 3)
+        paper = draw.uniform(0.4, 1, 3)
         if paper.mean() - ink.mean() >= _LEAST_CONTRAST:
             return ink, paper
 
 
-def is_held_out(shape: str, pattern: str) -> bool:
-    """Whether a combination stands in the test part alone: of each shape one, and of each pattern
-    one or two."""
-    return (SHAPES.index(shape) + tuple(PATTERNS).index(pattern)) % len(PATTERNS) == 0
+def is_held_out(shape: str, pattern: str, colour: str) -> bool:
+    """Whether a combination stands in the test part alone: of each shape in each pattern, one
+    colour."""
+    places = (SHAPES.index(shape), tuple(PATTERNS).index(pattern), tuple(INKS).index(colour))
+    return sum(places) % len(INKS) == 0
 
 
 def drawn_demo(
@@ -155,7 +175,11 @@ def drawn_demo(
     parts, number = dict[Split, tuple[Drawing, ...]](), seed * sum(wanted.values())
     for name, count in wanted.items():
         is_test = name == "test"
-        own = [(s, p) for p, s in product(PATTERNS, SHAPES) if is_held_out(s, p) == is_test]
+        own = [
+            (shape, pattern, colour)
+            for colour, pattern, shape in product(INKS, PATTERNS, SHAPES)
+            if is_held_out(shape, pattern, colour) == is_test
+        ]
         parts[name] = tuple(
             Drawing(*own[place % len(own)], number + place) for place in range(count)
         )
@@ -172,7 +196,7 @@ def write_drawn(
         (folder / name).mkdir(parents=True)
         lines = []
         for number, one in enumerate(drawings):
-            file = f"{name}/{number:04}-{one.pattern}-{one.shape}.png"
+            file = f"{name}/{number:04}-{one.name}.png"
             (folder / file).write_bytes(encoded(one.pixels()))
             lines.append(f"{file}\t{one.shape}\n")
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")

@@ -38,6 +38,8 @@ export interface Seen {
   width: number;
   height: number;
   png: string;
+  /** Of a picture: how much of the label comes from each patch, row by row. */
+  rollout?: { rows: number; columns: number; shares: number[] };
 }
 
 export interface LabelledFile {
@@ -80,4 +82,12 @@ const DEEPEST = 48; // percent: no deeper than text can be read on
 export function ink(value: number | undefined, most: number): Ink | null {
   if (value === undefined || !most) return null;
   return { of: value < 0 ? "doubt" : "accent", share: Math.round((Math.abs(value) / most) * DEEPEST) };
+}
+
+/** The patch that counted most, its row and column from 1. */
+export function mostOf(rollout: Seen["rollout"]): { row: number; column: number; share: number } | null {
+  if (!rollout) return null;
+  const share = Math.max(...rollout.shares);
+  const place = rollout.shares.indexOf(share);
+  return { row: Math.floor(place / rollout.columns) + 1, column: (place % rollout.columns) + 1, share };
 }

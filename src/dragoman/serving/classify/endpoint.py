@@ -47,7 +47,7 @@ def endpoints(service: Service) -> Endpoints:
         run.check(uploads, request)
         opened = await run.opening.all_in(client, 1, run.opened(uploads))
         rows = await run.decoded(opened, client)
-        run.check_rows(rows)
+        run.check_rows(rows, request)
         found = dict(await run.labelling.all(client, run.label(opened, rows, request)))
         answer = ClassifyAnswer(
             run=run.name,

@@ -59,6 +59,17 @@ class LabelledText(Message):
     """Only where it was asked why."""
 
 
+class Rollout(Message):
+    """How much of what says the label comes from each patch of a picture, by attention alone
+    (Abnar and Zuidema, 2020)."""
+
+    rows: int
+    """Patches from top to bottom."""
+    columns: int
+    shares: list[float]
+    """Of each patch, row by row; they sum to 1."""
+
+
 class Seen(Message):
     """What a model sees of a file: a picture at its size, or sound as the bands of its spectrum,
     time from left to right and low sounds at the bottom."""
@@ -67,6 +78,8 @@ class Seen(Message):
     height: int
     png: str
     """The picture in base64."""
+    rollout: Rollout | None = None
+    """Of pictures that are cut into at most 1,024 patches."""
 
 
 class LabelledFile(Message):

@@ -11,13 +11,16 @@ import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource
+from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
+from dragoman.insight.figures.patches import rollout
 from dragoman.pictures.pixels import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
-from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Seen
+from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Rollout, Seen
 from dragoman.serving.classify.served_classifier import (
     TOKENS_AT_ONCE,
     check_labels,
@@ -32,8 +35,12 @@ from dragoman.serving.http.refusals import (
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
+from dragoman.serving.service.pictures import LINE
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+
+_MOST_PATCHES = 1_024
+"""Of a picture whose attention is told: 4 MB for each head of a layer."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +143,16 @@ class ServedFileClassifier(ServedRun):
     def _most_rows(self) -> int:
         """Of one file: those of the seconds that are allowed, which a header may have belied."""
         settings = self.form.settings
+        if isinstance(settings, LineSource):  # what is behind the longest is not looked at
+            return max(LINE, self.labeller.longest)
         if not isinstance(settings, FramesSource):
             return self.labeller.longest
         return 1 + int(self.settings.limits.sound_seconds * 1000 / settings.hop_ms)
 
-    def check_rows(self, rows: Sequence[Rows]) -> None:
-        """Raises Refusal 400 for what costs too much to be read."""
-        count = sum(min(len(one), self.labeller.longest) for one in rows)
+    def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for what costs too much to be read: once, or twice where what is seen
+        is asked for."""
+        count = sum(min(len(one), self.labeller.longest) for one in rows) * (1 + request.seen)
         noun = self.form.settings.noun_of_row
         self.check_cost(
             count * READING,
@@ -163,7 +173,20 @@ class ServedFileClassifier(ServedRun):
     def _seen(self, rows: Rows) -> Seen:
         pixels = self.form.picture(rows[: self.labeller.longest])
         png = base64.b64encode(png_of(pixels)).decode("ascii")
-        return Seen(width=pixels.shape[1], height=pixels.shape[0], png=png)
+        looked = self._rollout(rows)
+        return Seen(width=pixels.shape[1], height=pixels.shape[0], png=png, rollout=looked)
+
+    def _rollout(self, rows: Rows) -> Rollout | None:
+        source = self.form.settings
+        if not isinstance(source, PictureSource) or source.patches > _MOST_PATCHES:
+            return None
+        down, across = source.grid
+        read = rows[: self.labeller.longest]
+        shares = np.zeros(down * across)  # the rest is not read
+        record = self.labeller.engine.attention.record(read, ())
+        shares[: len(read)] = rollout(record.encoder, len(read))
+        told = [float(f"{share:.4g}") for share in shares]
+        return Rollout(rows=down, columns=across, shares=told)
 
 
 def _told(found: ClassifiedText, size: float, top: int | None, seen: Seen | None) -> LabelledFile:

@@ -26,7 +26,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.outputs.hypothesis import texts_of
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.pictures import OpenedPicture, check_count, opened
+from dragoman.serving.service.pictures import LINE, OpenedPicture, check_count, opened
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.ctc_ranking import CtcRanking
@@ -107,7 +107,16 @@ class ServedLines(ServedRun):
     def _decoded(self, pictures: Sequence[OpenedPicture]) -> Iterator[Rows | None]:
         for one in pictures:
             with readable(one.file):
-                yield from self._form.in_turns(one.file, self.engine.longest)
+                yield from self._form.in_turns(one.file, self._most_columns)
+
+    @property
+    def _most_columns(self) -> int:
+        """Of one line: twice what the run has learned from, or ``LINE``, as far as the model has
+        positions for them."""
+        assert self.run is not None
+        most = max(LINE, 2 * self.run.recipe.bounded_plan.max_source)
+        places = self.engine.places
+        return most if places is None else min(most, places * self._form.settings.shortens)
 
     def requests(self, rows: Sequence[Rows], settings: SearchSettings) -> list[Request]:
         """What is searched for. Raises Refusal 400 for what costs too much."""

@@ -12,6 +12,9 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import body_too_large, too_many_pixels
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 
+LINE = 4_096
+"""Columns of a line of text that are read at least, however short those of the training were."""
+
 
 @dataclass(frozen=True)
 class OpenedPicture:
