@@ -76,6 +76,25 @@ def recording(seconds: float, rate: int = 8_000) -> bytes:
     return file.getvalue()
 
 
+def picture(kind: str, side: int, mode: str = "L", **how: Any) -> bytes:
+    """A square picture of rising greys in a file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    row = bytes(n % 256 for n in range(side))
+    Image.frombytes("L", (side, side), row * side).convert(mode).save(file, kind, **how)
+    return file.getvalue()
+
+
+def animated(frames: int) -> bytes:
+    """A GIF of so many small pictures."""
+    from PIL import Image
+
+    file, every = io.BytesIO(), [Image.new("L", (64, 64), n % 256) for n in range(frames)]
+    every[0].save(file, "GIF", save_all=True, append_images=every[1:])
+    return file.getvalue()
+
+
 def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Question]:
     """Name -> path and body. Whatever is allowed by default, and what once was."""
     source, target = languages
@@ -195,6 +214,30 @@ def attacks_of_task(task: str) -> dict[str, Question]:
                 {"text": [words[:78]] * 256, "attention": True},
             ),
         },
+        "detection": {
+            "24 million pixels": ("/v1/detect", file_form("a.jpg", picture("JPEG", 4_900), {})),
+            "24 million pixels, RGBA": (
+                "/v1/detect",
+                file_form("a.png", picture("PNG", 4_900, "RGBA", compress_level=1), {}),
+            ),
+            "200 pictures, beam 16": (
+                "/v1/detect",
+                {"file": [base64.b64encode(picture("PNG", 64)).decode()] * 200, "beam": 16},
+            ),
+            "a GIF of 3,000 pictures": ("/v1/detect", file_form("a.gif", animated(3_000), {})),
+            "9 MB of comments in a GIF": (
+                "/v1/detect",
+                file_form("a.gif", b"GIF89a@\0@\0\0\0\0" + b"\x21\xfe\x01a\0" * 1_900_000, {}),
+            ),
+            "9 MB of bytes that fill up a JPEG": (
+                "/v1/detect",
+                file_form("a.jpg", b"\xff\xd8" + b"\xff" * 9_500_000, {}),
+            ),
+            "200 damaged pictures": (
+                "/v1/detect",
+                {"file": [base64.b64encode(picture("JPEG", 300)[:-900]).decode()] * 200},
+            ),
+        },
         "transcription": {
             "ten minutes of sound": (
                 "/v1/audio/transcriptions",
@@ -226,6 +269,7 @@ SINGLE: dict[str, Question] = {
     "masked": ("/v1/fill", {"text": "The ___ was too tired."}),
     "parsing": ("/v1/parse", {"text": "the animal sleeps ."}),
     "language-model": ("/v1/write", {"text": "Der", "longest": 30}),
+    "detection": ("/v1/detect", {"file": base64.b64encode(picture("PNG", 64)).decode()}),
     "transcription": (
         "/v1/audio/transcriptions",
         {"file": base64.b64encode(recording(1.5)).decode()},

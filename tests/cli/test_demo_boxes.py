@@ -136,6 +136,8 @@ def test_boxes_of_a_sheet_lie_where_their_pictures_do(tmp_path: Path) -> None:
     ]  # fmt: skip
     pixels, boxes = sheet(found, (2, 2), 3)
     assert len(boxes) == 3  # not those that are unlikely
+    first, right, below = boxes
+    assert (right.top, below.left) == (first.top, first.left)
     for number, box in enumerate(boxes):
         inside = pixels[int(box.top) : int(box.bottom), int(box.left) : int(box.right)]
         assert inside.shape == (12, 30, 3) and (inside == 200 + number).all()

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from dragoman.runs.run import Run
     from dragoman.tasks.detection.detector import DetectedPicture
 
-PICTURE = "boxes.svg"
+PICTURE = "scenes.svg"
 _DRAWN = (2, 4)
 """Rows and columns of scenes in the picture."""
 _SHOWN = 3
 """Scenes whose boxes are listed."""
-_ENLARGED = 5
+_ENLARGED = 6
 """Pixels of the picture for each of a scene."""
 _GAP = 2
 """White pixels between two scenes."""

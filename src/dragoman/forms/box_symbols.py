@@ -29,19 +29,25 @@ _SPECIAL = ("<unk>", "<s>", "</s>")
 _NOTHING = "<nothing>"
 
 
-class BoxSettings(Settings):
-    """How boxes are represented as symbols (task detection)."""
+BoxKind = Literal["tokens", "set"]
 
+
+class BoxSettings(Settings):
+    """How boxes are found and represented as symbols (task detection)."""
+
+    kind: BoxKind = "tokens"
+    """tokens: the decoder writes one box after the other, symbol by symbol (Pix2Seq); set: it finds
+    all boxes at once, each by a learned query that looks at all others (DETR)."""
     bins: int = Field(64, ge=2, le=4_096)
     """The number of equal steps into which the height and the width of a picture are divided.
     Coordinates are rounded to a step; one step per pixel that the model reads loses nothing."""
     most: int = Field(10, ge=1, le=400)
     """The number of boxes that are written for each picture; those whose probability is low are
     left out of what you see. In training, what is missing is filled up with boxes of nothing. A
-    picture with more boxes is refused."""
+    picture with more boxes is refused. Of kind set, it is the number of queries."""
     jitter: float = Field(0.1, ge=0, le=1)
     """How far from a true box a box of nothing may lie, as a share of its sides. Half of them lie
-    beside a true box, the others anywhere."""
+    beside a true box, the others anywhere. Of kind tokens alone."""
 
 
 class Read(NamedTuple):
@@ -59,6 +65,7 @@ class _File(BaseModel):
     most: int = Field(ge=1, le=400)
     height: int = Field(ge=1, le=4_096)
     width: int = Field(ge=1, le=4_096)
+    kind: BoxKind = "tokens"
 
 
 class BoxSymbols:
@@ -69,8 +76,16 @@ class BoxSymbols:
 
     unknown, bos, eos = range(3)
 
-    def __init__(self, labels: Sequence[str], bins: int, most: int, read: Read) -> None:
-        """``most``: see ``BoxSettings``."""
+    def __init__(
+        self,
+        labels: Sequence[str],
+        bins: int,
+        most: int,
+        read: Read,
+        kind: BoxKind = "tokens",
+    ) -> None:
+        """``most`` and ``kind``: see ``BoxSettings``."""
+        self.kind = kind
         self.labels = tuple(labels)
         self.bins = bins
         self.most = most
@@ -96,7 +111,7 @@ class BoxSymbols:
         if len(labels) > MOST or too_long is not None:
             what = f"{len(labels):,} categories" if too_long is None else f"{too_long[:60]!r}"
             raise DataError(f"{what}: at most {MOST:,} of {LONGEST:,} characters each are learned")
-        return cls(sorted(labels), settings.bins, settings.most, read)
+        return cls(sorted(labels), settings.bins, settings.most, read, settings.kind)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -107,7 +122,8 @@ class BoxSymbols:
             raise RunError(f"{path} does not hold the labels of boxes") from error
         if len(set(found.labels)) < len(found.labels):
             raise RunError(f"{path} does not hold the labels of boxes")
-        return cls(found.labels, found.bins, found.most, Read(found.height, found.width))
+        read = Read(found.height, found.width)
+        return cls(found.labels, found.bins, found.most, read, found.kind)
 
     def save(self, path: Path) -> None:
         """Write them to one file. Raises FileError if that fails."""
@@ -116,7 +132,8 @@ class BoxSymbols:
     @property
     def _json(self) -> str:
         about = {"format": 1, "labels": list(self.labels), "bins": self.bins, "most": self.most}
-        return json.dumps(about | self.read._asdict(), indent=1, ensure_ascii=False)
+        kind = {} if self.kind == "tokens" else {"kind": self.kind}  # older files have none
+        return json.dumps(about | self.read._asdict() | kind, indent=1, ensure_ascii=False)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -87,6 +87,9 @@ def fastest(
             },
         )
 
+    if model.plain_only:
+        line = f"fp32 on plain torch, {model.plain_only}"
+        return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     chosen = _choose(model.settings, precision, times)
     path, line = chosen.path, chosen.line + _of_shortlist(chosen.path, shortlist)
     if path is None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -225,6 +225,8 @@ class Network(nn.Module, Encodes, Projects):
     ctc: Linear | None
     """What says of each row that was read which token is spoken there, or none (the last output):
     for training (``training/ctc.py``) and for the search (``with_ctc.py``)."""
+    plain_only: ClassVar[str] = ""
+    """Why no faster path of its kind runs it; nothing where they may."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -239,11 +239,14 @@ class DecoderLayer(nn.Module):
         memory: Tensor,
         memory_layout: Layout,
         memory_key_mask: Tensor | None,
+        *,
+        causal: bool = True,
     ) -> Tensor:
-        """All positions at once: (P, D) over a memory (Ps, D) -> (P, D)."""
+        """All positions at once: (P, D) over a memory (Ps, D) -> (P, D). ``causal``: whether each
+        looks at those before it alone."""
 
         def look_back(y: Tensor) -> Tensor:
-            return self.self_attention(y, layout, y, layout, key_mask=key_mask, causal=True)  # type: ignore[no-any-return]
+            return self.self_attention(y, layout, y, layout, key_mask=key_mask, causal=causal)  # type: ignore[no-any-return]
 
         def look_over(y: Tensor) -> Tensor:
             return self.cross_attention(y, layout, memory, memory_layout, key_mask=memory_key_mask)  # type: ignore[no-any-return]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.boxes import scene_of
 from dragoman.data.corpus_settings import CorpusSettings
@@ -14,13 +14,18 @@ from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.forms.form import Form
+from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
+from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,11 @@ class DetectionSpec(Spec):
 
     def check_rest(self, recipe: Sections) -> None:
         self.check_search(recipe.search)
+        if recipe.boxes.kind == "set" and recipe.model.kind != "transformer":
+            raise ValueError(
+                'boxes.kind = "set" asks for layers that look at all queries at once, and '
+                f'model.kind = "{recipe.model.kind}" has none: set model.kind = "transformer"'
+            )
         if recipe.training.picture_augment.is_on:
             raise ValueError(
                 "training.picture_augment varies pictures and not the boxes in them, and a "
@@ -97,6 +107,11 @@ class DetectionSpec(Spec):
                     f"{name}, image {pair.line}: {label[:60]!r} is no category of {run}, which "
                     f"knows {', '.join(symbols.labels[:8])}: leave these boxes out, or train anew"
                 )
+        if symbols.kind != recipe.boxes.kind:
+            raise DataError(
+                f"{run} was trained with boxes.kind = {symbols.kind}, and its weights do not go on "
+                f"with {recipe.boxes.kind}: leave boxes.kind as it is, or train from nothing"
+            )
         _check_count(examples, symbols)
 
     def check_held(
@@ -111,6 +126,14 @@ class DetectionSpec(Spec):
                     "its boxes cannot be found, and lower the scores"
                 )
         return said
+
+    def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
+        if forms.boxes.symbols.kind == "tokens":
+            return super().new_network(settings, forms)
+        from dragoman.models.catalogue.set_predictor import SetPredictor
+
+        assert isinstance(settings, TransformerSettings)
+        return SetPredictor(settings, input_of(forms.source), forms.boxes.symbols)
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         raise AssertionError("a recipe of boxes has no embedded corpus")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_PIXELS = 100_000_000
 """Of one file: 300 MB of colours."""
+_BAND = 500_000
+"""Pixels that are laid on white at once."""
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
 _NEEDS = "reading pictures needs Pillow: pip install 'dragoman[images]'"
 _ORIENTATION = 0x0112
@@ -145,10 +147,19 @@ def _in_bytes(image: Image, mode: str) -> Image:
         deep = np.asarray(image).astype(np.int64) // _DEEP[image.mode]
         image = library().fromarray(np.clip(deep, 0, 255).astype(np.uint8))
     if image.has_transparency_data:
-        seen = image.convert("RGBA")
-        white = library().new("RGBA", seen.size, (255, 255, 255, 255))
-        image = library().alpha_composite(white, seen)
+        image = _on_white(image.convert("RGBA"))
     return image.convert(mode)
+
+
+def _on_white(seen: Image) -> Image:
+    """A picture with transparency, in place; band by band, since no other thread runs meanwhile."""
+    rows = max(1, _BAND // seen.width)
+    for top in range(0, seen.height, rows):
+        band = 0, top, seen.width, min(top + rows, seen.height)
+        part = seen.crop(band)
+        white = library().new("RGBA", part.size, (255, 255, 255, 255))
+        seen.paste(library().alpha_composite(white, part), band)
+    return seen
 
 
 def _orientation(image: Image) -> Any:

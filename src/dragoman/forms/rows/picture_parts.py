@@ -19,8 +19,13 @@ _SEGMENTS = 1_000
 """Tables and metadata, scans included. Pillow joins those of EXIF one by one."""
 _PARTS = 50_000
 """Chunks of a PNG file; blocks of a GIF file before its first picture, of 255 bytes at most."""
-_MARKER = re.compile(rb"\xff+([\x02-\xcf\xd8-\xfe])")
-"""What begins a segment of a JPEG file: neither a byte of the picture nor one of its restarts."""
+_FILL = 10_000
+"""Bytes before the first scan that belong to no segment, which Pillow goes over one by one."""
+_WINDOW = 100_000
+"""Bytes that are searched at once: a search lets no other thread run."""
+_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
+"""What begins a segment of a JPEG file: neither a byte of the picture nor one of its restarts. Of
+several bytes 0xff it is the last, so that each is gone over once."""
 _SCAN, _END = 0xDA, 0xD9
 _EXTENSION = 0x21
 
@@ -28,9 +33,12 @@ _EXTENSION = 0x21
 def check_parts(called: str, data: bytes) -> None:
     """Errors: ``DataError`` for a file that would take long because of its parts."""
     if data.startswith(b"\xff\xd8\xff"):
-        scans = 0
-        for number, marker in enumerate(_segments(data), 1):
+        scans = fill = 0
+        for number, (marker, between) in enumerate(_segments(data), 1):
+            fill += 0 if scans else between
             scans += marker == _SCAN
+            if fill > _FILL:
+                raise _too_many(called, f"{_FILL:,} bytes between its segments", "JPEG")
             if scans > _SCANS:
                 raise _too_many(called, f"{_SCANS} scans", "JPEG")
             if number > _SEGMENTS:
@@ -45,13 +53,22 @@ def _too_many(called: str, what: str, kind: str) -> DataError:
     return DataError(f"{called} has more than {what}, which no {kind} file needs: write it again")
 
 
-def _segments(data: bytes) -> Iterator[int]:
-    """The marker of each segment."""
-    found = _MARKER.search(data, 2)
-    while found is not None and found[1][0] != _END:
-        yield found[1][0]
-        length = int.from_bytes(data[found.end() : found.end() + 2])
-        found = _MARKER.search(data, found.end() + length)
+def _segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """The marker of each segment, and how many bytes before it belong to none; the end last."""
+    at = 2
+    while (found := _marker(data, at)) is not None and found[1][0] != _END:
+        yield found[1][0], found.start() - at
+        at = found.end() + int.from_bytes(data[found.end() : found.end() + 2])
+    yield _END, (len(data) if found is None else found.start()) - at
+
+
+def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
+    """The next one from ``at`` on. Other threads have a turn between two windows."""
+    while at < len(data):
+        if found := _MARKER.search(data, at, at + _WINDOW):
+            return found
+        at += _WINDOW - 1  # a marker has two bytes
+    return None
 
 
 def _chunks(data: bytes) -> Iterator[int]:

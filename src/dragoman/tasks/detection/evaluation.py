@@ -36,11 +36,11 @@ from dragoman.tasks.detection.detector import (
     detect_all,
     detector_settings,
 )
-from dragoman.tasks.detection.learning import BoxTokens, boxes_batch
+from dragoman.tasks.detection.learning import boxes_batch
+from dragoman.tasks.detection.objectives import measured
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.kept_figures import keep_figures
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, samples_of
-from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation
 
 logger = logging.getLogger("dragoman")
@@ -51,7 +51,8 @@ _SIZES = {"s": "small (below 32 x 32 pixels)", "m": "medium", "l": "large (above
 
 
 class DetectionValidation(Validation[Batch]):
-    """``loss`` (nats per symbol) on all of dev, filled up with noise as in training; ``ap50`` and
+    """``loss`` on all of dev, filled up with noise as in training (nats per symbol; of a set, what
+    training minimises, per query); ``ap50`` and
     ``ap`` of real searches of a part of it."""
 
     without = "of more patches than the model has positions for"
@@ -76,7 +77,7 @@ class DetectionValidation(Validation[Batch]):
 
     def __call__(self, update: int) -> Evaluation:
         model, total, tokens = writing(self.model), 0.0, 0
-        objective = BoxTokens(lambda hidden, wanted: _plain(model.project(hidden), wanted))
+        objective = measured(model)
         for batch in self.batches:
             sums = objective(model, batch.to(self.device))
             total, tokens = total + float(sums.nll), tokens + sums.tokens
@@ -88,10 +89,6 @@ class DetectionValidation(Validation[Batch]):
         named = {name: scores.get(name, 0.0) for name in ("ap50", "ap")}
         shown = [str(kept(one)) for one in found]
         return Evaluation(named | {"loss": total / max(tokens, 1)}, samples_of(some, shown))
-
-
-def _plain(logits: Any, wanted: Any) -> Any:
-    return smoothed_cross_entropy(logits, wanted, 0.0)
 
 
 def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> AveragePrecision:

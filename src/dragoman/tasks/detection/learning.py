@@ -18,9 +18,9 @@ from dragoman.data.batches import Batch, Tokens, Values, window_batch
 from dragoman.data.store import TokenStore
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
-from dragoman.models.interface import Scores, Writing
+from dragoman.models.interface import Scores
 from dragoman.recipe import Recipe
-from dragoman.training.objectives import NextToken, Sums, cross_entropy_of
+from dragoman.training.objectives import NextToken, Sums
 from dragoman.training.seeding import key
 
 IGNORED = -1
@@ -106,8 +106,3 @@ class BoxTokens(NextToken):
         wanted = batch.target_out.index_select(0, places)
         loss, nll = self._cross_entropy(hidden.index_select(0, places), wanted)
         return Sums(loss, nll, len(places))
-
-
-def box_tokens(model: Writing, smoothing: float) -> BoxTokens:
-    """What training minimises."""
-    return BoxTokens(cross_entropy_of(model, smoothing))

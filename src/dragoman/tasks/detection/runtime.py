@@ -29,9 +29,10 @@ class DetectionRuntime(Runtime):
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.detection.evaluation import DetectionValidation
-        from dragoman.tasks.detection.learning import PicturesWithBoxes, box_tokens
+        from dragoman.tasks.detection.learning import PicturesWithBoxes
+        from dragoman.tasks.detection.objectives import learned
 
-        return TrainingParts(PicturesWithBoxes, box_tokens, DetectionValidation)
+        return TrainingParts(PicturesWithBoxes, learned, DetectionValidation)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(box.label for box in scene_of(pair.target).single)

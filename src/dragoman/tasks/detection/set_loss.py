@@ -1,0 +1,125 @@
+"""What a detector of sets learns (Carion et al., 2020, section 3.1 and appendix A.2).
+
+The boxes of a picture are matched with the queries, each with one, so that the sum of
+
+    - P(label) + 5 |b - b'| + 2 (1 - GIoU(b, b'))
+
+is least. Of those that are matched label and box are learned, of all others that they are nothing,
+which counts a tenth. Each layer of the decoder is matched and learns by itself.
+
+Shapes: B pictures, Q queries, M boxes of a picture at most, T true boxes, K labels.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.data.batches import Batch
+from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor
+from dragoman.tasks.detection.learning import IGNORED
+from dragoman.tasks.detection.matching import assignment
+from dragoman.training.objectives import Sums
+
+_OF_PLACES, _OF_OVERLAP, _OF_NOTHING = 5.0, 2.0, 0.1
+"""Weights beside that of a label."""
+
+
+class SetLoss:
+    """Labels and places of all queries; what is counted are queries."""
+
+    asks_autograd = False
+
+    def __init__(self, symbols: BoxSymbols, smoothing: float) -> None:
+        self._symbols, self._smoothing = symbols, smoothing
+
+    def __call__(self, model: SetPredictor, batch: Batch) -> Sums:
+        labels, places = self.true(batch)
+        keys = batch.target_in.layout.first_row_keys
+        losses = [
+            set_loss(found, labels, places, self._smoothing)
+            for found in model.found(model.encode(batch.source), keys)
+        ]
+        return Sums(torch.stack(losses).sum(), losses[-1].detach(), len(batch) * labels.shape[1])
+
+    def true(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """What is in the pictures of a batch: (B, M) labels, K where there is no box, and (B, M, 4)
+        places as ``FoundSet`` has them."""
+        symbols = self._symbols
+        fives = batch.target_out.view(len(batch), -1)[:, :-1].unflatten(1, (-1, PER_BOX))
+        top, left, bottom, right = (
+            (fives[..., :-1] - symbols.places.start) / symbols.bins
+        ).unbind(-1)  # fmt: skip
+        places = torch.stack(
+            [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top], -1
+        )
+        is_box = fives[..., 0] != IGNORED
+        none = fives.new_tensor(len(symbols.labels))
+        return torch.where(is_box, fives[..., -1] - symbols.classes.start, none), places
+
+
+def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float = 0.0) -> Tensor:
+    """The sum over all queries. ``labels`` (B, M), ``places`` (B, M, 4): see ``SetLoss.true``."""
+    nothing = found.logits.shape[-1] - 1
+    picture, query, box = matched(found, labels, places)
+    wanted = labels.new_full(found.logits.shape[:2], nothing)  # (B, Q)
+    wanted[picture, query] = labels[picture, box]
+    weights = found.logits.new_ones(nothing + 1)
+    weights[nothing] = _OF_NOTHING
+    loss = F.cross_entropy(
+        found.logits.flatten(0, 1), wanted.flatten(), weights,
+        reduction="sum", label_smoothing=smoothing,
+    )  # fmt: skip
+    guessed, true = found.places[picture, query], places[picture, box].to(found.places)  # (T, 4)
+    apart = 1 - generalised_iou(corners(guessed), corners(true))
+    return loss + _OF_PLACES * (guessed - true).abs().sum() + _OF_OVERLAP * apart.sum()
+
+
+@torch.no_grad()
+def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each true box (T,): its picture, the query that is to find it, and its number there."""
+    nothing = found.logits.shape[-1] - 1
+    places = places.to(found.places)
+    of_label = torch.softmax(found.logits, -1).take_along_dim(
+        labels.clamp(max=nothing)[:, None], -1
+    )  # (B, Q, M)
+    distance = (found.places[:, :, None] - places[:, None]).abs().sum(-1)
+    apart = 1 - generalised_iou(corners(found.places)[:, :, None], corners(places)[:, None])
+    sums = (_OF_PLACES * distance + _OF_OVERLAP * apart - of_label).double()
+    # Of numbers that are none, anything goes: the trainer leaves such an update out.
+    costs = sums.nan_to_num(0.0, 0.0, 0.0).cpu().numpy()
+    triples = []
+    for number, (cost, there) in enumerate(zip(costs, (labels < nothing).cpu(), strict=True)):
+        boxes = there.nonzero().squeeze(1)
+        queries = torch.from_numpy(assignment(cost[:, boxes.numpy()].T))
+        triples.append(torch.stack([torch.full_like(boxes, number), queries, boxes]))
+    picture, query, box = torch.cat(triples, 1).to(labels.device)
+    return picture, query, box
+
+
+def corners(places: Tensor) -> Tensor:
+    """Centre and size (..., 4) -> left, top, right, bottom."""
+    centre, size = places.split(2, -1)
+    return torch.cat([centre - size / 2, centre + size / 2], -1)
+
+
+def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
+    """Of corners (..., 4), from -1 to 1 (Rezatofighi et al., 2019): intersection over union, less
+    the share of the smallest box around both that neither fills."""
+    both = _area(
+        torch.maximum(one[..., :2], other[..., :2]), torch.minimum(one[..., 2:], other[..., 2:])
+    )
+    union = _area(one[..., :2], one[..., 2:]) + _area(other[..., :2], other[..., 2:]) - both
+    around = _area(
+        torch.minimum(one[..., :2], other[..., :2]), torch.maximum(one[..., 2:], other[..., 2:])
+    )
+    tiny = torch.finfo(one.dtype).tiny
+    return both / union.clamp(min=tiny) - (around - union) / around.clamp(min=tiny)
+
+
+def _area(first: Tensor, last: Tensor) -> Tensor:
+    """Between two corners (..., 2); 0 where the second is not behind the first."""
+    sides = (last - first).clamp(min=0)
+    return sides[..., 0] * sides[..., 1]

@@ -1,0 +1,115 @@
+"""Pictures that would keep the interpreter busy are refused before they are opened, and those that
+programs write are not."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dragoman.errors import DataError
+from dragoman.forms.rows import picture_file, picture_parts
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.picture_file import pixels_of, turned_size
+from dragoman.forms.rows.picture_parts import check_parts
+
+GREY = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 200), dtype=np.uint8))
+
+
+def written(image: Image.Image, kind: str, **how: Any) -> bytes:
+    held = io.BytesIO()
+    image.save(held, kind, **how)
+    return held.getvalue()
+
+
+def chunk(name: bytes, content: bytes = b"") -> bytes:
+    whole = name + content
+    return struct.pack(">I", len(content)) + whole + struct.pack(">I", zlib.crc32(whole))
+
+
+PNG, JPEG = written(GREY, "PNG"), written(GREY, "JPEG")
+GIF = written(GREY.quantize(16), "GIF", comment=b"a comment")
+_BEHIND_COLOURS = 13 + 3 * 2 ** ((GIF[10] & 7) + 1)
+COSTLY = {
+    "chunks before": (PNG[:33] + chunk(b"tEXt", b"a\0b") * 60_000 + PNG[33:], "PNG"),
+    "chunks behind": (PNG[:-12] + chunk(b"prVt") * 60_000 + PNG[-12:], "PNG"),
+    "comments": (
+        GIF[:_BEHIND_COLOURS] + b"\x21\xfe\x01a\0" * 60_000 + GIF[_BEHIND_COLOURS:], "GIF"
+    ),
+    "parts of one comment": (
+        GIF[:_BEHIND_COLOURS] + b"\x21\xfe" + b"\x01a" * 60_000 + b"\0" + GIF[_BEHIND_COLOURS:],
+        "GIF",
+    ),
+    "empty extensions": (
+        GIF[:_BEHIND_COLOURS] + b"\x21\xf9\0" * 60_000 + GIF[_BEHIND_COLOURS:], "GIF"
+    ),
+    "bytes that fill up": (JPEG[:2] + b"\xff" * (10_009) + JPEG[2:], "JPEG"),
+    "scans": (JPEG[:-2] + JPEG[JPEG.rfind(b"\xff\xda") : -2] * 50 + JPEG[-2:], "JPEG"),
+    "segments": (JPEG[:2] + b"\xff\xfe\0\x02" * 1_001 + JPEG[2:], "JPEG"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_what_would_take_long_is_refused(name: str) -> None:
+    content, kind = COSTLY[name]
+    assert turned_size(InMemory("a", PNG)) == (300, 200)
+    for read in (turned_size, lambda file: pixels_of(file, 8, 8, 1)):
+        with pytest.raises(DataError, match=rf"^a has more than .* no {kind} file"):
+            read(InMemory("a", content))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "JPEG", "WEBP", "BMP"])
+def test_what_programs_write_is_read(kind: str) -> None:
+    many = [Image.new("L", (9, 7), n % 256) for n in range(40)]
+    large = Image.fromarray(np.random.default_rng(1).integers(0, 256, (900, 800), dtype=np.uint8))
+    how: dict[str, dict[str, Any]] = {
+        "PNG": {"icc_profile": bytes(3_000)}, "JPEG": {"progressive": True, "comment": b"x" * 9},
+        "GIF": {"comment": b"y" * 9_000},
+    }  # fmt: skip
+    for image, more in ((GREY, {}), (large, how.get(kind, {}))):
+        data = written(image, kind, **more)
+        check_parts("a", data)
+        assert turned_size(InMemory("a", data)) == image.size[::-1]
+    if kind in ("PNG", "GIF", "WEBP"):
+        data = written(many[0], kind, save_all=True, append_images=many[1:])
+        assert pixels_of(InMemory("a", data), 7, 9, 1).shape == (7, 9, 1)
+
+
+def test_a_file_that_ends_anywhere_ends_the_count() -> None:
+    for whole in (PNG, GIF, JPEG, *(content for content, _ in COSTLY.values())):
+        for end in (*range(40), len(whole) - 3):
+            try:
+                check_parts("a", whole[:end])
+            except DataError:
+                assert end > 40
+    check_parts("a", PNG[:8] + b"\xff\xff\xff\xff" * 9)
+
+
+def test_each_byte_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a search that goes back over bytes that fill up, this would not end."""
+    monkeypatch.setattr(picture_parts, "_FILL", 1 << 40)
+    check_parts("a", b"\xff\xd8" + b"\xff" * 2_000_000 + b"\0")
+
+
+def test_a_marker_across_two_windows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_parts, "_WINDOW", 64)
+    monkeypatch.setattr(picture_parts, "_SCANS", 1)
+    begin = JPEG.rfind(b"\xff\xda")
+    scan = JPEG[begin : begin + 10]
+    for apart in range(200):
+        with pytest.raises(DataError, match="1 scans"):
+            check_parts("a", JPEG[:begin] + scan + bytes(apart) + scan)
+
+
+def test_what_is_transparent_is_laid_on_white_band_by_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_file, "_BAND", 40)
+    colours = np.random.default_rng(2).integers(0, 256, (11, 15, 4), dtype=np.uint8)
+    image = Image.fromarray(colours)
+    white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+    wanted = np.asarray(Image.alpha_composite(white, image).convert("RGB"))
+    assert (picture_file.whole_picture(InMemory("a", written(image, "PNG"))) == wanted).all()
