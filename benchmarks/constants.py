@@ -42,7 +42,7 @@ from dragoman.search.offline import REFILL_SHARE, STEPS_AT_ONCE, WINDOW, Searche
 from dragoman.search.request import Request
 from dragoman.search.scheduler import CAPACITY_ROWS
 from dragoman.search.settings import SearchSettings
-from dragoman.training.objectives import next_token
+from dragoman.training.losses.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.fastest_way import Timing, fastest_way
 

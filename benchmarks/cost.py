@@ -53,7 +53,7 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
     from dragoman.data.batches import Batch, make_batch
     from dragoman.models.settings import TransformerSettings
     from dragoman.models.transformer import Transformer
-    from dragoman.training.objectives import next_token
+    from dragoman.training.losses.objectives import next_token
     from dragoman.training.settings import TrainingSettings
     from dragoman.training.speed.throughput import measure_throughput
 

@@ -16,8 +16,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.measure import percent
 from dragoman.metrics.tagging import TagScores, is_iob

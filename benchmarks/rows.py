@@ -28,7 +28,7 @@ import numpy.typing as npt
 import torch
 from provenance import Watch
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.evaluation import evaluate_run, labelled_set

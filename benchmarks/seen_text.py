@@ -24,7 +24,7 @@ from pathlib import Path
 import tesseract
 
 import dragoman
-from dragoman.data.corpora import read_lines
+from dragoman.data.files.corpora import read_lines
 from dragoman.forms.rows.drawn_text import drawn
 from dragoman.forms.rows.settings import DrawingSettings, LineSource
 from dragoman.metrics.translation import evaluate_translation

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from dragoman.data.corpora import read_lines
+from dragoman.data.files.corpora import read_lines
 
 FEW = (100, 1000)
 BLOCK = 100

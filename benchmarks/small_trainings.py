@@ -24,7 +24,7 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.objectives import next_token
+from dragoman.training.losses.objectives import next_token
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits

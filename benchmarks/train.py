@@ -46,8 +46,8 @@ from translating.works import lines_of
 from turns import MOST, take_turns
 
 from dragoman.engine.machine import cores
-from dragoman.forms.text import Text
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.inference_linear import InferenceLinear

@@ -43,12 +43,12 @@ TESTS = {
     ),
     "search/*.py": "tests/search tests/native/test_beam.py",
     "data/plan.py": "tests/data/test_plan.py",
-    "training/loss.py": "tests/training/test_parts.py tests/native/test_loss.py",
+    "training/losses/loss.py": "tests/training/test_parts.py tests/native/test_loss.py",
     "training/schedule.py": "tests/training/test_parts.py",
     "training/optimizer.py": "tests/training/test_parts.py tests/training/test_updates.py",
     "training/update.py": "tests/training/test_updates.py",
     "training/gradients.py": "tests/training/test_updates.py",
-    "training/objectives.py": "tests/training/test_updates.py",
+    "training/losses/objectives.py": "tests/training/test_updates.py",
     "training/checkpoint.py": (
         "tests/training/test_parts.py tests/training/test_updates.py tests/training/test_resume.py "
         "tests/runs/test_untrusted_runs.py"

@@ -83,15 +83,15 @@ BOUNDED = {
 """What may be quadratic, and why."""
 MADE = {
     "dragoman.forms.identification": [r"[A-Za-z]", "[\u3040-\u30ff]"],
-    "dragoman.forms.sampling": ["(<2de>|<a>|a1|a)"],
+    "dragoman.forms.subwords.sampling": ["(<2de>|<a>|a1|a)"],
     "dragoman.formats.html.tokens": [r"</title(?=[\t\n\f\r />])", r"</a(?=[\t\n />])"],
 }
 """Of modules that put patterns together as they run: such patterns."""
 NOT_TEXT = {
-    "dragoman.data.corpus_settings": "a pattern that the user gives is compiled, no more",
-    "dragoman.data.encoding": "bytes of a file that the user names",
-    "dragoman.data.file_examples": "names of files, by a pattern that the user gives",
-    "dragoman.data.file_kinds": "the first bytes of a file that the user names",
+    "dragoman.data.files.corpus_settings": "a pattern that the user gives is compiled, no more",
+    "dragoman.data.files.encoding": "bytes of a file that the user names",
+    "dragoman.data.files.file_examples": "names of files, by a pattern that the user gives",
+    "dragoman.data.files.file_kinds": "the first bytes of a file that the user names",
     "dragoman.insight.what_if": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",
 }

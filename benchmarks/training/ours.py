@@ -26,7 +26,7 @@ from dragoman.models.transformer import Transformer  # noqa: E402
 from dragoman.native import library  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
-from dragoman.training.objectives import next_token  # noqa: E402
+from dragoman.training.losses.objectives import next_token  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402
 from dragoman.training.speed.fastest_way import fastest_way  # noqa: E402
 from dragoman.training.splits import Splits  # noqa: E402

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from dragoman.forms.text import Text
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist

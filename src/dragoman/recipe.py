@@ -24,7 +24,7 @@ from dragoman.errors import RecipeError
 from dragoman.forms.box_symbols import BoxSettings
 from dragoman.forms.codes.code_symbols import PaintingSettings
 from dragoman.forms.rows.settings import AnySource, FramesSource, RowsSource, TextSource
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
 from dragoman.models.settings import TransformerSettings

@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from dragoman.data.corpus_settings import CORPUS_FILES
+from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.errors import RecipeError, RunError
 from dragoman.forms.rows.settings import SOURCES
 from dragoman.models.kinds import KINDS

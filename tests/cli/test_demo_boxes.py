@@ -13,7 +13,7 @@ from PIL import Image
 
 from dragoman.boxes import Box, scene_of
 from dragoman.cli.demo_boxes import PICTURE, sheet
-from dragoman.data.coco import read_coco
+from dragoman.data.files.coco import read_coco
 from dragoman.demo import scenes
 from dragoman.demo.corpus import Split
 from dragoman.demo.scenes import MOST, SHAPES, SIDE, coverage, drawn_demo, write_drawn

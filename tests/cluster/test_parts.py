@@ -28,7 +28,7 @@ from dragoman.cluster.inputs.raw_lines import raw_lines, stretches
 from dragoman.cluster.parts.part import do_part
 from dragoman.cluster.stores.folder import FolderStore
 from dragoman.cluster.stores.store import InputChanged, StoreError
-from dragoman.data.lines import LONGEST
+from dragoman.data.files.lines import LONGEST
 from dragoman.errors import DataError, DragomanError, RunError
 
 LINES = [f"line {number}" for number in range(10)]

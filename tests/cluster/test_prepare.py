@@ -23,7 +23,7 @@ from tiny_tasks import tiny_recipe_of
 from dragoman.cluster.prepare import command
 from dragoman.cluster.stores.opened import opened
 from dragoman.data import store_writer
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs import prepare as one_process

@@ -13,8 +13,8 @@ from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking, MaskingSettings
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.errors import DataError
-from dragoman.forms.text import MASK, Text
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text import MASK, Text
+from dragoman.forms.subwords.text_settings import TextSettings
 
 WORDS = [
     "the", "small", "old", "dog", "cat", "sleeps", "sees", "unbelievable", "unreadable", "bear",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import Overlap, SplitSettings, find_overlaps, side_of, split_pairs
 
 HALF = SplitSettings(dev=0.3, test=0.3)

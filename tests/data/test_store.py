@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.data import store_writer
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.store import Tokens, TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store, store_key
 from dragoman.errors import DataError, FileError

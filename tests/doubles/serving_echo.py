@@ -25,9 +25,9 @@ from told_address import address_told
 from torch import Tensor
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
-from dragoman.forms.text_settings import TextSettings
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.models.transformer import Transformer

@@ -36,8 +36,8 @@ from dragoman.runs.lock import locked
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
-from dragoman.training.loss import PiecewiseCrossEntropy
-from dragoman.training.objectives import NextToken
+from dragoman.training.losses.loss import PiecewiseCrossEntropy
+from dragoman.training.losses.objectives import NextToken
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings

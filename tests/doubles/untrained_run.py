@@ -10,7 +10,7 @@ from tiny_treebank import treebank
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.tree_form import TreeForm
 from dragoman.forms.tree_symbols import TreeSymbols

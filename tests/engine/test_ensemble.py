@@ -14,7 +14,7 @@ from untrained_run import untrained_run
 import dragoman
 from dragoman.demo.corpus import demo_corpus
 from dragoman.errors import DragomanError, RunError
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.recipe import Recipe
 from dragoman.runs.model import build_model
 from dragoman.runs.run import load_forms

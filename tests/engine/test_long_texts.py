@@ -13,7 +13,7 @@ from untrained_run import untrained_run
 
 from dragoman.engine.long_texts import beginning, far_too_long
 from dragoman.errors import DataError, DragomanError
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dragoman.forms.segmentation import list_marker
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
-from dragoman.forms.text_settings import TextSettings
 
 LINES = ["The cat sleeps.", "Who sees the dog?", "1 - 2. a) b) (c) • *"]
 TEXT = Text.train(LINES, TextSettings(vocabulary=300))

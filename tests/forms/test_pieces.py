@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dragoman.forms.pieces import UNKNOWN, is_byte, pieces_in
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
-from dragoman.forms.text_settings import TextSettings
 
 LINES = ["the old cat sees a dog", "a dog sees the old cat", "who sees the naive dogs?"] * 3
 PLAIN = TextForm(Text.train(LINES, TextSettings(vocabulary=40, byte_fallback=False)), "en")

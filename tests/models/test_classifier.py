@@ -13,7 +13,7 @@ from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
-from dragoman.training.objectives import label
+from dragoman.training.losses.objectives import label
 
 TEXTS = [np.array(text, np.int32) for text in ([5, 6, 7], [8], [9, 10, 11, 12, 13], [5])]
 

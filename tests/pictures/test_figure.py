@@ -13,13 +13,13 @@ import pytest
 
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
+from dragoman.pictures.bitmaps.raster import grey_png
 from dragoman.pictures.figure import DataTable, Figure, Words, csv_files, figure_svg
 from dragoman.pictures.figure_png import figure_png
 from dragoman.pictures.matrix import MatrixPicture, matrix_svg
 from dragoman.pictures.notebook import translation_html
 from dragoman.pictures.pages.book import book_html
 from dragoman.pictures.panels import Cells, HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
-from dragoman.pictures.raster import grey_png
 from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,8 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.text import Text
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.vocabularies import learn_vocabularies

@@ -23,7 +23,7 @@ from trained_run import trained_run
 
 import dragoman as package
 from dragoman.atomic import replacing_file
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fastest import fastest
 from dragoman.recipe import Recipe

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 from untrained_run import untrained_run
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.errors import DragomanError, RunError, TrainingError

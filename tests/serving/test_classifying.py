@@ -14,7 +14,7 @@ from serving_echo import Served, client_of, meters_of, post, refused, serves, un
 from slow_work import SlowWork
 from untrained_run import TOPICS, untrained_run
 
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.runs.run import Run
 from dragoman.serving.classify import served_classifier
 from dragoman.serving.classify.schema import ClassifyRequest

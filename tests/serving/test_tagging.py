@@ -16,7 +16,7 @@ from trained_run import trained_run
 
 from dragoman.data import tagged_batches
 from dragoman.data.tagged_batches import WordCutter
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.metrics.tagging import spans_of
 from dragoman.runs.run import Run
 from dragoman.serving.http import connection

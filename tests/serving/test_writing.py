@@ -32,7 +32,7 @@ from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
 from dragoman.forms.nothing import NoSource
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.insight.session import InspectionSession
 from dragoman.runs.run import Run

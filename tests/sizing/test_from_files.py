@@ -10,8 +10,8 @@ import pytest
 from row_files import write_idx
 from untrained_run import untrained_run
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.recipe import Recipe

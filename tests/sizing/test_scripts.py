@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scripts import ENGLISH, SCRIPTS, numbers, tree, written
 
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.runs.run import Run
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing import budget

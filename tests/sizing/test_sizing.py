@@ -12,8 +12,8 @@ from command_line import Dragoman
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe

@@ -13,7 +13,7 @@ from command_line import Dragoman
 from torch.utils.flop_counter import FlopCounterMode
 from untrained_run import untrained_run
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import Block
 from dragoman.models.kinds import KINDS

@@ -14,7 +14,7 @@ from tiny_tasks import tiny_recipe_of
 from tiny_treebank import treebank
 from trained_run import trained_run
 
-from dragoman.data.corpora import read_lines
+from dragoman.data.files.corpora import read_lines
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run

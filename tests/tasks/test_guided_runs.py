@@ -26,7 +26,7 @@ from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.aligner import Aligner, TextAligner
 from dragoman.tensor_file import open_tensors
-from dragoman.training.guided import GuidedAlignment
+from dragoman.training.losses.guided import GuidedAlignment
 
 
 def write(path: Path, lines: Sequence[str]) -> Path:

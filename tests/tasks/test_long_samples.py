@@ -10,7 +10,7 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import RunError
 from dragoman.reading import MAX_JSON
 from dragoman.runs.files import read_metrics

@@ -22,7 +22,7 @@ from dragoman.errors import FileError, RunError
 from dragoman.native import allocator
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.checkpoint import Checkpoints, TrainingState
-from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
+from dragoman.training.losses.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.seeding import key

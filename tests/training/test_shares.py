@@ -14,14 +14,14 @@ from tiny_recipe import TINY
 from torch import Tensor
 from training_toy import as_rank, free_port, next_token_in_pieces, start
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
 from dragoman.forms.sides import Forms
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
-from dragoman.forms.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
@@ -31,8 +31,8 @@ from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.guided import GuidedAlignment
-from dragoman.training.objectives import Objective
+from dragoman.training.losses.guided import GuidedAlignment
+from dragoman.training.losses.objectives import Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
 from dragoman.training.update import Updater

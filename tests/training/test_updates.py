@@ -35,7 +35,7 @@ from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch
-from dragoman.training.objectives import NextToken
+from dragoman.training.losses.objectives import NextToken
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput

@@ -149,10 +149,10 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     beginning is said at once."""
     from itertools import chain, islice
 
-    from dragoman.data.bilingual import path_format
-    from dragoman.data.corpora import read_lines, read_pairs
-    from dragoman.data.corpus_settings import CorpusSettings
-    from dragoman.data.lines import decode_lines
+    from dragoman.data.files.bilingual import path_format
+    from dragoman.data.files.corpora import read_lines, read_pairs
+    from dragoman.data.files.corpus_settings import CorpusSettings
+    from dragoman.data.files.lines import decode_lines
     from dragoman.errors import DragomanError
 
     if len(files) > 2:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from dragoman.reading import NOT_UTF8
 
 if TYPE_CHECKING:
-    from dragoman.data.lines import Check
+    from dragoman.data.files.lines import Check
 
 logger = logging.getLogger("dragoman")
 
@@ -70,7 +70,7 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     Errors: ``DragomanError`` for a folder without such files, or for a name that is empty or
     more than one line.
     """
-    from dragoman.data.file_examples import checked, files_in
+    from dragoman.data.files.file_examples import checked, files_in
     from dragoman.errors import DataError
     from dragoman.forms.rows.file_kinds import KINDS
     from dragoman.forms.rows.idx import is_idx, read_idx
@@ -104,7 +104,7 @@ def files_given(names: Sequence[str], source: str) -> Iterator[str]:
     if names:
         yield from names
         return
-    from dragoman.data.lines import decode_lines
+    from dragoman.data.files.lines import decode_lines
 
     for line in decode_lines(sys.stdin.buffer, check=_check_is_names):
         yield from named_files([line], source)
@@ -146,7 +146,7 @@ def lines_given(
     ``language``: of the text, "und" if it is not known. Errors: ``DataError`` for what cannot be
     read; also for what is no plain text, unless ``plain``.
     """
-    from dragoman.data.lines import STANDARD_INPUT, decode_lines
+    from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     if files:
         for file in files:
@@ -163,7 +163,7 @@ def running_text(files: Sequence[Path], texts: Sequence[str], language: str, *, 
     if files or texts:
         end = "\n" if files else " "
         return end.join(lines_given(files, texts, language, plain=plain)) + "\n"
-    from dragoman.data.lines import LOOKED_AT, STANDARD_INPUT
+    from dragoman.data.files.lines import LOOKED_AT, STANDARD_INPUT
 
     read = sys.stdin.buffer.read()
     check = _check(language, plain)
@@ -174,7 +174,7 @@ def running_text(files: Sequence[Path], texts: Sequence[str], language: str, *, 
 
 def _lines_of(file: Path, language: str, plain: bool) -> Iterator[str]:
     """Of a file; an empty one has none."""
-    from dragoman.data.corpora import read_lines
+    from dragoman.data.files.corpora import read_lines
 
     # A pipe too, as the shell makes of <(zcat my.gz).
     yield from read_lines(file, _check(language, plain), once=True)
@@ -183,7 +183,7 @@ def _lines_of(file: Path, language: str, plain: bool) -> Iterator[str]:
 def _check(language: str, plain: bool) -> Check | None:
     if plain:
         return None
-    from dragoman.data.file_kinds import NotLines, check_is_lines, columns_in
+    from dragoman.data.files.file_kinds import NotLines, check_is_lines, columns_in
 
     def check(start: bytes, name: str) -> None:
         try:
@@ -210,7 +210,7 @@ def _told(lines: Iterable[str], name: str, language: str) -> Iterator[str]:
     has_told = False
     for number, line in enumerate(lines, 1):
         if not has_told and not line.isascii() and NOT_UTF8.search(line):
-            from dragoman.data.encoding import encoding_of
+            from dragoman.data.files.encoding import encoding_of
 
             encoding = encoding_of(line.encode("utf-8", "surrogateescape"), language)
             logger.warning(

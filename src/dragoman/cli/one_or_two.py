@@ -35,7 +35,7 @@ def _is_option(word: str) -> bool:
 
 
 def _holds_all(path: str) -> bool:
-    from dragoman.data.corpora import is_one_file
+    from dragoman.data.files.corpora import is_one_file
     from dragoman.sizing.inputs import is_treebank
 
     return is_one_file(path) or is_treebank(path)

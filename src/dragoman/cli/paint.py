@@ -104,7 +104,7 @@ def paint(args: PaintArguments) -> None:
 
 
 def _lines() -> Iterator[str]:
-    from dragoman.data.lines import STANDARD_INPUT, decode_lines
+    from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     return decode_lines(sys.stdin.buffer, STANDARD_INPUT)
 
@@ -131,7 +131,7 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
     from rich.console import Console
 
     from dragoman.decimals import decimals
-    from dragoman.pictures.half_blocks import half_blocks
+    from dragoman.pictures.bitmaps.half_blocks import half_blocks
     from dragoman.reading import readable
     from dragoman.tasks.painting.painter import in_a_row
 
@@ -152,7 +152,7 @@ def _write(to: Path, found: Sequence[Sequence[PaintedPicture]], scale: int) -> N
     import numpy as np
 
     from dragoman.atomic import write_bytes
-    from dragoman.pictures.pixels import png_of
+    from dragoman.pictures.bitmaps.pixels import png_of
     from dragoman.tasks.painting.painter import enlarged, in_a_row
 
     if not found:

@@ -47,8 +47,8 @@ def score(args: ScoreArguments) -> None:
     """
     from dragoman.cli.console import output_to
     from dragoman.cli.score_texts import score_texts
-    from dragoman.data.corpora import read_pairs
-    from dragoman.data.corpus_settings import CorpusSettings
+    from dragoman.data.files.corpora import read_pairs
+    from dragoman.data.files.corpus_settings import CorpusSettings
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 

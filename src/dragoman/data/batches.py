@@ -30,7 +30,7 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """One micro-batch: what an objective takes (``training/objectives.py``)."""
+    """One micro-batch: what an objective takes (``training/losses/objectives.py``)."""
 
     source: Sequences
     """(P_source,) int64 ids, each sentence with EOS at its end; or (P_source, F) rows."""

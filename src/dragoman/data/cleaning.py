@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.reading import LONE_SURROGATE, readable
 from dragoman.settings import Settings

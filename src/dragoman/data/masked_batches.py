@@ -23,7 +23,7 @@ from dragoman.nn.layout import Sequences
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """One micro-batch of masked pieces (``training/objectives.py``)."""
+    """One micro-batch of masked pieces (``training/losses/objectives.py``)."""
 
     source: Sequences
     """(P,) int64 ids, some hidden, each piece with EOS at its end."""

@@ -22,7 +22,7 @@ from dragoman.data.hashing import hashes, keyed
 from dragoman.data.store import Tokens
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.errors import DataError
-from dragoman.forms.text import MASK, Text
+from dragoman.forms.subwords.text import MASK, Text
 from dragoman.settings import Settings
 
 Places = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.plural import plural
 from dragoman.settings import Settings
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, CorpusRange, TokenStore
 from dragoman.errors import DataError, FileError
 from dragoman.forms.form import Form

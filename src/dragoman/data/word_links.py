@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 from dragoman.atomic import replacing_file
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
-from dragoman.forms.sampling import SPACE
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.sampling import SPACE
+from dragoman.forms.subwords.text import Text
 from dragoman.metrics.alignment import Links
 from dragoman.tensor_file import open_tensors
 

@@ -9,7 +9,7 @@ import torch
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.rows.settings import RowsSource
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.models.ensemble import Reader
 from dragoman.nn.layout import Sequences
 from dragoman.runs.run import Run

@@ -23,7 +23,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.native import linear
 from dragoman.training.arithmetic import computing
 from dragoman.training.gradients import MakeBatch
-from dragoman.training.objectives import next_token
+from dragoman.training.losses.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.fastest_way import MeasuredWays, Timing, fastest_way
 from dragoman.training.way import TrainingWay

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dragoman.forms.passage import Passage
 from dragoman.forms.rules import Rules
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 
 Values = npt.NDArray[Any]
 """(length,) int32 tokens, or (length, F) rows of the form's own type."""

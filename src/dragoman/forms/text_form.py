@@ -17,7 +17,7 @@ from dragoman.forms.languages import writes_spaces
 from dragoman.forms.moses import MosesText
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 
 
 def as_text(form: Form) -> TextForm:

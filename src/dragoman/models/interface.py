@@ -224,7 +224,7 @@ class Network(nn.Module, Encodes, Projects):
     """What makes rows of the model's width of a source that is rows; None: it reads tokens."""
     ctc: Linear | None
     """What says of each row that was read which token is spoken there, or none (the last output):
-    for training (``training/ctc.py``) and for the search (``with_ctc.py``)."""
+    for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``)."""
     plain_only: ClassVar[str] = ""
     """Why no faster path of its kind runs it; nothing where they may."""
 

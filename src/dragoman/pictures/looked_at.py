@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.pictures.attention import short_label
+from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.pictures.labels import escape
-from dragoman.pictures.pixels import png_of
 from dragoman.pictures.theme import svg
 
 _SIDE, _GAP, _LINE = 120.0, 16.0, 18.0

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.pictures.attention import short_label
+from dragoman.pictures.bitmaps.raster import grey_address
 from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.raster import grey_address
 from dragoman.pictures.theme import svg
 
 Array = NDArray[np.floating]

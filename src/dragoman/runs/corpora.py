@@ -9,15 +9,15 @@ from pathlib import Path
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.cleaning import Cleaner
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import SplitSettings, split_pairs
 from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.errors import RecipeError
 from dragoman.forms.moses import MosesText
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.recipe import Recipe
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 

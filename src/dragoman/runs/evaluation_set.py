@@ -10,12 +10,12 @@ from pathlib import Path
 
 from dragoman.atomic import write_text
 from dragoman.data.checks.corpus_checks import find_doubts
-from dragoman.data.columns import file_at
-from dragoman.data.corpora import is_one_file, read_lines, read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.file_kinds import check_is_read
-from dragoman.data.pair import Pair
-from dragoman.data.spoken import places_of
+from dragoman.data.files.columns import file_at
+from dragoman.data.files.corpora import is_one_file, read_lines, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.file_kinds import check_is_read
+from dragoman.data.files.pair import Pair
+from dragoman.data.files.spoken import places_of
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
@@ -51,7 +51,7 @@ class EvaluationSet:
         keys: tuple[str, str] | None = None,
     ) -> EvaluationSet:
         """The set in some files, sources first, or in one that holds both sides: where ``columns``
-        or ``keys`` say (``data/columns.py``), else in the format of the run's training text;
+        or ``keys`` say (``data/files/columns.py``), else in the format of the run's training text;
         without files, the test set of the run's recipe.
 
         Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.atomic import replacing_file
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import find_overlaps, hash_of
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.rows.content import content_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import chain, product
 from pathlib import Path
 
-from dragoman.data.corpora import corpus_fingerprint
-from dragoman.data.corpus_settings import CORPUS_FILES, CorpusSettings
+from dragoman.data.files.corpora import corpus_fingerprint
+from dragoman.data.files.corpus_settings import CORPUS_FILES, CorpusSettings
 from dragoman.errors import DataError, RunError
 from dragoman.runs.run import NOTES, RECIPE, Run
 

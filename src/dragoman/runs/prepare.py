@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.data.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.files.listed_lines import naming_lines
+from dragoman.data.files.pair import Pair
 from dragoman.data.length_ratio import LengthRatio
-from dragoman.data.listed_lines import naming_lines
-from dragoman.data.pair import Pair
 from dragoman.data.split import hash_of
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import build_store, store_key

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.errors import RecipeError, RunError
 from dragoman.reading import read_json

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.corpus_settings import CORPUS_FILES
+from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
@@ -43,7 +43,7 @@ from dragoman.forms.rows.lines_form import LinesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dragoman.atomic import write_text
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.measure import score_table
 from dragoman.runs.run import SCORES, Run
 from dragoman.task import Task

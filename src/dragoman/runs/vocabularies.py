@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of, named_examples
 from dragoman.runs.prepare import Say

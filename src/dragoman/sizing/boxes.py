@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.boxes import scene_of
-from dragoman.data.coco import annotations_in, is_coco
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.coco import annotations_in, is_coco
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.families import DEFAULT, FAMILIES

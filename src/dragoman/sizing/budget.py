@@ -28,8 +28,8 @@ from dragoman.sizing.size import Size
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.translation import TRANSLATION
 from dragoman.training.distributed import Ranks, own_device, processes
+from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
-from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.data.columns import is_tabbed
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.columns import is_tabbed
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of

@@ -13,15 +13,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.data.columns import is_tabbed, listed_corpus
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.listed_lines import naming_lines
+from dragoman.data.files.columns import is_tabbed, listed_corpus
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.listed_lines import naming_lines
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.rows.file_kinds import PICTURES, kind_among
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.families import DEFAULT, FAMILIES

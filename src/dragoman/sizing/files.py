@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from dragoman.data.columns import listed_corpus
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.file_examples import files_in, passed_over
-from dragoman.data.listed_lines import naming_lines
-from dragoman.data.pair import Pair
+from dragoman.data.files.columns import listed_corpus
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.file_examples import files_in, passed_over
+from dragoman.data.files.listed_lines import naming_lines
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.labels import plain
@@ -29,7 +29,7 @@ from dragoman.forms.rows.file_kinds import PICTURES, kind_among
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.recordings import rate_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.plural import plural
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.families import DEFAULT

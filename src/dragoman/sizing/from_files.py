@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from dragoman.data.columns import listed_corpus
-from dragoman.data.corpora import read_lines, read_pairs
-from dragoman.data.file_kinds import check_is_lines, check_is_read
+from dragoman.data.files.columns import listed_corpus
+from dragoman.data.files.corpora import read_lines, read_pairs
+from dragoman.data.files.file_kinds import check_is_lines, check_is_read
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
@@ -91,8 +91,8 @@ def recipe_of(
     ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
-    order a tab-separated one holds texts and labels (``data/columns.py``); ``groups``: how the name
-    of a recording tells its speaker (``CorpusSettings.group_pattern``); ``label_ends``: as
+    order a tab-separated one holds texts and labels (``data/files/columns.py``); ``groups``: how
+    the name of a recording tells its speaker (``CorpusSettings.group_pattern``); ``label_ends``: as
     ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned; ``codes``: the run
     whose codes a painter writes. ``dev``, ``test``:
     files of their own, as many as the task has (``held_out.py``). ``model``: a family of models

@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
 from dragoman.recipe import Recipe

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
-from dragoman.data.columns import numbered
-from dragoman.data.corpora import is_one_file, read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.columns import numbered
+from dragoman.data.files.corpora import is_one_file, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections

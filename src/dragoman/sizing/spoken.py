@@ -1,5 +1,5 @@
 """A sane size and schedule of a model that writes what is said in recordings, when a user gives
-nothing but recordings and their texts (``data/spoken.py``).
+nothing but recordings and their texts (``data/files/spoken.py``).
 
 ``SPOKEN_TABLE`` is what is chosen: the hours of sound choose a row.
 """
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.data.columns import numbered
-from dragoman.data.corpora import read_lines, read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.columns import numbered
+from dragoman.data.files.corpora import read_lines, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.spoken import places_of
 from dragoman.data.split import SplitSettings
-from dragoman.data.spoken import places_of
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.forms.rows.recordings import rate_of, samples_of

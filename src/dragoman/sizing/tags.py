@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import ClassVar
 
-from dragoman.data.columns import numbered
-from dragoman.data.corpora import files_of, read_lines
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
-from dragoman.data.tagged import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
+from dragoman.data.files.columns import numbered
+from dragoman.data.files.corpora import files_of, read_lines
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
+from dragoman.data.files.tagged import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
 from dragoman.errors import DataError, RecipeError
 from dragoman.metrics.tagging import is_iob
 from dragoman.sizing.builder import CorpusSummary, Sections

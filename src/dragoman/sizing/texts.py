@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from dragoman.data.corpora import files_of, read_lines, read_pairs
-from dragoman.data.corpus_settings import BY, CorpusSettings
-from dragoman.data.file_kinds import NotLines, check_is_lines
+from dragoman.data.files.corpora import files_of, read_lines, read_pairs
+from dragoman.data.files.corpus_settings import BY, CorpusSettings
+from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.plural import plural

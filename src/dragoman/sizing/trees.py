@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.shortened import shortened

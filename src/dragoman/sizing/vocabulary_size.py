@@ -15,9 +15,9 @@ from itertools import accumulate, islice
 from math import ceil, floor
 
 from dragoman.errors import DataError
-from dragoman.forms.sampling import SPACE
-from dragoman.forms.text_settings import LEAST_COVERAGE, TextSettings
-from dragoman.forms.vocabulary_learning import largest_size, normalised
+from dragoman.forms.subwords.sampling import SPACE
+from dragoman.forms.subwords.text_settings import LEAST_COVERAGE, TextSettings
+from dragoman.forms.subwords.vocabulary_learning import largest_size, normalised
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
 from dragoman.runs.prepare import Say

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, Labels, plain

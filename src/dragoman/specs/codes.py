@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
 from dragoman.forms.codes.codes_form import CodesForm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import store_key
 from dragoman.demo.corpus import demo_corpus
 from dragoman.demo.labels import label_of

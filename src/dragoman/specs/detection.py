@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.boxes import scene_of
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read

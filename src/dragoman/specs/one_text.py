@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.specs.demo import texts_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec

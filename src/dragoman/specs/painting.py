@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from dragoman.atomic import replacing_file
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.listed_lines import naming_lines
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.listed_lines import naming_lines
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import hash_of
 from dragoman.errors import DataError, RunError
 from dragoman.forms.codes.code_symbols import CODES, CodeSymbols

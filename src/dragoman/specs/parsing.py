@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, tree_of

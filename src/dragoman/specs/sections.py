@@ -7,14 +7,14 @@ from typing import Literal, Protocol
 from pydantic import Field, model_validator
 
 from dragoman.data.cleaning import CleaningSettings
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.forms.box_symbols import BoxSettings
 from dragoman.forms.codes.code_symbols import PaintingSettings
 from dragoman.forms.rows.settings import SourceSettings
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.settings import ModelSettings
 from dragoman.search.settings import SearchSettings

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from dragoman.data.corpus_settings import TASK_OF_FORMAT, CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpus_settings import TASK_OF_FORMAT, CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.rows.settings import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms

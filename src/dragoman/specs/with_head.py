@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.models.kinds import KINDS
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words

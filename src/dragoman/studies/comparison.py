@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.rows.content import content_of

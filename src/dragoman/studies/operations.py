@@ -14,12 +14,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.data.batches import make_batch
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import RecipeError
 from dragoman.models.interface import writing
 from dragoman.runs.model import build_model
 from dragoman.runs.run import Run
-from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.losses.loss import smoothed_cross_entropy
 
 
 def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:

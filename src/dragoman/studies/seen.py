@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.plural import plural
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run

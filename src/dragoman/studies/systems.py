@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from dragoman.data.corpora import read_lines
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_lines
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
 from dragoman.metrics.tagging import is_iob, spans_of
 from dragoman.specs.tagging import TAGGING

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.errors import DataError

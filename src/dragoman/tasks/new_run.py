@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.listed_lines import naming_lines
+from dragoman.data.files.listed_lines import naming_lines
 from dragoman.engine.machine import processor
 from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
@@ -41,11 +41,11 @@ from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.ctc import JointCtc, without_room
 from dragoman.training.distributed import Ranks
-from dragoman.training.guided import GuidedAlignment
+from dragoman.training.losses.ctc import JointCtc, without_room
+from dragoman.training.losses.guided import GuidedAlignment
+from dragoman.training.losses.objectives import Objective
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
-from dragoman.training.objectives import Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dragoman.errors import UntrainableError
 from dragoman.nn import dropout
-from dragoman.training.objectives import MicroBatch, Objective
+from dragoman.training.losses.objectives import MicroBatch, Objective
 from dragoman.training.seeding import key
 from dragoman.training.splits import Splits
 

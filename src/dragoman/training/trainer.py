@@ -26,6 +26,7 @@ from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients
 from dragoman.training.interrupt import Interrupted, StopRequest
+from dragoman.training.losses.objectives import Objective
 from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.minutes import (
     Correction,
@@ -35,7 +36,6 @@ from dragoman.training.minutes import (
     corrected,
     planned_schedule,
 )
-from dragoman.training.objectives import Objective
 from dragoman.training.records import Listener, ValidationRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings

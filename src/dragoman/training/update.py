@@ -23,7 +23,7 @@ from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch
 from dragoman.training.layer_rates import LayerRates
-from dragoman.training.objectives import Objective
+from dragoman.training.losses.objectives import Objective
 from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule

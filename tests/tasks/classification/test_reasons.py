@@ -11,9 +11,9 @@ from command_line import Dragoman
 from implementations import STACKS
 from trained_run import trained_run
 
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
-from dragoman.forms.text_settings import TextSettings
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe

@@ -14,7 +14,7 @@ from PIL import Image
 from tiny_scenes import write_scenes
 
 from dragoman.boxes import Box, Scene, scene_of
-from dragoman.data.coco import read_coco
+from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.runs.run import Run

@@ -12,7 +12,7 @@ from command_line import Dragoman
 from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
-from dragoman.data.coco import read_coco
+from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_rules import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read

@@ -15,7 +15,7 @@ from command_line import Dragoman
 from serving_echo import client_of, echo_run
 from trained_run import on_texts, trained_run
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RecipeError, RunError

@@ -12,7 +12,7 @@ from command_line import Dragoman
 from PIL import Image
 from tiny_shapes import SIDE, write_blocks
 
-from dragoman.data.corpora import read_pairs
+from dragoman.data.files.corpora import read_pairs
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.picture_file import pixels_of

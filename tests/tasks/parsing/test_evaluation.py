@@ -14,9 +14,9 @@ from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from dragoman.forms.text import Text
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.tasks.shared.code_length import Length
 
 LEARNED = ["The cat sleeps.", "A dog sees the cat, and the cat sees it.", "über  allem"] * 4

@@ -14,7 +14,7 @@ from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
 import dragoman as package
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.tagged_batches import WordCutter
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.metrics.tagging import TagScores

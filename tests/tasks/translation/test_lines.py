@@ -12,8 +12,8 @@ from PIL import Image
 from tiny_cells import tiny_cell
 
 from dragoman import load
-from dragoman.data.corpora import corpus_fingerprint, read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import RecipeError, RunError
 from dragoman.forms.rows.drawn_text import DRAWN, drawn
 from dragoman.forms.rows.settings import DrawingSettings

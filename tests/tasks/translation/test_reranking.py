@@ -13,7 +13,7 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.run import Run

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dragoman.data.lines import LONGEST
+from dragoman.data.files.lines import LONGEST
 
 END = b"\n"
 

@@ -16,11 +16,11 @@ from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
 from dragoman.cluster.inputs.rows.text_rows import TOO_LONG, decoded, lines_of
 from dragoman.cluster.parts.plan import MOST_PARTS
 from dragoman.cluster.stores.store import InputChanged, Stat, StoreError
-from dragoman.data import corpora
-from dragoman.data.corpora import format_of, read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.line_corpora import different_counts, jsonl_pairs, tsv_pairs
-from dragoman.data.pair import Pair
+from dragoman.data.files import corpora
+from dragoman.data.files.corpora import format_of, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe

@@ -13,8 +13,8 @@ from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.stage import Content, Stage, place_of
 from dragoman.cluster.stores.store import Store, StoreError
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
-from dragoman.data.corpora import corpus_fingerprint
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import corpus_fingerprint
+from dragoman.data.files.pair import Pair
 from dragoman.data.split import Side, side_of_pair
 
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"

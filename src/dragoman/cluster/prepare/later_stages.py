@@ -17,7 +17,7 @@ from dragoman.cluster.prepare.first_stages import kept, read, read_range, writte
 from dragoman.cluster.prepare.stage import Content, Stage, place_of
 from dragoman.cluster.stores.folder import FolderStore
 from dragoman.cluster.stores.store import Store
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
 from dragoman.runs.prepared import TOKENS

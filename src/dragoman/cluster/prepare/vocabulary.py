@@ -15,8 +15,8 @@ from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.first_stages import kept
 from dragoman.cluster.prepare.later_stages import VOCABULARIES
 from dragoman.cluster.stores.store import Store
-from dragoman.data.pair import Pair
-from dragoman.forms.text import Text
+from dragoman.data.files.pair import Pair
+from dragoman.forms.subwords.text import Text
 from dragoman.runs.vocabularies import lines_of_text, sides_of_vocabularies
 
 

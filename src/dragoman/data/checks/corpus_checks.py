@@ -16,9 +16,9 @@ from typing import Any
 
 from dragoman.data.checks.block_sampler import Block
 from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.encoding import encoding_of, iconv
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.encoding import encoding_of, iconv
+from dragoman.data.files.pair import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.reading import NOT_UTF8, readable

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from dragoman.alignment.dictionary import Dictionary, learn_dictionary
 from dragoman.data.checks.block_sampler import Block, spread
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.word_beginnings import words_of
 
 _LINKS = 500_000

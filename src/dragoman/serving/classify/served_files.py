@@ -17,7 +17,7 @@ from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.insight.figures.patches import rollout
-from dragoman.pictures.pixels import png_of
+from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Rollout, Seen

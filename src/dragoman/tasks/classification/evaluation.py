@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.data.columns import labelled_corpus
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.columns import labelled_corpus
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import LabelledBatch, labelled_batch
-from dragoman.data.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
@@ -34,7 +34,7 @@ from dragoman.tasks.shared.examples import reading_of
 from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
 from dragoman.tasks.shared.label_report import LabelReport, Mistake, surest
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
-from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
@@ -191,7 +191,7 @@ def labelled_set(
     keys: tuple[str, str] | None = None,
 ) -> LabelledSet:
     """The texts of a file (and a file of labels), which are where ``columns`` or ``keys`` say
-    (``data/columns.py``); without one, the test set of the run's recipe.
+    (``data/files/columns.py``); without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.labels import plain
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
@@ -35,7 +35,7 @@ class ClassificationRuntime(LabelRuntime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.classification.evaluation import ClassificationValidation
         from dragoman.tasks.shared.examples import LabelledTexts
-        from dragoman.training.objectives import label
+        from dragoman.training.losses.objectives import label
 
         return TrainingParts(LabelledTexts, label, ClassificationValidation)
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.data.corpora import read_pairs
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.pictures_form import PicturesForm

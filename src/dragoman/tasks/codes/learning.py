@@ -19,7 +19,7 @@ from dragoman.models.picture_codes import scaled
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.training.objectives import Sums
+from dragoman.training.losses.objectives import Sums
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import RunError
 from dragoman.forms.codes.code_symbols import CodeSymbols

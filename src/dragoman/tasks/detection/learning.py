@@ -20,7 +20,7 @@ from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Scores
 from dragoman.recipe import Recipe
-from dragoman.training.objectives import NextToken, Sums
+from dragoman.training.losses.objectives import NextToken, Sums
 from dragoman.training.seeding import key
 
 IGNORED = -1

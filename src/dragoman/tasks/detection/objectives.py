@@ -10,8 +10,8 @@ from dragoman.models.catalogue.set_predictor import SetPredictor
 from dragoman.models.interface import Network, Writing
 from dragoman.tasks.detection.learning import BoxTokens
 from dragoman.tasks.detection.set_loss import SetLoss
-from dragoman.training.loss import smoothed_cross_entropy
-from dragoman.training.objectives import Objective, cross_entropy_of
+from dragoman.training.losses.loss import smoothed_cross_entropy
+from dragoman.training.losses.objectives import Objective, cross_entropy_of
 
 
 def learned(model: Writing, smoothing: float) -> Objective:

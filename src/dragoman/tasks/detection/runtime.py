@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dragoman.boxes import scene_of
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run

@@ -21,7 +21,7 @@ from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor
 from dragoman.tasks.detection.learning import IGNORED
 from dragoman.tasks.detection.matching import assignment
-from dragoman.training.objectives import Sums
+from dragoman.training.losses.objectives import Sums
 
 _OF_PLACES, _OF_OVERLAP, _OF_NOTHING = 5.0, 2.0, 0.1
 """Weights beside that of a label."""

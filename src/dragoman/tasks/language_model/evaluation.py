@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.batches import Batch, window_batch
-from dragoman.data.corpora import files_of, read_lines, read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.file_kinds import NotLines, check_is_lines
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import files_of, read_lines, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.file_kinds import NotLines, check_is_lines
+from dragoman.data.files.pair import Pair
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.errors import DragomanError
 from dragoman.forms.identification import can_identify, identify

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -23,7 +23,7 @@ class LanguageModelRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.language_model.evaluation import LanguageModelValidation
         from dragoman.tasks.shared.examples import TextWindows
-        from dragoman.training.objectives import next_token
+        from dragoman.training.losses.objectives import next_token
 
         return TrainingParts(TextWindows, next_token, LanguageModelValidation)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import RunError
-from dragoman.forms.sampling import SPACE
+from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.text_form import TextForm
 from dragoman.metrics.perplexity import perplexity
 from dragoman.runs.run import Run

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import hashes
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masked, Masking
-from dragoman.data.pair import Pair
 from dragoman.data.store import Tokens
 from dragoman.errors import DragomanError
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
 from dragoman.plural import plural

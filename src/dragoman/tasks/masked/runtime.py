@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -24,7 +24,7 @@ class MaskedRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.masked.evaluation import MaskedValidation
         from dragoman.tasks.shared.examples import MaskedTexts
-        from dragoman.training.objectives import masked_tokens
+        from dragoman.training.losses.objectives import masked_tokens
 
         return TrainingParts(MaskedTexts, masked_tokens, MaskedValidation)
 

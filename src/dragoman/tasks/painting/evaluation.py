@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dragoman.data.batches import Batch
-from dragoman.data.corpora import read_pairs
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.plural import plural

@@ -24,7 +24,7 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.codes.codes_form import CodesForm
-from dragoman.pictures.pixels import png_of
+from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -28,7 +28,7 @@ class PaintingRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.painting.evaluation import PaintingValidation
         from dragoman.tasks.shared.examples import Pairs
-        from dragoman.training.objectives import next_token
+        from dragoman.training.losses.objectives import next_token
 
         return TrainingParts(Pairs, next_token, PaintingValidation)
 

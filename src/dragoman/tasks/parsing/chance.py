@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
 from dragoman.metrics.right_branching import RightBranching

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.batches import Batch
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, DragomanError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
@@ -31,7 +31,7 @@ class ParsingRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.parsing.evaluation import ParsingValidation
         from dragoman.tasks.shared.examples import Pairs
-        from dragoman.training.objectives import next_token
+        from dragoman.training.losses.objectives import next_token
 
         return TrainingParts(Pairs, next_token, ParsingValidation)
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from dragoman.data.store import Tokens
-from dragoman.forms.sampling import SPACE
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.sampling import SPACE
+from dragoman.forms.subwords.text import Text
 from dragoman.metrics.perplexity import perplexity
 
 _BITS_OF_A_BYTE = 8.0

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from dragoman.data.augmentation.frequency_warp import FrequencyWarp
+from dragoman.data.augmentation.picture_augment import mixed, mixing, varied
+from dragoman.data.augmentation.spec_augment import masked
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
-from dragoman.data.frequency_warp import FrequencyWarp
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
-from dragoman.data.picture_augment import mixed, mixing, varied
 from dragoman.data.plan import MicroBatchPlan, Plan
-from dragoman.data.spec_augment import masked
 from dragoman.data.store import CorpusRange, TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
@@ -32,7 +32,7 @@ from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
-from dragoman.training.objectives import MicroBatch
+from dragoman.training.losses.objectives import MicroBatch
 from dragoman.training.seeding import key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DragomanError
 from dragoman.runs.run import Run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples

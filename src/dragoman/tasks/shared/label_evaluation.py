@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from dragoman.data.columns import CorpusOf, file_at
-from dragoman.data.corpora import read_pairs
-from dragoman.data.corpus_settings import CorpusSettings
-from dragoman.data.pair import Pair
+from dragoman.data.files.columns import CorpusOf, file_at
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.lineage import warn_of_learned

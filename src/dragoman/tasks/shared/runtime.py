@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dragoman.engine.settings import EngineSettings
     from dragoman.tasks.shared.examples import Examples
     from dragoman.tasks.shared.validation import Validation
-    from dragoman.training.objectives import Objective
+    from dragoman.training.losses.objectives import Objective
 
 Evaluate = Callable[..., EvaluationReport]
 """(run, files, changes of settings, ``Task.evaluation_options`` by name)"""

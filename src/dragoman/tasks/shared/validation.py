@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import torch
 
 from dragoman.data.batches import Batch, make_batch
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.engine.engine import Engine
 from dragoman.forms.sides import Forms
 from dragoman.inference.fastest import fastest
@@ -23,7 +23,7 @@ from dragoman.models.interface import Network, writing
 from dragoman.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
-from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 TOKENS_AT_ONCE = 2048

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.measure import percent
 from dragoman.metrics.tagging import TagScores, is_iob

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, is_iob

@@ -12,8 +12,8 @@ from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.tasks.shared.examples import reading_of
-from dragoman.training.loss import smoothed_cross_entropy
-from dragoman.training.objectives import Sums
+from dragoman.training.losses.loss import smoothed_cross_entropy
+from dragoman.training.losses.objectives import Sums
 from dragoman.training.seeding import key
 
 _STREAM = 6

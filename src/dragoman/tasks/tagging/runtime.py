@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tags import tags_of
 from dragoman.metrics.tagging import SpanCounts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.tags import tags_of
 from dragoman.metrics.tagging import TagScores, is_iob
@@ -14,7 +14,7 @@ from dragoman.tasks.classification.labeller import in_batches
 from dragoman.tasks.shared.examples import reading_of
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.tasks.tagging.tagger import underscored
-from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5

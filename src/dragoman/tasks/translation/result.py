@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from dragoman.forms.passage import Passage
-from dragoman.forms.text import Text
+from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.search.hypothesis import Hypothesis
 

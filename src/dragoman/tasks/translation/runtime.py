@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import BLEU, WER
@@ -32,7 +32,7 @@ class TranslationRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.shared.examples import Pairs
         from dragoman.tasks.translation.validation import TranslationValidation
-        from dragoman.training.objectives import next_token
+        from dragoman.training.losses.objectives import next_token
 
         return TrainingParts(Pairs, next_token, TranslationValidation)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.data.batches import Batch
-from dragoman.data.pair import Pair
+from dragoman.data.files.pair import Pair
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
 from dragoman.specs.translation import writes_what_it_reads

@@ -1,9 +1,9 @@
 """When each word of a transcription is said: by CTC, which knows its order, and by how loud it is.
 
-The best way to spread the tokens over the rows of the encoder (``training/ctc.py``) is found by
-dynamic programming. CTC says where a token is surest, and little of where it begins: so two words
-meet at the quietest place between the last row of one and the first of the next, and silence at
-both ends of a word is taken off.
+The best way to spread the tokens over the rows of the encoder (``training/losses/ctc.py``) is found
+by dynamic programming. CTC says where a token is surest, and little of where it begins: so two
+words meet at the quietest place between the last row of one and the first of the next, and silence
+at both ends of a word is taken off.
 
 Shapes: T rows, V outputs of the decoder, behind which the blank is output V.
 """

@@ -30,7 +30,7 @@ from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, ways_here
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch
-from dragoman.training.objectives import MicroBatch, Objective
+from dragoman.training.losses.objectives import MicroBatch, Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
 from dragoman.training.update import Batches, Updater

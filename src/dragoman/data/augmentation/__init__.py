@@ -1,0 +1,1 @@
+"""Examples are varied in training, by draws that are keyed."""

@@ -1,0 +1,158 @@
+"""Pictures are varied in training, so that a model learns what stays the same: moved, turned, made
+larger or smaller, sheared, bent, mirrored, lighter or darker, partly hidden, mixed.
+
+All that moves pixels is one map from the places of the new picture to those of the old one, which
+are read between pixels (``data/augmentation/between_pixels.py``). Everything follows from one
+number, so that a picture of an update is varied alike in any batch and process, and after a resume.
+
+Shapes: H, W, C of a picture.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from pydantic import Field
+
+from dragoman.data.augmentation.between_pixels import Floats, centred, in_bytes, read_at
+from dragoman.data.augmentation.rand_augment import rand_augmented
+from dragoman.forms.rows.idx import Bytes
+from dragoman.settings import Settings
+
+_ERASED = 0.5
+"""How many pictures have a part hidden."""
+_BENDS = 4
+"""Places across a picture that are bent by themselves; those between them follow."""
+
+
+class PictureAugmentSettings(Settings):
+    """Pictures are varied in training. Each limit is that of a number drawn evenly for each picture
+    and update."""
+
+    shift: float = Field(default=0.0, ge=0, le=1)
+    """The farthest that a picture is moved, across and down, as a share of its size (usually 0.1).
+    0: not at all."""
+    rotation: float = Field(default=0.0, ge=0, le=180)
+    """The largest rotation, in degrees, in both directions (usually 10)."""
+    scale: float = Field(default=0.0, ge=0, lt=1)
+    """The largest change of size, as a share, larger or smaller (usually 0.1)."""
+    shear: float = Field(default=0.0, ge=0, le=1)
+    """The largest shear, as a share (usually 0.1)."""
+    bend: float = Field(default=0.0, ge=0, le=1)
+    """The farthest that parts of a picture are moved against each other, as a share of its size
+    (usually 0.05 for handwriting; Simard et al., 2003)."""
+    flip: bool = False
+    """Mirror every second picture, left to right. Not for digits, letters, or whatever else has a
+    left and a right."""
+    contrast: float = Field(default=0.0, ge=0, lt=1)
+    """The largest change of contrast, as a share (usually 0.3)."""
+    brightness: float = Field(default=0.0, ge=0, lt=1)
+    """The largest change of brightness, as a share of white (usually 0.1)."""
+    erase: float = Field(default=0.0, ge=0, le=1)
+    """The largest share of a picture that a rectangle of noise hides, in every second picture
+    (usually 0.2; Zhong et al., 2020)."""
+    operations: int = Field(default=0, ge=0, le=8)
+    """RandAugment (Cubuk et al., 2020): the number of operations, drawn from fourteen, that each
+    picture goes through (usually 2). They rotate, shear, shift, and change light and colours. 0:
+    none."""
+    magnitude: float = Field(default=0.3, ge=0, le=1)
+    """How strong the operations of RandAugment are; 1: the strongest."""
+    mixup: float = Field(default=0.0, ge=0, le=4)
+    """Mix each picture with another one, and their labels in the same shares, which are drawn from
+    a beta distribution with this parameter (usually 0.2; Zhang et al., 2018). For labels alone. 0:
+    not at all."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is varied."""
+        others = self.flip, self.contrast, self.brightness, self.erase, self.operations, self.mixup
+        return self.moves or any(others)
+
+    @property
+    def moves(self) -> bool:
+        """Whether pixels are moved, other than by mirroring."""
+        return any((self.shift, self.rotation, self.scale, self.shear, self.bend))
+
+
+def varied(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
+    """A copy of a picture (H, W, C), varied by ``seed``, from 0."""
+    draw = np.random.default_rng(seed)
+    found = pixels
+    if settings.moves:
+        found = read_at(found, *_places(found.shape[:2], settings, draw))
+    if settings.flip and draw.random() < 0.5:
+        found = found[:, ::-1]
+    if settings.contrast or settings.brightness:
+        found = _lit(found, settings, draw)
+    if settings.operations:
+        found = rand_augmented(found, settings.operations, settings.magnitude, draw)
+    if settings.erase and draw.random() < _ERASED:
+        found = _erased(found, settings.erase, draw)
+    return np.array(found)
+
+
+def _places(
+    size: tuple[int, int], settings: PictureAugmentSettings, draw: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """(H, W) rows and (H, W) columns of the old picture that the new one shows."""
+    height, width = size
+    down, across = centred(height, width)
+    angle = np.deg2rad(_even(draw, settings.rotation))
+    larger = (1 + settings.scale) ** _even(draw, 1.0)
+    shear = _even(draw, settings.shear)
+    cosine, sine = np.cos(angle) / larger, np.sin(angle) / larger
+    rows = cosine * down + sine * across
+    columns = (cosine * shear - sine) * down + (cosine + sine * shear) * across
+    rows += (height - 1) / 2 + height * _even(draw, settings.shift)
+    columns += (width - 1) / 2 + width * _even(draw, settings.shift)
+    if settings.bend:
+        bends = draw.uniform(-settings.bend, settings.bend, (2, _BENDS, _BENDS))
+        by_row, by_column = _spread(height), _spread(width)
+        rows += height * (by_row @ bends[0] @ by_column.T)
+        columns += width * (by_row @ bends[1] @ by_column.T)
+    return rows.astype(np.float32), columns.astype(np.float32)
+
+
+def _even(draw: np.random.Generator, most: float) -> float:
+    return float(draw.uniform(-most, most)) if most else 0.0
+
+
+@lru_cache(maxsize=8)
+def _spread(size: int) -> Floats:
+    """(size, bends): how much of each bend is felt at each place, linearly between them."""
+    at = np.linspace(0, _BENDS - 1, size)
+    felt: Floats = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(_BENDS))).astype(np.float32)
+    return felt
+
+
+def _lit(pixels: Bytes, settings: PictureAugmentSettings, draw: np.random.Generator) -> Bytes:
+    values = pixels.astype(np.float32)
+    middle = values.mean()
+    more = 1 + _even(draw, settings.contrast)
+    return in_bytes((values - middle) * more + middle + 255 * _even(draw, settings.brightness))
+
+
+def _erased(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
+    """With a rectangle of noise, of any shape between 1 to 3 and 3 to 1."""
+    height, width, _ = pixels.shape
+    share, stretch = draw.uniform(0, most), 3 ** _even(draw, 1.0)
+    tall = min(height, round(height * np.sqrt(share * stretch)))
+    wide = min(width, round(width * np.sqrt(share / stretch)))
+    top, left = (int(draw.integers(0, room + 1)) for room in (height - tall, width - wide))
+    found = np.array(pixels)
+    part = found[top : top + tall, left : left + wide]
+    part[:] = draw.integers(0, 256, part.shape, dtype=np.uint8)
+    return found
+
+
+def mixed(pixels: Bytes, others: Bytes, share: float) -> Bytes:
+    """``share`` of one picture and the rest of another, of the same size."""
+    one, other = pixels.astype(np.float32), others.astype(np.float32)
+    return in_bytes(other + np.float32(share) * (one - other))
+
+
+def mixing(alpha: float, count: int, seed: int) -> tuple[float, int]:
+    """The share of a picture, and which of ``count`` examples it is mixed with, by ``seed``."""
+    draw = np.random.default_rng(seed)
+    return float(draw.beta(alpha, alpha)), int(draw.integers(count))

@@ -1,0 +1,1 @@
+"""Files as people keep them -> examples as they stand."""

@@ -1,0 +1,197 @@
+"""Files in which texts and their translations stand already: TMX, XLIFF, PO and CSV.
+
+A translation memory may be of any size: it is read in pieces, and no more is held than an entry.
+What waits for a translation, or is fuzzy, is no example.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+from xml.parsers import expat
+
+from dragoman.data.files.lines import decode_lines
+from dragoman.errors import DataError
+from dragoman.formats.po import Catalogue
+from dragoman.formats.xliff import Xliff
+
+Found: TypeAlias = tuple[int, str, str]
+"""The line or the number of an entry, its text and its translation."""
+
+ENDINGS = {".tmx": "tmx", ".xlf": "xliff", ".xliff": "xliff", ".po": "po", ".csv": "csv"}
+"""The ending of a name -> the format of such files."""
+
+_BLOCK = 1 << 20
+_MOST_BYTES = 1 << 28
+"""Of a catalogue or an XLIFF, which are held whole."""
+_CODES = {"bpt", "ept", "ph", "it", "ut"}
+"""Elements of a TMX that hold marks of a program and no text."""
+_DELIMITERS = ",;\t"
+_QUOTED = re.compile(r'"[^"]*+"')
+
+
+def read_catalogue(file: BinaryIO, name: str) -> Iterator[Found]:
+    """Messages of a PO. Errors: ``DataError``."""
+    return _numbered(Catalogue.read(_whole(file, name), name).pairs)
+
+
+def read_xliff(file: BinaryIO, name: str) -> Iterator[Found]:
+    """Segments that are translated. Errors: ``DataError``."""
+    return _numbered(Xliff.read(_whole(file, name), name).pairs)
+
+
+def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Found]:
+    """Rows, which may hold line breaks; ``source`` and ``target``: columns, from 1. Errors:
+    ``DataError``."""
+    lines = decode_lines(file, name)
+    first = next(lines, "")
+    bare = _QUOTED.sub("", first)
+    delimiter = max(_DELIMITERS, key=lambda one: (bare.count(one), -_DELIMITERS.index(one)))
+    ended = (f"{line}\n" for line in chain([first], lines))
+    rows = csv.reader(ended, delimiter=delimiter, strict=True)
+    while True:
+        begins = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{name}, line {begins}: it is no CSV ({error})") from None
+        if not row:
+            continue
+        if len(row) < max(source, target):
+            raise DataError(
+                f"{name}, line {begins}: column {max(source, target)} is wanted, and there are "
+                f"{len(row)}"
+            )
+        yield begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1])
+
+
+def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) -> Iterator[Found]:
+    """Entries of a translation memory, in flat memory. ``source`` and ``target``: codes of
+    languages; None: those of the file, where it has two. Errors: ``DataError``."""
+    memory = _Memory(name, source, target)
+    while block := file.read(_BLOCK):
+        yield from memory.feed(block)
+    yield from memory.feed(b"", is_last=True)
+
+
+class _Memory:
+    """The entry that is being read, and those that are read."""
+
+    def __init__(self, name: str, source: str | None, target: str | None) -> None:
+        self._name = name
+        self._source, self._target = source, target
+        self._header = "*all*"
+        self._languages: list[str] = []
+        """Of the first entries."""
+        self._entry: dict[str, str] = {}
+        self._line = 0
+        self._language = ""
+        self._text: list[str] | None = None
+        self._inside_code = 0
+        self._read: list[Found] = []
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._entity
+        self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+
+    def feed(self, data: bytes, *, is_last: bool = False) -> Sequence[Found]:
+        """The entries that end in some bytes more."""
+        try:
+            self._parser.Parse(data, is_last)
+        except expat.ExpatError as error:
+            told = expat.ErrorString(error.code)
+            raise DataError(f"{self._name}, line {error.lineno}: it is damaged ({told})") from None
+        read, self._read = self._read, []
+        return read
+
+    def _entity(self, *_: object) -> None:
+        line = self._parser.CurrentLineNumber
+        raise DataError(f"{self._name}, line {line}: it declares an entity, which is not read")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "header":
+            self._header = attributes.get("srclang", "*all*").lower()
+        elif tag == "tu":
+            self._entry, self._line = {}, self._parser.CurrentLineNumber
+        elif tag == "tuv":
+            self._language = (attributes.get("xml:lang") or attributes.get("lang") or "").lower()
+        elif tag == "seg":
+            self._text = []
+        elif self._text is not None and tag in _CODES:
+            self._inside_code += 1
+
+    def _characters(self, text: str) -> None:
+        if self._text is not None and not self._inside_code:
+            self._text.append(text)
+
+    def _end(self, tag: str) -> None:
+        if tag == "seg" and self._text is not None:
+            text = _on_one_line("".join(self._text))
+            self._entry.setdefault(self._language, text)
+            self._text = None
+        elif self._inside_code and tag in _CODES:
+            self._inside_code -= 1
+        elif tag == "tu":
+            self._take()
+
+    def _take(self) -> None:
+        source = _of(self._entry, self._source or self._own_source())
+        others = [name for name in self._entry if name != source]
+        if self._target is not None:
+            target = _of(self._entry, self._target)
+        elif len(others) > 1:
+            raise DataError(
+                f"{self._name}, line {self._line}: an entry in {len(self._entry)} languages "
+                f"({', '.join(self._entry)}): say which by --keys SOURCE TARGET, in a recipe by "
+                "source_key and target_key"
+            )
+        else:
+            target = others[0] if others else None
+        if source is not None and target is not None:
+            self._read.append((self._line, self._entry[source], self._entry[target]))
+
+    def _own_source(self) -> str:
+        """The language of the source, as the file says, or that of the first text."""
+        if self._header != "*all*" and _of(self._entry, self._header) is not None:
+            return self._header
+        return next(iter(self._entry), "")
+
+
+def _of(entry: dict[str, str], language: str) -> str | None:
+    """The language of an entry that is meant: en is en-GB too."""
+    wanted = language.lower()
+    if wanted in entry:
+        return wanted
+    base = wanted.partition("-")[0]
+    return next((name for name in entry if name.partition("-")[0] == base), None)
+
+
+def _numbered(pairs: Sequence[tuple[str, str]]) -> Iterator[Found]:
+    for number, (source, target) in enumerate(pairs, 1):
+        yield number, _on_one_line(source), _on_one_line(target)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _whole(file: BinaryIO, name: str) -> bytes:
+    data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise DataError(
+            f"{name} has more than the {_MOST_BYTES:,} bytes that are read of such files"
+        )
+    return data
+
+
+def path_format(path: str) -> str | None:
+    """The format of a file by its name; None for another."""
+    return ENDINGS.get(Path(path.removesuffix(".gz")).suffix.lower())

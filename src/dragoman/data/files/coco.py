@@ -1,0 +1,247 @@
+"""Pictures with boxes as COCO keeps them: one JSON file with images, annotations and categories.
+
+    {"images": [{"id": 1, "file_name": "a.png", "width": 64, "height": 64}],
+     "categories": [{"id": 3, "name": "three"}],
+     "annotations": [{"image_id": 1, "category_id": 3, "bbox": [10, 5, 20, 19], "iscrowd": 0}]}
+
+Pictures lie beside the file, in a folder ``images`` beside it, or as COCO's own download has them:
+``annotations/instances_val2017.json`` beside ``val2017/``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from dragoman.boxes import Box, Scene
+from dragoman.data.files.file_examples import checked
+from dragoman.data.files.pair import Pair
+from dragoman.errors import DataError
+from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.unusable import unusable
+from dragoman.plural import plural
+from dragoman.shortened import shortened
+
+_EDGE = 1.0
+"""Pixels by which a box may stand out of its picture: tools round differently."""
+_LARGEST = 1e15
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no line of a table can have: labels stand in them."""
+_NEEDED = ("images", "annotations", "categories")
+
+
+def is_coco(path: Path) -> bool:
+    """Whether it is a JSON file, or a folder with one: no more than its name is looked at."""
+    return path.suffix.lower() == ".json" or (path.is_dir() and bool(_files_in(path)))
+
+
+def annotations_in(path: Path) -> Path:
+    """The JSON file that is named, or the only one of a folder. Errors: ``DataError``."""
+    if not path.is_dir():
+        return path
+    found = _files_in(path)
+    if len(found) != 1:
+        names = ", ".join(str(one.relative_to(path)) for one in found[:4])
+        raise DataError(
+            f"{path} has {plural(len(found), 'JSON file')}{f' ({names})' if found else ''}: name "
+            "the file with the boxes itself, as COCO has them"
+        )
+    return found[0]
+
+
+def read_coco(path: Path) -> Iterator[Pair]:
+    """A pair for each picture: its file, and its boxes on one line (``boxes.py``); its line is its
+    number among the images, from 1.
+
+    Errors: ``DataError`` that names file, place and what to do, before the first pair.
+    """
+    file = annotations_in(path)
+    try:
+        told = file.stat()
+    except (OSError, ValueError) as error:
+        raise unusable(file, error) from error
+    yield from _pairs(file, told.st_mtime_ns, told.st_size)
+
+
+@lru_cache(maxsize=2)
+def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
+    """``changed`` and ``size`` tell a file from one that took its place: a training asks for its
+    pairs several times, and each picture's header is read for them."""
+    about = _read(file)
+    labels = _labels(file, about["categories"])
+    images = [_image(file, number, one) for number, one in enumerate(about["images"], 1)]
+    numbers = _numbers(file, images)
+    boxes: list[list[Box]] = [[] for _ in images]
+    for place, one in enumerate(about["annotations"], 1):
+        at = f"{file}, annotation {place}"
+        number = numbers.get(_key(one, "image_id", at))
+        if number is None:
+            raise DataError(f"{at}: there is no image {one['image_id']!r}: add it, or leave it out")
+        boxes[number].append(_box(one, at, labels, images[number]))
+    if not images:
+        raise DataError(f"{file} lists no image")
+    folders, seen = _folders(file), dict[str, int]()
+    pairs = []
+    for number, (image, found) in enumerate(zip(images, boxes, strict=True), 1):
+        at = f"{file}, image {number}"
+        picture = _picture(at, image["file_name"], folders)
+        name = os.path.abspath(picture)
+        if name in seen:
+            raise DataError(f"{at}: {picture} is image {seen[name]} already: list it once")
+        seen[name] = number
+        height, width = turned_size(picture)
+        if (width, height) != (image["width"], image["height"]):
+            raise DataError(
+                f"{at}: {picture} is {width} x {height} pixels (width, height) as its camera was "
+                f"held, and {image['width']:g} x {image['height']:g} is written: correct it, or "
+                "boxes are elsewhere"
+            )
+        pairs.append(Pair(number, str(picture), str(Scene(width, height, tuple(found)))))
+    return pairs
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(
+        one
+        for inside in (folder, folder / "annotations")
+        for one in inside.glob("*.json")
+        if not one.name.startswith(".") and one.is_file()
+    )
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(file.read_bytes())
+    except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError):
+            raise unusable(file, error) from error
+        raise DataError(f"{file} is no text in UTF-8, as JSON is") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{file} is not JSON: {shortened(str(error), 80)}") from error
+    missing = [name for name in _NEEDED if not _is_list(about, name)]
+    if missing:
+        raise DataError(
+            f"{file} is not in COCO's format: it has no list of {' and of '.join(missing)}. A file "
+            "of boxes has lists of images, annotations and categories"
+        )
+    found: dict[str, Any] = about
+    return found
+
+
+def _is_list(about: object, name: str) -> bool:
+    found = about.get(name) if isinstance(about, dict) else None
+    return isinstance(found, list) and all(isinstance(one, dict) for one in found)
+
+
+def _key(one: dict[str, Any], name: str, at: str) -> Any:
+    found = one.get(name)
+    if not isinstance(found, int | str) or isinstance(found, bool):
+        raise DataError(f"{at}: {name} is {shortened(json.dumps(found), 40)}: write a number there")
+    return found
+
+
+def _labels(file: Path, categories: list[dict[str, Any]]) -> dict[Any, str]:
+    labels: dict[Any, str] = {}
+    for place, one in enumerate(categories, 1):
+        at = f"{file}, category {place}"
+        number, name = _key(one, "id", at), one.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise DataError(f"{at}: it has no name")
+        if _CONTROL.search(name.strip()):
+            raise DataError(
+                f"{at}: {name.strip()!r} has an end of line, a tab or another control character in "
+                "it: rename it"
+            )
+        if number in labels or name.strip() in labels.values():
+            raise DataError(f"{at}: {name.strip()!r} (id {number}) is listed twice")
+        labels[number] = name.strip()
+    return labels
+
+
+def _image(file: Path, number: int, one: dict[str, Any]) -> dict[str, Any]:
+    at = f"{file}, image {number}"
+    _key(one, "id", at)
+    if not isinstance(one.get("file_name"), str) or not one["file_name"].strip():
+        raise DataError(f"{at}: it has no file_name")
+    for side in ("width", "height"):
+        if not _is_number(one.get(side)) or one[side] < 1:
+            raise DataError(f"{at} ({one['file_name']}): {side} is missing or no number of pixels")
+    return one
+
+
+def _numbers(file: Path, images: list[dict[str, Any]]) -> dict[Any, int]:
+    numbers: dict[Any, int] = {}
+    for number, one in enumerate(images):
+        if one["id"] in numbers:
+            raise DataError(
+                f"{file}, image {number + 1}: id {one['id']!r} is that of image "
+                f"{numbers[one['id']] + 1} already: number images differently"
+            )
+        numbers[one["id"]] = number
+    return numbers
+
+
+def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, Any]) -> Box:
+    at = f"{at} ({image['file_name']})"
+    label, bbox = labels.get(_key(one, "category_id", at)), one.get("bbox")
+    if label is None:
+        raise DataError(f"{at}: there is no category {one['category_id']!r}: add it to categories")
+    if not isinstance(bbox, list) or len(bbox) != 4 or not all(map(_is_number, bbox)):
+        raise DataError(f"{at}: bbox is not four numbers: left, top, width, height")
+    left, top, width, height = map(float, bbox)
+    told = ", ".join(f"{number:g}" for number in bbox)
+    if min(round(width, 2), round(height, 2)) <= 0:  # as boxes are kept
+        raise DataError(
+            f"{at}: the box [{told}] has no area: width and height stand third and fourth, and are "
+            "more than 0. Correct it, or leave it out"
+        )
+    if (
+        min(left, top) < -_EDGE
+        or left + width > image["width"] + _EDGE
+        or top + height > image["height"] + _EDGE
+    ):
+        raise DataError(
+            f"{at}: the box [{told}] reaches out of its picture of {image['width']:g} x "
+            f"{image['height']:g} pixels. A box is left, top, width, height; correct it, or leave "
+            "it out"
+        )
+    crowd = one.get("iscrowd") or 0
+    if crowd not in (0, 1):
+        raise DataError(
+            f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}: it is 0, or 1 for a region that "
+            "holds several"
+        )
+    area, product = one.get("area"), width * height
+    own = float(area) if _is_number(area) and area > 0 and area != product else 0.0
+    return Box(label, left, top, width, height, own, bool(crowd))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -_LARGEST <= value <= _LARGEST  # no integer that is too large for a float
+
+
+def _folders(file: Path) -> list[Path]:
+    above = file.parent
+    own = file.stem.removeprefix("instances_")
+    return [above, above / "images", above.parent / own, above.parent / "images", above.parent]
+
+
+def _picture(at: str, name: str, folders: list[Path]) -> Path:
+    for folder in folders:
+        path = checked(folder / name, at)
+        try:
+            if path.is_file():
+                return path
+        except (OSError, ValueError) as error:
+            raise DataError(f"{at}: {unusable(path, error)}") from error
+    raise DataError(
+        f"{at}: {folders[0] / name} does not exist. Pictures lie beside the file, or in a folder "
+        "named images beside it"
+    )

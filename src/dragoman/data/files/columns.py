@@ -1,0 +1,148 @@
+"""Where one file that holds both sides has them, as ``--columns`` and ``--keys`` say it; of texts
+and labels it is found out, since labels repeat and texts rarely do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.errors import DataError, DragomanError, RecipeError
+from dragoman.forms.labels import plain
+from dragoman.forms.rows.file_kinds import KINDS
+
+_LOOKED_AT = 20_000
+"""Examples by which columns are told apart."""
+COLUMNS = "label,text", "text,label"
+_NAMED = {"label,text": (2, 1), "text,label": (1, 2)}
+"""The columns of text and label."""
+_LISTS = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson")
+_FIRST = 3
+"""Examples by which a list of files is told: more than one, for the first line may be a header."""
+CorpusOf = Callable[[str, str | None, tuple[str, str] | None], CorpusSettings]
+"""A file, its columns and its keys as they were given -> what is read."""
+
+
+def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
+    """A file of labelled texts, and where in it texts and labels are.
+
+    ``columns``: one of ``COLUMNS``, or the numbers of both (``numbered``), of a tab-separated file;
+    None: found out. ``keys``: of JSON
+    Lines, where the text and where the label is.
+    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or
+    where it cannot be told which column holds the labels.
+    """
+    if keys is not None:
+        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
+    if not is_tabbed(path):
+        return CorpusSettings(source=path, source_key="text", target_key="label")
+    if columns is None:
+        columns = _columns_found(path)
+    text, label = _NAMED[columns] if columns in _NAMED else numbered(columns)
+    return CorpusSettings(source=path, format="tsv", source_column=text, target_column=label)
+
+
+def listed_corpus(
+    path: str, columns: str | None, keys: tuple[str, str] | None
+) -> CorpusSettings | None:
+    """A list of recordings or pictures and their labels; None where it is none: what stands in
+    place of texts has no such ending. A list says ``--columns`` and ``--keys`` as
+    ``labelled_corpus``; its columns may stand in either order, and its keys are file and label.
+    """
+    if not path.removesuffix(".gz").lower().endswith(_LISTS) or not Path(path).is_file():
+        return None
+    if not is_tabbed(path):
+        file, label = keys or ("file", "label")
+        corpora = [CorpusSettings(source=path, source_key=file, target_key=label)]
+    elif columns is None:
+        corpora = [_in_columns(path, *numbers) for numbers in _NAMED.values()]
+    else:
+        corpora = [_in_columns(path, *(_NAMED.get(columns) or numbered(columns)))]
+    for corpus in corpora:
+        try:
+            first = [pair.source.strip() for pair in islice(read_pairs(corpus), _FIRST)]
+        except DataError:  # its own builder tells of it
+            continue
+        if any(
+            Path(one).suffix.lower() in kind.endings for one in first for kind in KINDS.values()
+        ):
+            return corpus.model_copy(update={"holds": "files"})
+    return None
+
+
+def _in_columns(path: str, source: int, target: int) -> CorpusSettings:
+    return CorpusSettings(source=path, source_column=source, target_column=target)
+
+
+def numbered(columns: str) -> tuple[int, int]:
+    """``--columns 2,3``: the column of the source, or of the text, and that of the target, or of
+    the label, counted from 1. Errors: ``RecipeError``."""
+    first, comma, second = (part.strip() for part in columns.partition(","))
+    if not comma or not all(one.isdecimal() and 0 < int(one) <= 1_000 for one in (first, second)):
+        raise RecipeError(
+            f"--columns {columns}: give two numbers such as 2,3 (source and target, or text and "
+            f"label, counted from 1), or for labelled texts {' or '.join(COLUMNS)}"
+        )
+    if int(first) == int(second):
+        raise RecipeError(f"--columns {columns}: name two different columns")
+    return int(first), int(second)
+
+
+def is_tabbed(path: str) -> bool:
+    """Whether a file has columns, and not keys as JSON Lines and TMX have, by its name."""
+    return not path.removesuffix(".gz").lower().endswith((".jsonl", ".ndjson", ".json", ".tmx"))
+
+
+def _columns_found(path: str) -> str:
+    """Of the first two columns, the one with fewer different values holds the labels."""
+    different: tuple[set[str], set[str]] = (set(), set())
+    lines = 0
+    pairs = read_pairs(CorpusSettings(source=path, format="tsv"))
+    for pair in islice(pairs, _LOOKED_AT):
+        lines += 1
+        for values, value in zip(different, (pair.source, pair.target), strict=True):
+            values.add(plain(value))
+    first, second = map(len, different)
+    fewer = min(first, second)
+    if first == second or (lines > 20 and fewer > lines / 2):
+        raise RecipeError(
+            f"{path}: it cannot be told which column holds the labels: among {lines:,} lines the "
+            f"first has {first:,} different values and the second {second:,}. Say it: --columns "
+            f"{' or --columns '.join(COLUMNS)}"
+        )
+    return COLUMNS[0] if first < second else COLUMNS[1]
+
+
+def paired_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
+    """A file of sources and their targets, which are where ``columns`` or ``keys`` say."""
+    if keys is not None:
+        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
+    assert columns is not None
+    source, target = numbered(columns)
+    return CorpusSettings(source=path, source_column=source, target_column=target)
+
+
+def file_at(
+    files: Sequence[Path],
+    columns: str | None,
+    keys: tuple[str, str] | None,
+    corpus_of: CorpusOf = paired_corpus,
+) -> CorpusSettings | None:
+    """The file, read by its columns or its keys; None where neither is named.
+
+    ``corpus_of``: makes a corpus of a file whose sides are others than sources and targets.
+    Errors: ``DragomanError`` where they do not go with what is measured on, ``RecipeError`` for
+    columns that are none.
+    """
+    if columns is None and keys is None:
+        return None
+    option = "--keys" if keys is not None else "--columns"
+    ending = ".jsonl" if keys is not None else ".tsv"
+    if columns is not None and keys is not None:
+        raise DragomanError("--columns is for a .tsv file, --keys for a .jsonl file: give one")
+    if len(files) != 1 or is_tabbed(str(files[0])) != (keys is None):
+        raise DragomanError(f"{option} goes with one {ending} file that holds both sides")
+    return corpus_of(str(files[0]), columns, keys)

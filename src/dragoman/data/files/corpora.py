@@ -1,0 +1,338 @@
+"""Files -> examples, as they stand: sentences and their translations, or texts alone.
+
+Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
+texts alone, in a file or a folder of files (``documents.py``), trees (``trees.py``), or files that
+are examples themselves (``file_examples.py``); plain or gzip. A line ends at
+``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
+the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
+names and drops them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from io import BufferedReader
+from itertools import chain, starmap
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from dragoman.data.files.bilingual import (
+    path_format,
+    read_catalogue,
+    read_csv,
+    read_tmx,
+    read_xliff,
+)
+from dragoman.data.files.coco import annotations_in, read_coco
+from dragoman.data.files.corpus_settings import BY, SECTION, CorpusSettings, Format
+from dragoman.data.files.documents import By, Section, read_texts
+from dragoman.data.files.file_examples import (
+    files_in,
+    grouped,
+    listed,
+    read_folders,
+    read_idx_pairs,
+)
+from dragoman.data.files.file_kinds import check_is_text
+from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
+from dragoman.data.files.lines import LOOKED_AT, Check, decode_lines
+from dragoman.data.files.pair import Pair
+from dragoman.data.files.spoken import read_spoken
+from dragoman.data.files.tagged import read_tagged
+from dragoman.data.files.trees import read_examples
+from dragoman.errors import DataError
+from dragoman.forms.rows.content import content_of
+from dragoman.forms.rows.drawn_text import DRAWN
+from dragoman.forms.rows.idx import is_idx
+from dragoman.tree import LABEL_ENDS
+
+_GZIP = b"\x1f\x8b"
+
+_NAMED_BY = 1 << 16
+
+_ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
+
+
+def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
+    """All pairs of a corpus, in order, in bounded memory.
+
+    Raises DataError for a file that is missing, empty, damaged or not text, for two files with
+    different numbers of lines (both numbers named), and for a line without two sides.
+    """
+    pairs = _read_pairs(corpus)
+    if corpus.lists_files:
+        pairs = listed(pairs, Path(corpus.source))
+    elif corpus.holds == "drawn":
+        pairs = (pair._replace(source=DRAWN + pair.source) for pair in pairs)
+    pairs = grouped(pairs, corpus) if corpus.names_files else pairs
+    if corpus.holds == "captions":
+        return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
+    return pairs
+
+
+def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
+    match format_of(corpus):
+        case "lines":
+            assert corpus.target is not None
+            return _read_parallel(Path(corpus.source), Path(corpus.target))
+        case "tsv":
+            return _read_one(corpus, tsv_pairs)
+        case "folders":
+            return read_folders(Path(corpus.source))
+        case "spoken":
+            return read_spoken(corpus, read_lines)
+        case "coco":
+            return read_coco(Path(corpus.source))
+        case "idx":
+            assert corpus.target is not None
+            return read_idx_pairs(Path(corpus.source), Path(corpus.target))
+        case "text" | "documents" | "file" as how:
+            return _read_alone(Path(corpus.source), BY[how], corpus.section)
+        case "trees":
+            return starmap(Pair, read_examples(_lines_of_files(corpus.source), corpus.label_ends))
+        case "tags":
+            columns = corpus.source_column, corpus.target_column
+            files = _lines_of_files(corpus.source)
+            return starmap(Pair, read_tagged(files, columns, corpus.label_ends))
+        case "tmx" | "xliff" | "po" | "csv" as how:
+            return _read_translated(corpus, how)
+        case _:
+            return _read_one(corpus, jsonl_pairs)
+
+
+def is_one_file(path: str) -> bool:
+    """Whether its name is that of one file with both sides."""
+    is_translated = path_format(path) is not None
+    return is_translated or path.removesuffix(".gz").lower().endswith(_ONE_FILE)
+
+
+def read_lines(
+    path: str | Path, check: Check | None = check_is_text, *, once: bool = False
+) -> Generator[str]:
+    """The lines of one file without their ends, unless ``check`` refuses it; of a pipe too, where
+    it is read ``once``. Raises DataError as ``read_pairs`` does."""
+    path = Path(path)
+    with _opened(path, check, once=once) as file:
+        yield from decode_lines(file, str(path))
+
+
+def corpus_fingerprint(corpus: CorpusSettings) -> str:
+    """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
+    digest = hashlib.sha256()
+    if corpus.format == "folders":  # in which names are labels
+        for path in files_in(Path(corpus.source)):
+            digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
+    if corpus.lists_files:
+        for pair in listed(_read_pairs(corpus), Path(corpus.source)):
+            digest.update(content_of(pair.source).encode())
+    if corpus.format == "spoken":
+        for pair in read_spoken(corpus, read_lines):
+            told = f"{content_of(pair.source)} {pair.target}\n"
+            digest.update(told.encode("utf-8", "surrogateescape"))
+    if corpus.format == "coco":
+        for pair in read_coco(Path(corpus.source)):
+            digest.update(content_of(pair.source).encode())
+    sides: tuple[str | None, ...] = (corpus.source, corpus.target)
+    if corpus.format == "spoken":
+        sides = ()
+    elif corpus.format == "coco":
+        sides = (str(annotations_in(Path(corpus.source))),)
+    for path in chain.from_iterable(map(files_of, sides)):
+        with _opened(path, packed=True) as file:
+            content = hashlib.sha256()
+            while block := file.read(1 << 20):
+                content.update(block)
+            digest.update(content.digest())
+    if corpus.links is not None:
+        for line in read_lines(corpus.links):
+            digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
+    how: list[str | int] = [format_of(corpus), corpus.source_key, corpus.target_key]
+    if corpus.is_alone and corpus.section != SECTION:
+        how.append(corpus.section)
+    if (corpus.source_column, corpus.target_column) != (1, 2):
+        how += [corpus.source_column, corpus.target_column]
+    if corpus.label_ends != LABEL_ENDS:
+        how.append(corpus.label_ends)
+    if corpus.groups_by is not None:
+        how.append(corpus.groups_by)
+    digest.update(json.dumps(how).encode())
+    return digest.hexdigest()
+
+
+def files_of(name: str | None) -> list[Path]:
+    """A file, or those of a folder and of the folders in it, by their names; hidden and empty ones
+    are passed over."""
+    if name is None:
+        return []
+    path = Path(name)
+    if not path.is_dir():
+        return [path]
+    found = [
+        one
+        for one in sorted(path.rglob("*"))
+        if one.is_file()
+        and one.stat().st_size
+        and not any(part.startswith(".") for part in one.relative_to(path).parts)
+    ]
+    if not found:
+        raise DataError(f"{path} is a folder without a file that holds anything")
+    return found
+
+
+def format_of(corpus: CorpusSettings) -> Format:
+    """Its own, or the one that the names of its files tell. Errors: ``DataError``."""
+    if corpus.format != "auto":
+        return corpus.format
+    if corpus.target is not None:
+        return "idx" if is_idx(corpus.source) else "lines"
+    match Path(corpus.source.removesuffix(".gz")).suffix.lower():
+        case ".tsv" | ".tab":
+            return "tsv"
+        case ".jsonl" | ".ndjson" | ".json":
+            return "jsonl"
+        case ".tmx":
+            return "tmx"
+        case ".xlf" | ".xliff":
+            return "xliff"
+        case ".po":
+            return "po"
+        case ".csv":
+            return "csv"
+        case _:
+            raise DataError(
+                f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, "
+                ".xliff or .po (say which with format = ...); for two files, name the target"
+            )
+
+
+def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
+    for one in files_of(str(path)):
+        with _opened(one) as file:
+            yield from _named(read_texts(file, by, longest), by)
+
+
+def _named(sections: Iterator[Section], by: By) -> Iterator[Pair]:
+    """The sections of texts, each with what names its text: a hash of its first ``_NAMED_BY``
+    letters. So much of a text is held, and no more; a line that is not cut needs no name."""
+    held: list[Section] = []
+    letters: list[str] = []
+    size, name = 0, ""
+
+    def told() -> Iterator[Pair]:
+        alone = by == "line" and len(held) == 1
+        begun = "".join(letters)[:_NAMED_BY].encode("utf-8", "surrogatepass")
+        whole = "" if alone else hashlib.blake2b(begun, digest_size=8).hexdigest()
+        return (Pair(one.line, "", one.text, whole) for one in held)
+
+    for section in sections:
+        if section.begins:
+            yield from told()
+            held, letters, size, name = [], [], 0, ""
+        if name:
+            yield Pair(section.line, "", section.text, name)
+            continue
+        held.append(section)
+        letters += section.text.casefold().split()
+        size += len(section.text)
+        if size > 2 * _NAMED_BY and sum(map(len, letters)) >= _NAMED_BY:
+            for pair in told():
+                name = pair.whole
+                yield pair
+            held = []
+    yield from told()
+
+
+def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
+    """Of a file, or of each of a folder: its path and its lines, which are read before the next."""
+    for one in files_of(source):
+        with _opened(one) as file:
+            yield one, decode_lines(file, str(one))
+
+
+def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
+    """Of a file that holds texts with their translations, in any encoding that it names."""
+    path = Path(corpus.source)
+    with _opened(path, None if how != "csv" else check_is_text) as file:
+        match how:
+            case "tmx":
+                keys = corpus.source_key, corpus.target_key
+                # What is called so by default says no language.
+                source, target = (None, None) if keys == ("source", "target") else keys
+                found = read_tmx(file, str(path), source, target)
+            case "xliff":
+                found = read_xliff(file, str(path))
+            case "po":
+                found = read_catalogue(file, str(path))
+            case _:
+                columns = corpus.source_column, corpus.target_column
+                found = read_csv(file, str(path), *columns)
+        yield from starmap(Pair, found)
+
+
+def _read_one(
+    corpus: CorpusSettings, pairs: Callable[[Iterator[str], CorpusSettings], Iterator[Pair]]
+) -> Iterator[Pair]:
+    with _opened(Path(corpus.source)) as file:
+        yield from pairs(decode_lines(file, corpus.source), corpus)
+
+
+def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:
+    # Each side is read inside its own frame, so that what is wrong with one file names that file.
+    with closing(read_lines(source)) as sources, closing(read_lines(target)) as targets:
+        for line, text in enumerate(sources, start=1):
+            translation = next(targets, None)
+            if translation is None:
+                raise different_counts(source, line + _count(sources), target, line - 1)
+            yield Pair(line, text, translation)
+        if more := _count(targets):
+            raise different_counts(source, line, target, line + more)
+
+
+def _count(lines: Iterator[str]) -> int:
+    return sum(1 for _ in lines)
+
+
+@contextmanager
+def _opened(
+    path: Path, check: Check | None = check_is_text, *, packed: bool = False, once: bool = False
+) -> Iterator[BinaryIO]:
+    """A file of bytes that ``check`` lets pass; unpacked, if it is gzip and not ``packed``; a pipe,
+    or one that holds nothing, only where nobody reads it again (``once``).
+
+    Turns what can go wrong on the way into a DataError with the file's name.
+    """
+    try:
+        if not once and path.exists() and not (path.is_file() or path.is_dir()):
+            raise DataError(
+                f"{path} is not a regular file: a pipe or a device can be read only once, and this "
+                "text is read more than once. Write it to a file first"
+            )
+        with cast("BufferedReader", path.open("rb", buffering=LOOKED_AT)) as file:
+            start = file.peek(LOOKED_AT)[:LOOKED_AT]
+            if not start and not once:
+                raise DataError(f"{path} is empty")
+            if start[:2] != _GZIP or packed:
+                if check is not None and not packed and start:
+                    check(start, str(path))
+                yield file
+                return
+            with gzip.open(file) as unpacked:
+                start = unpacked.peek(LOOKED_AT)[:LOOKED_AT]
+                if not start and not once:
+                    raise DataError(f"{path} is empty inside")
+                if check is not None and start:
+                    check(start, str(path))
+                yield unpacked  # type: ignore[misc]  # a GzipFile reads like any binary file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut off: {error}") from error
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder: give a file") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,174 @@
+"""What a recipe says of a corpus: its files, how they are laid out, where in them examples are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from dragoman.data.files.documents import By
+from dragoman.forms.rows.idx import is_idx
+from dragoman.settings import Settings
+from dragoman.tree import LABEL_ENDS
+
+SECTION = 20_000
+"""Characters of a text that stands alone, unless a corpus says otherwise."""
+
+CORPUS_FILES = ("source", "target", "links")
+"""The settings of a corpus that name a file."""
+
+Format = Literal[
+    "auto", "lines", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "text", "documents", "file",
+    "trees", "tags", "folders", "spoken", "idx", "coco",
+]  # fmt: skip
+"""How the files of a corpus are laid out."""
+
+TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging", "coco": "detection"}
+"""The only task that learns from a format, where there is but one."""
+
+_TABBED = (".tsv", ".tab")
+_JSON_LINES = (".jsonl", ".ndjson", ".json")
+
+FILES = ("folders", "spoken", "idx", "coco")
+"""Formats whose examples are files themselves."""
+
+BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
+"""What ends a text that stands alone, by the format of its corpus."""
+
+
+class CorpusSettings(Settings):
+    """One corpus: its files, their format, and its weight."""
+
+    source: str
+    """The file of source sentences, or the single file with both sides. May be compressed with
+    gzip."""
+    target: str | None = None
+    """The file of target sentences. Leave it out if ``source`` contains both sides."""
+    format: Format = "auto"
+    """The format of the files. auto: lines for two files; for one file, tsv, csv, jsonl, tmx, xliff
+    or po, depending on its name. From tmx, xliff and po files, only finished translations that are
+    not fuzzy are used. For tasks whose examples have a source but no target, ``source`` may be a
+    folder of files, and the format is text (each line is a text), documents (blank lines separate
+    texts) or file (each file is one text). trees: bracketed trees, in a file or a folder of files
+    (task parsing). tags: words and their tags, as columns, as ``word_TAG`` or as trees (task
+    tagging). folders: ``source`` is a folder that has a subfolder of recordings or pictures for
+    each label. spoken: recordings with transcripts. ``source`` is a folder with a .txt file beside
+    each recording, a .tsv, .csv or .jsonl file that lists them, a folder with metadata.csv, or a
+    Kaldi data folder. idx: ``source`` and ``target`` are IDX files of pictures and of their
+    labels. coco: boxes in pictures, in COCO's JSON (task detection); a folder stands for the one
+    JSON file in it."""
+    section: int = Field(SECTION, ge=100, le=100_000_000)
+    """For tasks whose examples have a source but no target: the maximum number of characters in a
+    text. A longer text is split into several, at the end of a line or a word."""
+    links: str | None = None
+    """A file with the word alignment of each pair, for guided alignment (training.guided): one line
+    per pair, in Pharaoh format (``0-0 1-2``). Words are separated by spaces."""
+    weight: float = Field(1.0, gt=0, le=10_000)
+    """The number of times that each pair is used per epoch. 0.5: in every second epoch."""
+    label_ends: str = Field(LABEL_ENDS, max_length=20)
+    """For trees: the characters at which a label is cut off. What follows them is a grammatical
+    function or an index: ``NP-SBJ-1`` is learned as NP. With ``-=.``, ``grup.nom.ms`` is learned as
+    grup; with an empty value, labels are kept whole.
+    """
+    source_key: str = "source"
+    """For JSON Lines: the key of the source sentence. Use dots for nested keys:
+    ``translation.en``. For the format spoken: the key or column that names the recording. For TMX:
+    the source language, if entries have more than two languages."""
+    target_key: str = "target"
+    """For JSON Lines: the key of the target sentence. For the format spoken: the key or column of
+    the transcript. For TMX: the target language."""
+    source_column: int = Field(1, ge=1, le=1_000)
+    """For tab-separated files: the column of the source sentence, numbered from 1."""
+    target_column: int = Field(2, ge=1, le=1_000)
+    """For tab-separated files: the column of the target sentence or the label."""
+    holds: Literal["text", "files", "drawn", "captions"] = "text"
+    """What the source file, column or key contains. text: the text itself; files (for tab-separated
+    files and JSON Lines): the name of a file, such as a recording or a picture, relative to the
+    folder of the corpus; drawn: text of which the program draws a picture (source.kind = line);
+    captions: the name of a picture as for files, and the target is its caption, from which the
+    picture is painted (task painting)."""
+    group_column: int | None = Field(None, ge=1, le=1_000)
+    """For tab-separated files: the column with the group of an example, such as its speaker or
+    document. All examples of a group are put on the same side of a split."""
+    group_key: str | None = None
+    """For JSON Lines: the key of the group of an example; see ``group_column``. For the
+    format spoken: the column that names the speaker; for a Kaldi data folder, the name of the
+    file that lists the speakers, utt2spk."""
+    group_pattern: str | None = Field(None, max_length=200)
+    """For corpora of files: a regular expression that is matched against the file name. What its
+    first capturing group matches is the group of the example; see ``group_column``. ``_([a-z]+)_``
+    matches jackson in 7_jackson_32.wav. A pattern with / is matched against the path inside the
+    folder of the corpus: ``^([^/]+)/`` takes the first folder."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.target is not None) and self.format not in ("auto", "lines", "idx"):
+            raise ValueError(f"format {self.format} is one file: leave target out")
+        if self.target is None and self.format == "lines":
+            raise ValueError("format lines needs two files: name target too")
+        if self.source_column == self.target_column:
+            raise ValueError("source_column and target_column are the same column")
+        if self.format == "idx" and self.target is None:
+            raise ValueError("format idx needs two files: name the labels as target")
+        if self.holds == "drawn" and self.format in (*FILES, *BY, *TASK_OF_FORMAT):
+            raise ValueError(f"format {self.format} has no text beside its target to be drawn")
+        self._check_groups()
+        return self
+
+    def _check_groups(self) -> None:
+        if self.group_pattern is not None:
+            if not self.names_files:
+                raise ValueError("group_pattern is for corpora of files: name a column or a key")
+            try:
+                groups = re.compile(self.group_pattern).groups
+            except re.error as error:
+                raise ValueError(f"group_pattern is no regular expression: {error}") from error
+            if groups != 1:
+                raise ValueError(f"group_pattern has {groups} groups in parentheses: give it one")
+        told = (self.group_column, self.group_key, self.group_pattern)
+        if sum(one is not None for one in told) > 1:
+            raise ValueError("give one of group_column, group_key and group_pattern")
+        wanted = [
+            ("group_column", self.group_column, "tsv", _TABBED, "tab-separated files"),
+            ("group_key", self.group_key, "jsonl", _JSON_LINES, "JSON Lines"),
+        ]
+        ending = Path(self.source.removesuffix(".gz")).suffix.lower()
+        for name, value, layout, endings, files in wanted:
+            fits = self.format in (layout, "spoken") or (
+                self.format == "auto" and ending in endings
+            )
+            if value is not None and (self.target is not None or not fits):
+                raise ValueError(f"{name} is for {files}, and {self.name} is none: leave it out")
+
+    @property
+    def names_files(self) -> bool:
+        """Whether the sources of its examples are files: recordings, pictures."""
+        return self.format in FILES or self.holds != "text" or is_idx(self.source)
+
+    @property
+    def lists_files(self) -> bool:
+        """Whether it is a list that names a file in each line."""
+        return self.holds in ("files", "captions") and not (
+            self.format in FILES or is_idx(self.source)
+        )
+
+    @property
+    def groups_by(self) -> str | None:
+        """Which setting tells the groups of its examples, and how; None where they have none."""
+        for name in ("group_column", "group_key", "group_pattern"):
+            if (value := getattr(self, name)) is not None:
+                return f"{name} = {value}"
+        return None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether its texts stand alone: examples of one side."""
+        return self.format in BY
+
+    @property
+    def name(self) -> str:
+        """What to call this corpus in messages and records: its file or files, without folders."""
+        names = [Path(path).name for path in (self.source, self.target) if path is not None]
+        return " + ".join(names)

@@ -1,0 +1,354 @@
+"""Recordings and what is said in them, as people keep them.
+
+``folder``: each recording has a file beside it with the same name and the ending .txt.
+``table``: a tab-separated or CSV file names a recording, its text and its speaker in each row, in
+columns that its first row names, or that are numbered; a folder may hold it as metadata.csv.
+``lines``: JSON Lines that do the same. ``kaldi``: a folder with ``wav.scp``, ``text`` and, if
+speakers are known, ``utt2spk`` (https://kaldi-asr.org/doc/data_prep.html).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.file_examples import checked, files_in, listed
+from dragoman.data.files.pair import Pair
+from dragoman.errors import DataError
+from dragoman.forms.rows.file_kinds import RECORDINGS
+from dragoman.forms.rows.recording_file import ENDINGS, FOREIGN_ENDINGS
+from dragoman.forms.rows.unusable import unusable
+
+Layout = Literal["folder", "table", "lines", "kaldi"]
+Lines: TypeAlias = Callable[[Path], Iterator[str]]
+"""Reads the lines of a file (``corpora.read_lines``)."""
+
+_SPEAKERS_OF_KALDI = "utt2spk"
+_LISTS = ("metadata.csv", "metadata.tsv", "metadata.jsonl")
+"""Names of a list inside the folder of its recordings."""
+_TABLES = (".tsv", ".tab", ".csv")
+_JSON = (".jsonl", ".ndjson", ".json")
+_SOUND_IN = ("", "wavs", "clips", "audio")
+"""Folders beside a list in which its recordings may lie."""
+_DELIMITERS = "\t|,;"
+_FILE_NAMES = (
+    "file", "file_name", "filename", "audio_filepath", "audio", "audio_file", "path", "wav",
+    "recording",
+)  # fmt: skip
+_TEXT_NAMES = ("text", "sentence", "transcription", "transcript", "transcriptions")
+_SPEAKER_NAMES = ("speaker", "speaker_id", "client_id", "spk", "spk_id", "reader")
+_ABOUT = ("readme", "license", "licence", "copying")
+"""Beginnings of names of texts that are about the recordings."""
+_LONGEST_TEXT = 1 << 20
+"""Bytes of what is said in a recording."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a list has what."""
+
+    file: str
+    text: str
+    speaker: str | None
+
+
+def layout_of(root: Path) -> Layout | None:
+    """How recordings and their texts lie there, as far as names tell it; None where they do not."""
+    if not root.is_dir():
+        ending = Path(root.name.removesuffix(".gz")).suffix.lower()
+        return "table" if ending in _TABLES else "lines" if ending in _JSON else None
+    if (root / "wav.scp").is_file():
+        return "kaldi"
+    if (listing := _listing(root)) != root:
+        return layout_of(listing)
+    first = next(files_in(root, RECORDINGS), None)
+    return "folder" if first is not None and first.with_suffix(".txt").is_file() else None
+
+
+def _listing(root: Path) -> Path:
+    """The list in a folder, or what is given."""
+    return next((root / name for name in _LISTS if (root / name).is_file()), root)
+
+
+def columns_of(root: Path, lines: Lines) -> Columns | None:
+    """The columns or keys of a list, by the names that are usual; None where it names none, or no
+    recordings. Errors: ``DataError`` for a file that cannot be read."""
+    listing = _listing(root)
+    if layout_of(listing) == "lines":
+        record = _record(next(lines(listing), ""))
+        names = [name for name, value in (record or {}).items() if isinstance(value, str)]
+        first = record
+    else:
+        rows = list(islice(_rows(listing, lines), 2))
+        names = rows[0][1] if rows else []
+        first = dict(zip(names, rows[1][1], strict=False)) if len(rows) > 1 else None
+    file, text, speaker = (
+        next((name for one in usual for name in names if name.strip().lower() == one), None)
+        for usual in (_FILE_NAMES, _TEXT_NAMES, _SPEAKER_NAMES)
+    )
+    if first is None or file is None or text is None or not _is_sound(first[file], listing):
+        return None
+    return Columns(file, text, speaker)
+
+
+def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
+    """The keys of a corpus whose format is ``spoken``, told by the names in it; None where nothing
+    there says that it has recordings. Errors: ``DataError`` for a file that cannot be read."""
+    match layout_of(root):
+        case None:
+            return None
+        case "folder":
+            return {}
+        case "kaldi":
+            has_speakers = (root / _SPEAKERS_OF_KALDI).is_file()
+            return {"group_key": _SPEAKERS_OF_KALDI} if has_speakers else {}
+        case _:
+            found = columns_of(root, lines)
+    if found is None:
+        return {} if is_numbered(root, lines) else None
+    speaker = {} if found.speaker is None else {"group_key": found.speaker}
+    return {"source_key": found.file, "target_key": found.text, **speaker}
+
+
+def is_numbered(root: Path, lines: Lines) -> bool:
+    """Whether the first column of a table, without names of columns, names recordings. Errors:
+    ``DataError`` for a file that cannot be read."""
+    listing = _listing(root)
+    if layout_of(listing) != "table":
+        return False
+    rows = list(islice(_rows(listing, lines), 1))
+    return bool(rows) and len(rows[0][1]) > 1 and _is_sound(rows[0][1][0], listing)
+
+
+def _is_sound(name: str, listing: Path) -> bool:
+    ending = _resolved(name, listing).suffix.lower()
+    return ending in ENDINGS or ending in FOREIGN_ENDINGS
+
+
+def read_spoken(corpus: CorpusSettings, lines: Lines) -> Iterator[Pair]:
+    """A pair for each recording and what is said in it; its group is its speaker, where that is
+    told.
+
+    Errors: ``DataError`` with file and place for a recording that is missing or named twice, for
+    one without a text and for a text without one.
+    """
+    root = Path(corpus.source)
+    match layout_of(root):
+        case "kaldi":
+            return listed(_kaldi(root, lines, corpus.group_key), root / "wav.scp")
+        case "folder":
+            return _beside(root)
+        case "table":
+            listing = _listing(root)
+            return listed(_of_table(corpus, listing, lines), listing)
+        case "lines":
+            listing = _listing(root)
+            return listed(_of_lines(corpus, listing, lines), listing)
+        case None:
+            _refuse(root)
+
+
+def _refuse(root: Path) -> NoReturn:
+    """Errors: ``DataError``, whatever it is."""
+    try:
+        root.stat()
+    except (OSError, ValueError) as error:
+        raise unusable(root, error) from error
+    raise DataError(
+        f"{root} has no recordings with what is said in them: give a folder in which each "
+        "recording has a .txt file of its name beside it, a list (.tsv, .csv, .jsonl) with the "
+        "columns file and text, or a folder of Kaldi's with wav.scp and text"
+    )
+
+
+# --- a folder -------------------------------------------------------------------------------------
+
+
+def _beside(root: Path) -> Iterator[Pair]:
+    texts: dict[Path, Path] = {}
+    for number, file in enumerate(files_in(root, RECORDINGS), start=1):
+        beside = checked(file).with_suffix(".txt")
+        if beside in texts:
+            raise DataError(f"{file} and {texts[beside]} have one text, {beside}: keep one of them")
+        texts[beside] = file
+        yield Pair(number, str(file), _said(beside, file))
+    for beside in sorted(root.rglob("*.txt")):
+        hidden = any(part.startswith(".") for part in beside.relative_to(root).parts)
+        if beside not in texts and not hidden and not beside.name.lower().startswith(_ABOUT):
+            raise DataError(
+                f"{beside} has no recording beside it ({', '.join(sorted(ENDINGS))}): add it, or "
+                "move the text away"
+            )
+
+
+def _said(beside: Path, file: Path) -> str:
+    """What a file says, on one line."""
+    try:
+        with beside.open("rb") as opened:
+            content = opened.read(_LONGEST_TEXT + 1)
+    except FileNotFoundError:
+        raise DataError(
+            f"{file} has no text beside it: write what is said in it into {beside.name}, or move "
+            "the recording away"
+        ) from None
+    except OSError as error:
+        raise unusable(beside, error) from error
+    if len(content) > _LONGEST_TEXT:
+        raise DataError(f"{beside} has more than {_LONGEST_TEXT:,} bytes: it is no such text")
+    text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    return " ".join(text.split())
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+
+def _of_table(corpus: CorpusSettings, listing: Path, lines: Lines) -> Iterator[Pair]:
+    rows = _rows(listing, lines)
+    first = next(rows, None)
+    if first is None:
+        return
+    names = [name.strip() for name in first[1]]
+    keys = [corpus.source_key, corpus.target_key]
+    keys += [] if corpus.group_key is None else [corpus.group_key]
+    if set(keys) <= set(names):
+        places = [names.index(key) for key in keys]
+    elif corpus.group_key is not None or set(keys[:2]) & set(names):
+        missing = ", ".join(repr(key) for key in keys if key not in names)
+        raise DataError(
+            f"{listing}, line {first[0]}: no column {missing}; there are {', '.join(names)}"
+        )
+    else:
+        rows = chain([first], rows)
+        columns = [corpus.source_column, corpus.target_column]
+        columns += [] if corpus.group_column is None else [corpus.group_column]
+        places = [column - 1 for column in columns]
+    for line, cells in rows:
+        if len(cells) <= max(places):
+            raise DataError(
+                f"{listing}, line {line}: column {max(places) + 1} is wanted, and there "
+                f"{'is' if len(cells) == 1 else 'are'} {len(cells)}"
+            )
+        yield _pair(line, listing, [cells[place] for place in places])
+
+
+def _pair(line: int, listing: Path, values: Sequence[str]) -> Pair:
+    """``values``: the name of a file, what is said in it and, where it is told, by whom."""
+    name, text, speaker = (*values, "")[:3]
+    found = str(_resolved(name.strip(), listing).absolute()) if name.strip() else ""
+    return Pair(line, found, " ".join(text.split()), group=speaker.strip())
+
+
+def _resolved(name: str, listing: Path) -> Path:
+    """The file that a list names: also in a folder beside it, and without its ending."""
+    name = name.strip()
+    for folder in _SOUND_IN:
+        place = listing.parent / folder / name
+        for path in (place, *(place.with_name(place.name + one) for one in sorted(ENDINGS))):
+            try:
+                if path.is_file():
+                    return path
+            except (OSError, ValueError):  # then it is told what is wrong with it
+                return listing.parent / name
+    return listing.parent / name
+
+
+def _rows(listing: Path, lines: Lines) -> Iterator[tuple[int, list[str]]]:
+    """Each row with its line. Tabs and ``|`` separate alone; commas and semicolons as in CSV."""
+    read = lines(listing)
+    first = next(read, "")
+    tabbed = Path(listing.name.removesuffix(".gz")).suffix.lower() != ".csv"
+    marks = "\t" if tabbed else _DELIMITERS
+    mark = max(marks, key=lambda one: (first.count(one), -marks.index(one)))
+    if mark in "\t|":
+        for line, text in enumerate(chain([first], read), start=1):
+            if text:
+                yield line, text.split(mark)
+        return
+    rows = csv.reader((f"{line}\n" for line in chain([first], read)), delimiter=mark, strict=True)
+    while True:
+        begins = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{listing}, line {begins}: it is no CSV ({error})") from None
+        if row:
+            yield begins, row
+
+
+def _of_lines(corpus: CorpusSettings, listing: Path, lines: Lines) -> Iterator[Pair]:
+    keys = [corpus.source_key, corpus.target_key]
+    keys += [] if corpus.group_key is None else [corpus.group_key]
+    for line, text in enumerate(lines(listing), start=1):
+        if (record := _record(text)) is None:
+            raise DataError(f"{listing}, line {line}: it is no object of JSON")
+        for key in keys:
+            if not isinstance(record.get(key), str):
+                has = ", ".join(map(str, record))
+                raise DataError(f"{listing}, line {line}: no text at {key!r} (it has {has})")
+        yield _pair(line, listing, [record[key] for key in keys])
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# --- Kaldi ----------------------------------------------------------------------------------------
+
+
+def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
+    """The line of a pair is that of ``wav.scp``."""
+    if (root / "segments").is_file():
+        raise DataError(
+            f"{root / 'segments'} cuts recordings, and is not read: write each utterance to a file "
+            "of its own (Kaldi: extract-segments)"
+        )
+    sounds, texts = (_table_of(root / name, lines) for name in ("wav.scp", "text"))
+    by = {} if group_key is None else _table_of(root / group_key, lines)
+    for name, (line, _) in texts.items():
+        if name not in sounds:
+            raise DataError(f"{root / 'text'}, line {line}: {name} has no recording in wav.scp")
+    for name, (line, path) in sounds.items():
+        place = f"{root / 'wav.scp'}, line {line}"
+        if path.endswith("|"):
+            raise DataError(
+                f"{place}: {name} is what a command writes, and commands are not run: write it to "
+                "a file (Kaldi: wav-copy)"
+            )
+        if name not in texts:
+            raise DataError(f"{place}: {name} has no line in {root / 'text'}")
+        if group_key is not None and name not in by:
+            raise DataError(f"{place}: {name} has no line in {root / group_key}")
+        speaker = by[name][1] if group_key is not None else ""
+        yield Pair(line, str(_from_above(path, root).absolute()), texts[name][1], group=speaker)
+
+
+def _table_of(path: Path, lines: Lines) -> dict[str, tuple[int, str]]:
+    """Name -> line, and what stands behind it. Errors: ``DataError`` for a name that is there
+    twice."""
+    found: dict[str, tuple[int, str]] = {}
+    for line, text in enumerate(lines(path), start=1):
+        if not text.strip():
+            continue
+        name, *rest = text.split(maxsplit=1)
+        if name in found:
+            raise DataError(f"{path}, line {line}: {name} stands in line {found[name][0]} already")
+        found[name] = line, " ".join(" ".join(rest).split())
+    return found
+
+
+def _from_above(path: str, root: Path) -> Path:
+    """A file of ``wav.scp``: from its folder, or from one above, in which Kaldi was run."""
+    above = (root, *islice(root.absolute().parents, 3))
+    return next((folder / path for folder in above if (folder / path).is_file()), root / path)

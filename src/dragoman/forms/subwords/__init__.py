@@ -1,0 +1,1 @@
+"""Text <-> subword tokens, as SentencePiece has them."""

@@ -1,0 +1,256 @@
+"""Text <-> tokens: subwords learned by SentencePiece (Kudo and Richardson, 2018).
+
+A ``Text`` is one trained vocabulary: it encodes strings to token ids without special symbols and
+decodes them again. It is kept in one file, which is an ordinary SentencePiece model; our settings
+travel inside it (``model_file.py``).
+
+The paper (section 5.1) uses byte-pair encoding with a vocabulary shared by both languages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import sentencepiece
+from pydantic import ValidationError
+
+from dragoman.atomic import replacing_file
+from dragoman.errors import RunError
+from dragoman.forms.subwords.bpe_dropout import BpeDropout
+from dragoman.forms.subwords.model_file import note_in, with_note
+from dragoman.forms.subwords.sampling import SPACE, Pieces, Sampler
+from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings, prepare
+from dragoman.forms.subwords.unigram_sampling import UnigramSampling
+from dragoman.forms.subwords.vocabulary_learning import learn_model
+from dragoman.reading import read_bytes
+
+_FEW = 32
+"""Texts that are decoded one by one: starting SentencePiece's threads takes longer than they do."""
+
+_MOST_BYTES = 24 << 20
+"""Of a vocabulary file: MOST_TOKENS of 16 characters, the most that SentencePiece learns, of four
+bytes each, and some bytes beside. The largest in use, of 256,000 tokens, have some five million;
+scripts of three bytes a letter need more."""
+
+MASK = "<mask>"
+"""A symbol that stands for a hidden token. No text can hold it: written out, it is read as text."""
+
+
+class Text:
+    """One vocabulary. Make it with ``train`` or ``load``."""
+
+    def __init__(self, model: bytes, settings: TextSettings) -> None:
+        """From the bytes of a SentencePiece model. ``settings`` say how text is prepared for it."""
+        self.settings = settings
+        self._given = model
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.size: int = self._processor.vocab_size()
+        self.unknown: int = self._processor.unk_id()
+        self.bos: int = self._processor.bos_id()
+        self.eos: int = self._processor.eos_id()
+        mask = self._processor.piece_to_id(MASK)
+        self.mask: int | None = mask if self._processor.is_control(mask) else None
+        """The symbol of a hidden token, in vocabularies that were learned with one."""
+        hidden = () if self.mask is None else (self.mask,)
+        self.forbidden: tuple[int, ...] = (self.bos, self.unknown, *hidden)
+        """Symbols that no output may hold: every search with this vocabulary forbids them."""
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[str],
+        settings: TextSettings,
+        *,
+        seed: int = 0,
+        symbols: Sequence[str] = (),
+    ) -> Text:
+        """Learn a vocabulary. The same sentences, settings and seed give the same one.
+
+        ``symbols``: further tokens that stand for no text, as ``MASK``.
+
+        Raises DataError if the text is empty or does not support a vocabulary of this size.
+        """
+        return cls(learn_model(sentences, settings, seed=seed, symbols=symbols), settings)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], settings: TextSettings | None = None) -> Text:
+        """Read a vocabulary, and with it its settings unless others are given.
+
+        A SentencePiece model made elsewhere works too; it then gets default settings. Raises
+        RunError if the file is missing or damaged.
+        """
+        path = Path(path)
+        model = read_bytes(path, _MOST_BYTES)
+        try:
+            inside, tokens = note_in(model)
+            if tokens > MOST_TOKENS:
+                raise RunError(f"{path}: a vocabulary has at most {MOST_TOKENS:,} tokens")
+            if settings is None:
+                settings = TextSettings.model_validate_json(inside) if inside else TextSettings()
+            found = cls(model, settings)
+            if found.pieces(range(found.size)) and min(found.unknown, found.bos, found.eos) < 0:
+                raise RunError(f"{path}: this vocabulary has no <unk>, no <s> or no </s>")
+            found.decode_exact([found.unknown])
+            return found
+        except ValidationError as error:
+            raise RunError(
+                f"{path}: this vocabulary has settings that this version does not know "
+                f"({error.error_count()} of them); was it made by a newer one?"
+            ) from error
+        except (RuntimeError, IndexError, UnicodeDecodeError) as error:
+            raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the vocabulary and its settings to one file. Raises FileError if that fails."""
+        with replacing_file(Path(path)) as temporary:
+            temporary.write_bytes(self._model)
+
+    @cached_property
+    def _model(self) -> bytes:
+        """With the settings inside."""
+        return with_note(self._given, self.settings.model_dump_json().encode("utf-8"))
+
+    @cached_property
+    def ordinary(self) -> npt.NDArray[np.bool_]:
+        """(V,): whether a token stands for text, byte tokens too; the rest are symbols."""
+        is_control, is_unknown = self._processor.is_control, self._processor.is_unknown
+        return np.array([not (is_control(i) or is_unknown(i)) for i in range(self.size)])
+
+    @cached_property
+    def bytes(self) -> npt.NDArray[np.bool_]:
+        """(V,): whether a token stands for one byte."""
+        return np.array([self._processor.is_byte(i) for i in range(self.size)])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of the model and its settings."""
+        return hashlib.sha256(self._model).hexdigest()
+
+    def encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
+        """Tokens of each text, (length,) int32, without special symbols."""
+        return [np.array(ids, np.int32) for ids in self.encode_lists(texts)]
+
+    def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
+        """``encode`` as lists."""
+        prepared = [prepare(text, self.settings) for text in texts]
+        if self.settings.lossless:
+            return [self._encode_lossless(text) for text in prepared]
+        if len(prepared) > 1:
+            encoded: list[list[int]] = self._processor.encode(prepared, out_type=int)
+            return encoded
+        # A list of one would pay for starting threads, ten times the work itself.
+        return [self._processor.encode(text, out_type=int) for text in prepared]
+
+    def encode_inside(self, text: str) -> list[int]:
+        """Tokens of what stands behind something in one word: no space is taken to be before it."""
+        if self.settings.lossless or not text:
+            return self.encode_lists([text])[0]
+        # Behind a character that no token holds, which so tells where it ends.
+        before, whole = self.encode_lists([_STRANGER])[0], self.encode_lists([_STRANGER + text])[0]
+        assert whole[: len(before)] == before, "a token goes across a character that it cannot hold"
+        return whole[len(before) :]
+
+    def sample(self, text: str, key: int) -> npt.NDArray[np.int32]:
+        """Tokens of one text, cut at random as ``settings.sampling`` says: (length,) int32.
+
+        A pure function of (text, key). Without sampling it is what ``encode`` gives.
+        """
+        if self._sampler is None:
+            return self.encode([text])[0]
+        prepared = prepare(text, self.settings)
+        if not self.settings.lossless or SPACE not in prepared:
+            return np.array(self._sampler.segment(self._normalise(prepared), key), np.int32)
+        ids: list[int] = []
+        for place, part in enumerate(prepared.split(SPACE)):
+            ids.extend(self._space_bytes if place else ())
+            ids.extend(self._sampler.segment(self._normalise(part), key + place))
+        return np.array(ids, np.int32)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some tokens, on one line: a newline becomes a space."""
+        return self.decode_exact(ids).replace("\n", " ")
+
+    def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
+        """``decode`` for many."""
+        if len(batch) < _FEW:
+            return [self.decode(ids) for ids in batch]
+        texts = self._processor.decode([[int(token) for token in ids] for ids in batch])
+        return [self._tidy(str(text)).replace("\n", " ") for text in texts]
+
+    def decode_exact(self, ids: Iterable[int]) -> str:
+        """The text of some tokens as it stands; with ``lossless`` exactly what was encoded."""
+        return self._tidy(str(self._processor.decode([int(token) for token in ids])))
+
+    def _tidy(self, text: str) -> str:
+        if SPACE in text and not self.settings.lossless:
+            # From bytes: an unknown word is spelled with the space before it, or a model wrote it.
+            return text.removeprefix(SPACE).replace(SPACE, " ")
+        return text
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The written form of each token: U+2581 for a space, <0x41> for a byte."""
+        return list(self._processor.id_to_piece([int(token) for token in ids]))
+
+    def known_as(self, text: str) -> str:
+        """The text that the tokens of ``text`` stand for, unknown characters included: normalised,
+        but with ``lossless``."""
+        prepared = prepare(text, self.settings)
+        if self.settings.lossless:
+            return prepared
+        return self._normalise(prepared).removeprefix(SPACE).replace(SPACE, " ")
+
+    def _normalise(self, prepared: str) -> str:
+        return str(self._processor.normalize(prepared))
+
+    def _encode_lossless(self, prepared: str) -> list[int]:
+        """SentencePiece reads U+2581 as a space; written as bytes it stays itself."""
+        if SPACE not in prepared:
+            return list(self._processor.encode(prepared, out_type=int))
+        ids: list[int] = []
+        for place, part in enumerate(prepared.split(SPACE)):
+            ids.extend(self._space_bytes if place else ())
+            ids.extend(self._processor.encode(part, out_type=int))
+        return ids
+
+    @cached_property
+    def _byte_ids(self) -> list[int]:
+        return [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in range(256)]
+
+    @cached_property
+    def _space_bytes(self) -> tuple[int, ...]:
+        return tuple(self._byte_ids[byte] for byte in SPACE.encode("utf-8"))
+
+    @cached_property
+    def _sampler(self) -> Sampler | None:
+        if not self.settings.sampling:
+            return None
+        pieces = self._pieces_for_sampling()
+        if self.settings.kind == "bpe":
+            return BpeDropout(pieces, self.settings.sampling)
+        return UnigramSampling(pieces, self.settings.sampling)
+
+    def _pieces_for_sampling(self) -> Pieces:
+        processor = self._processor
+        has_bytes = any(map(processor.is_byte, range(self.size)))
+        ids = {
+            processor.id_to_piece(i): i
+            for i in range(self.size)
+            if not (processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i))
+        }
+        return Pieces(
+            scores={piece: processor.get_score(i) for piece, i in ids.items()},
+            ids=ids,
+            bytes=self._byte_ids if has_bytes else None,
+            unknown=self.unknown,
+            whole=self.settings.user_symbols,
+        )
+
+
+_STRANGER = "\ue000"
+"""A character of nobody's: for private use."""

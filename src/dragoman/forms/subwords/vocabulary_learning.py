@@ -1,0 +1,140 @@
+"""Learning a vocabulary: a SentencePiece model from sentences."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import sentencepiece
+
+from dragoman.errors import DataError
+from dragoman.forms.subwords.sampling import SPACE
+from dragoman.forms.subwords.text_settings import TextSettings, prepare
+
+_THREADS = 4
+"""Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
+
+_MERGED = ("bpe", "unigram")
+"""Kinds whose vocabulary has exactly as many tokens as the settings say."""
+
+
+def learn_model(
+    sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
+) -> bytes:
+    """The bytes of the model: see ``Text.train``."""
+    return _learned(sentences, settings, seed, symbols, exactly=settings.kind in _MERGED)
+
+
+def largest_size(
+    sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
+) -> int:
+    """Tokens of the largest vocabulary that the sentences support, up to that of ``settings``.
+
+    Learns it, so it is for little text. Errors: as ``Text.train``.
+    """
+    model = _learned(sentences, settings, seed, symbols, exactly=False)
+    return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())
+
+
+def normalised(sentences: Iterable[str], settings: TextSettings) -> Iterator[str]:
+    """The sentences as a vocabulary sees them, with ``SPACE`` for spaces."""
+    how = _normalization(settings)
+    normalise = sentencepiece.SentencePieceNormalizer(
+        rule_name=how["normalization_rule_name"],
+        add_dummy_prefix=how["add_dummy_prefix"],
+        remove_extra_whitespaces=how["remove_extra_whitespaces"],
+        escape_whitespaces=True,
+    ).normalize
+    for sentence in sentences:
+        yield str(normalise(prepare(sentence, settings)))
+
+
+def _learned(
+    sentences: Iterable[str],
+    settings: TextSettings,
+    seed: int,
+    symbols: Sequence[str],
+    *,
+    exactly: bool,
+) -> bytes:
+    """A model of as many tokens as the settings say: exactly, or at most."""
+    chosen = _reservoir(sentences, settings.sample_sentences, seed)
+    prepared = [prepare(sentence, settings) for sentence in chosen]
+    if not any(sentence.strip() for sentence in prepared):
+        raise DataError("no text to learn a vocabulary from: every sentence is empty")
+    if settings.lossless:
+        prepared.append(" ")  # a space must be among the tokens, also if no sentence has one
+    written = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(prepared),
+            model_writer=written,
+            control_symbols=list(symbols),
+            hard_vocab_limit=exactly,
+            **_trainer_arguments(settings, max(len(s.encode("utf-8")) for s in prepared)),
+        )
+    except RuntimeError as error:
+        raise _vocabulary_error(str(error), settings) from error
+    return written.getvalue()
+
+
+def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
+    """Our settings in SentencePiece's words. ``longest`` sentence in bytes."""
+    return {
+        **_normalization(settings),
+        "model_type": settings.kind,
+        "vocab_size": settings.vocabulary,
+        "byte_fallback": settings.byte_fallback,
+        "character_coverage": settings.character_coverage,
+        "required_chars": SPACE,
+        "user_defined_symbols": list(settings.user_symbols),
+        "max_sentence_length": max(longest + 1, 10),  # its own least
+        "num_threads": _THREADS,
+        "unk_id": 0,
+        "bos_id": 1,
+        "eos_id": 2,
+        "pad_id": -1,
+        "minloglevel": 2,
+    }
+
+
+def _normalization(settings: TextSettings) -> dict[str, Any]:
+    """What SentencePiece does to a text before it cuts it; ``prepare`` does the rest."""
+    is_plain = settings.lossless or settings.normalization == "nfc"
+    return {
+        "normalization_rule_name": "identity" if is_plain else settings.normalization,
+        "add_dummy_prefix": not settings.lossless,
+        "remove_extra_whitespaces": not settings.lossless,
+    }
+
+
+def _vocabulary_error(message: str, settings: TextSettings) -> DataError:
+    """SentencePiece's complaint about the size, as an error that says what to do."""
+    asked = settings.vocabulary
+    if largest := re.search(r"value <= (\d+)", message):
+        return DataError(
+            f"a {settings.kind} vocabulary of {asked:,} is larger than this text supports: "
+            f"the largest possible is {int(largest[1]):,}. Set text.vocabulary to that or less."
+        )
+    if smallest := re.search(r"required_chars\. \d+ vs (\d+)", message):
+        return DataError(
+            f"a vocabulary of {asked:,} is too small for the characters of this text: "
+            f"text.vocabulary must be at least {int(smallest[1]):,}, or text.character_coverage "
+            f"less than {settings.character_coverage}."
+        )
+    return DataError(f"no vocabulary of {asked:,} can be learned from this text: {message.strip()}")
+
+
+def _reservoir(sentences: Iterable[str], limit: int, seed: int) -> list[str]:
+    """At most ``limit`` of the sentences, each equally likely, in one pass and bounded memory."""
+    chosen: list[str] = []
+    generator = random.Random(seed)
+    for count, sentence in enumerate(sentences):
+        if count < limit:
+            chosen.append(sentence)
+        elif (place := generator.randrange(count + 1)) < limit:
+            chosen[place] = sentence
+    return chosen

@@ -1,0 +1,1 @@
+"""Arrays of pixels as PNG, in SVG and in a terminal."""

@@ -1,0 +1,130 @@
+"""Connectionist temporal classification (Graves et al., 2006), as a second loss of what reads
+recordings: each row of the encoder says which token is spoken there, or none.
+
+    P(y | x) = Σ over all ways to spread y over the rows of Π_t P(token_t | x)
+
+A way writes each token of y in one row or several that follow each other, and the blank anywhere
+between two tokens; between two equal ones it must stand. So the encoder learns in which order
+things are said, which attention alone does not find out on little data. The loss is
+
+    (1 - λ) · cross-entropy of the decoder - λ · log P(y | x)
+
+(Watanabe et al., 2017, "Hybrid CTC/Attention Architecture"). A recording with fewer rows than its
+text needs has no way at all: it is left out of this loss, and never makes it infinite.
+
+Shapes: B recordings, P rows of the encoder, T the most of one, D width, V outputs of the decoder,
+behind which the blank is output V.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.data.batches import Batch
+from dragoman.data.store import TokenStore
+from dragoman.forms.rows.settings import RowsSource
+from dragoman.models.interface import Memory, Network, Scores
+from dragoman.nn.layout import Sequences
+from dragoman.plural import plural
+from dragoman.training.losses.objectives import Objective, Sums
+
+_NAMED = 3
+"""Sources that are named, of those too short for their texts."""
+
+
+class _Remembering:
+    """A model that keeps what it has read last."""
+
+    memory: Memory
+
+    def __init__(self, model: Scores) -> None:
+        self._model = model
+
+    def encode(self, source: Sequences) -> Memory:
+        self.memory = self._model.encode(source)
+        return self.memory
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        return self._model.decode(target_in, memory)
+
+
+class JointCtc:
+    """An objective, and beside it CTC on the rows that the encoder makes."""
+
+    def __init__(self, objective: Objective, weight: float) -> None:
+        """``objective`` must ask the model for ``encode`` and ``decode`` alone; ``weight``: λ."""
+        self.asks_autograd = objective.asks_autograd
+        self._objective = objective
+        self._weight = weight
+
+    def __call__(self, model: Any, batch: Batch) -> Sums:
+        remembering = _Remembering(model)
+        sums = self._objective(remembering, batch)
+        loss = ctc_loss(model, remembering.memory, targets_of(batch))
+        return Sums((1 - self._weight) * sums.loss + self._weight * loss, sums.nll, sums.tokens)
+
+
+def targets_of(batch: Batch) -> list[Tensor]:
+    """The tokens of each text, without begin and end symbols."""
+    parts = batch.target_in.values.split(list(batch.target_in.layout.lengths))
+    return [part[1:] for part in parts]
+
+
+def ctc_loss(model: Network, memory: Memory, targets: list[Tensor]) -> Tensor:
+    """-log P of all texts that have room in the rows of their recording, summed, in nats."""
+    head = model.ctc
+    assert head is not None, "the recipe has training.ctc_weight"
+    logits: Tensor = head(memory.rows).float()  # (P, V + 1)
+    lengths = memory.layout.lengths
+    room = [
+        place
+        for place, (rows, target) in enumerate(zip(lengths, targets, strict=True))
+        if rows >= rows_needed(target.cpu().numpy())
+    ]
+    if not room:
+        return logits.sum() * 0
+    grid = memory.layout.pad(torch.log_softmax(logits, dim=-1))  # (B, T, V + 1)
+    loss: Tensor = F.ctc_loss(
+        grid[room].transpose(0, 1),
+        torch.cat([targets[place] for place in room]),
+        torch.tensor([lengths[place] for place in room]),
+        torch.tensor([len(targets[place]) for place in room]),
+        blank=logits.shape[-1] - 1,
+        reduction="sum",
+    )
+    return loss.double()
+
+
+def rows_needed(target: npt.NDArray[Any]) -> int:
+    """A row for each token, and one for the blank between two equal ones."""
+    return len(target) + int((target[1:] == target[:-1]).sum())
+
+
+def without_room(store: TokenStore, model: Network, read: RowsSource) -> str | None:
+    """Which sources have fewer rows than their text needs, for people; None: there are none.
+    ``read``: what a source is, and how many rows are made into one."""
+    source, target = store.lengths["source"], store.lengths["target"]
+    different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}
+    rows = np.array([different[length] for length in source.tolist()])
+    found = [
+        int(example)
+        for example in np.flatnonzero(rows < 2 * target)  # at most so many are needed
+        if rows[example] < rows_needed(store.tokens("target", int(example)))
+    ]
+    if not found:
+        return None
+    names = ", ".join(store.text("source", example) for example in found[:_NAMED])
+    more = ", ..." if len(found) > _NAMED else ""
+    noun, fewer = read.raws.removesuffix("s"), read.shortens // 2
+    set_ = f"set source.subsample = {fewer}, or use tokens" if fewer > 1 else "use tokens"
+    return (
+        f"{plural(len(found), f'{noun} is', f'{noun}s are')} too short for CTC, which needs a row "
+        f"for each token ({names}{more}): there the decoder learns alone. Many of them: {set_} "
+        "that are longer"
+    )

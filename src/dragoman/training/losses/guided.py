@@ -1,0 +1,89 @@
+"""Guided alignment: one head of the decoder learns to align while the model learns to translate.
+
+Garg et al. (2019, "Jointly Learning to Align and Translate with Transformer Models") add to the
+loss
+
+    - λ · Σ_t Σ_s A_ts log a_ts
+
+where a_t are the weights with which one head attends to the source, and A_t is 1 / n on the n
+source tokens that target token t is linked to (tokens without a link teach nothing).
+
+They let the head see the whole target, by a second pass of the decoder without its mask. Here the
+head is that of the one pass there is, at the step that has *read* token t (Chen et al. 2020,
+"Accurate Word Alignment Induction from Neural Machine Translation"), and so knows it: nothing is
+computed twice, every kind of model can do it, and the alignment is there while a translation is
+written. docs/decisions.md says more.
+
+Shapes: B examples, T target rows (the begin symbol first), S source tokens (the end symbol last).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.data.batches import Batch
+from dragoman.data.word_links import Booleans, WordLinks, words_of
+from dragoman.nn.guides import Guide
+from dragoman.training.losses.objectives import Objective, Sums
+
+_MIN_WEIGHT = 1e-9
+"""Weights below it count as it: their logarithm stays finite."""
+
+
+class GuidedAlignment:
+    """An objective, and beside it the loss of one head."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        links: WordLinks,
+        starts: tuple[Booleans, Booleans],
+        *,
+        attention: str,
+        head: int,
+        weight: float,
+    ) -> None:
+        """``links`` of all examples of the store; ``starts``: which tokens of source and target
+        begin a word; ``attention``: the name of one of the model's, whose ``head`` is taught;
+        ``weight``: λ."""
+        self.asks_autograd = objective.asks_autograd
+        self._objective = objective
+        self._links = links
+        self._starts = starts
+        self._attention, self._head, self._weight = attention, head, weight
+
+    def __call__(self, model: Any, batch: Batch) -> Sums:
+        with Guide(self._attention, self._head) as guide:
+            sums = self._objective(model, batch)
+        assert guide.weights is not None, f"no attention is called {self._attention}"
+        known = guide.weights.float().clamp(min=_MIN_WEIGHT).log()
+        loss = -(known * self.labels(batch).to(known.device)).sum(dtype=torch.float64)
+        return Sums(sums.loss + self._weight * loss, sums.nll, sums.tokens)
+
+    def labels(self, batch: Batch) -> Tensor:
+        """(B, T, S): what each row that has read a token should look at; rows sum to 1 or 0."""
+        source, target = batch.source, batch.target_in
+        grid = np.zeros((len(batch), target.layout.longest, source.layout.longest), np.float32)
+        parts = zip(
+            batch.ids,
+            source.values.cpu().split(list(source.layout.lengths)),
+            target.values.cpu().split(list(target.layout.lengths)),
+            strict=True,
+        )
+        for row, (example, read, written) in enumerate(parts):
+            of_source = words_of(read[:-1].numpy(), self._starts[0])
+            of_target = words_of(written[1:].numpy(), self._starts[1])
+            sources, targets = self._links[example]
+            if not len(sources) or not len(of_source) or not len(of_target):
+                continue
+            words = np.zeros((of_target[-1] + 1, of_source[-1] + 1), np.float32)
+            inside = (sources < words.shape[1]) & (targets < words.shape[0])
+            words[targets[inside], sources[inside]] = 1
+            tokens = words[of_target][:, of_source]  # (T - 1, S - 1)
+            tokens /= np.maximum(tokens.sum(axis=1, keepdims=True), 1)
+            grid[row, 1 : len(written), : len(read) - 1] = tokens
+        return torch.from_numpy(grid)

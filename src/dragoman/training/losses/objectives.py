@@ -1,0 +1,133 @@
+"""What a model is trained to do: its outputs on a micro-batch -> what is minimised and reported.
+
+An objective is called with the model and a batch. Losses are summed and what they are summed over
+is counted; the division happens once per update, so that the result does not depend on how the
+update was cut into micro-batches, nor on how many processes shared them. Dropout belongs to the
+examples (``nn/dropout.py``) for the same reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, Self
+
+import torch
+from torch import Tensor
+
+from dragoman.data.batches import Batch
+from dragoman.data.labelled import LabelledBatch
+from dragoman.data.masked_batches import MaskedBatch
+from dragoman.models.interface import Network, Scores, Writing
+from dragoman.training.losses.loss import (
+    CrossEntropy,
+    KernelCrossEntropy,
+    PiecewiseCrossEntropy,
+    mixed_cross_entropy,
+    smoothed_cross_entropy,
+)
+
+
+class Sums(NamedTuple):
+    """Of one micro-batch, over the tokens that the model has to predict."""
+
+    loss: Tensor
+    """What is minimised, label smoothing included; the one that can be differentiated."""
+    nll: Tensor
+    """What is reported beside it: -log P of what is right, in nats."""
+    tokens: int
+    """How many there are."""
+
+
+class Objective(Protocol):
+    """What training asks for. ``batch`` is whatever the task's batches are (``MicroBatch``)."""
+
+    @property
+    def asks_autograd(self) -> bool:
+        """Whether it differentiates by single parameters itself; kernels must then hand their
+        gradients to autograd, in place of adding them where the trainer keeps them."""
+
+    def __call__(self, model: Any, batch: Any, /) -> Sums: ...
+
+
+class MicroBatch(Protocol):
+    """What training needs of the examples that go through a model at once."""
+
+    def __len__(self) -> int: ...
+
+    def to(self, device: torch.device | str) -> Self: ...
+
+    def split(self) -> tuple[Self, Self]:
+        """Two with about half of the work each; only where there are two examples or more."""
+
+    def summary(self) -> str:
+        """How large it is."""
+
+
+class NextToken:
+    """Every token of the target, given those before it and the source (paper §5.4)."""
+
+    def __init__(self, cross_entropy: CrossEntropy, *, asks_autograd: bool = False) -> None:
+        self.asks_autograd = asks_autograd
+        self._cross_entropy = cross_entropy
+
+    def __call__(self, model: Scores, batch: Batch) -> Sums:
+        memory = model.encode(batch.source)
+        hidden = model.decode(batch.target_in, memory)  # (P, D)
+        loss, nll = self._cross_entropy(hidden, batch.target_out)
+        return Sums(loss, nll, batch.target_tokens)
+
+
+class MaskedTokens:
+    """The tokens that are asked for, given all that is read (Devlin et al., 2019, §3.1)."""
+
+    def __init__(self, cross_entropy: CrossEntropy, *, asks_autograd: bool = False) -> None:
+        self.asks_autograd = asks_autograd
+        self._cross_entropy = cross_entropy
+
+    def __call__(self, model: Network, batch: MaskedBatch) -> Sums:
+        rows = model.encode(batch.source).rows  # (P, D)
+        count = len(batch.wanted)
+        if not count:  # texts of unknown tokens alone, of which nothing is asked
+            nothing = rows.sum().double() * 0
+            return Sums(nothing, nothing.detach(), 0)
+        # Only these are projected: the logits of all would be seven times as many.
+        loss, nll = self._cross_entropy(rows.index_select(0, batch.places), batch.wanted)
+        return Sums(loss, nll, count)
+
+
+def next_token(model: Writing, smoothing: float) -> NextToken:
+    """See ``NextToken``."""
+    return NextToken(cross_entropy_of(model, smoothing))
+
+
+def masked_tokens(model: Network, smoothing: float) -> MaskedTokens:
+    """Likewise."""
+    return MaskedTokens(cross_entropy_of(model, smoothing))
+
+
+def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
+    """By a kernel where this machine has one, else in pieces."""
+    piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+    return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
+
+
+class LabelObjective:
+    """The label of each text; what is counted are texts."""
+
+    asks_autograd = False
+
+    def __init__(self, smoothing: float) -> None:
+        self._smoothing = smoothing
+
+    def __call__(self, model: Network, batch: LabelledBatch) -> Sums:
+        logits = model.project(model.encode(batch.source).rows)  # (B, K)
+        if batch.others is None or batch.shares is None:
+            loss, nll = smoothed_cross_entropy(logits, batch.labels, self._smoothing)
+        else:
+            mixture = batch.labels, batch.others, batch.shares
+            loss, nll = mixed_cross_entropy(logits, *mixture, self._smoothing)
+        return Sums(loss, nll, len(batch))
+
+
+def label(model: Network, smoothing: float) -> LabelObjective:
+    """Of a ``models.classifier.Classifier``, whose logits are few: no kernel is needed."""
+    return LabelObjective(smoothing)

@@ -1,0 +1,181 @@
+"""RandAugment's operations against Pillow's, and how they are drawn; mixup by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageEnhance, ImageOps
+from tiny_cells import tiny_cell
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.data.augmentation.picture_augment import PictureAugmentSettings, mixing, varied
+from dragoman.data.augmentation.rand_augment import OPERATIONS, rand_augmented
+from dragoman.data.labelled import LabelledBatch
+from dragoman.errors import RecipeError
+from dragoman.runs.prepare import prepare
+from dragoman.runs.vocabularies import learn_vocabularies
+from dragoman.tasks.catalogue import runtime_of
+from dragoman.tasks.shared.examples import LabelledTexts
+from dragoman.training.losses.loss import mixed_cross_entropy, smoothed_cross_entropy
+
+PICTURE = np.random.default_rng(3).normal(110, 45, (23, 17, 3)).clip(20, 230).astype(np.uint8)
+IMAGE = Image.fromarray(PICTURE)
+
+ORACLES: dict[str, Callable[[float, float], Image.Image]] = {
+    "autocontrast": lambda m, s: ImageOps.autocontrast(IMAGE),
+    "equalise": lambda m, s: ImageOps.equalize(IMAGE),
+    "solarise": lambda m, s: ImageOps.solarize(IMAGE, 256 - round(256 * m)),
+    "posterise": lambda m, s: ImageOps.posterize(IMAGE, 8 - round(4 * m)),
+    "colour": lambda m, s: ImageEnhance.Color(IMAGE).enhance(1 + s * 0.9 * m),
+    "contrast": lambda m, s: ImageEnhance.Contrast(IMAGE).enhance(1 + s * 0.9 * m),
+    "brightness": lambda m, s: ImageEnhance.Brightness(IMAGE).enhance(1 + s * 0.9 * m),
+    "sharpness": lambda m, s: ImageEnhance.Sharpness(IMAGE).enhance(1 + s * 0.9 * m),
+}
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize(("magnitude", "sign"), [(0.3, 1), (0.8, -1), (1.0, 1)])
+def test_light_and_colours_change_as_pillow_changes_them(
+    name: str, magnitude: float, sign: float
+) -> None:
+    found = OPERATIONS[name](PICTURE, magnitude, sign)
+    wanted = np.asarray(ORACLES[name](magnitude, sign)).astype(int)
+    assert np.abs(found - wanted).max() <= 1, name  # Pillow cuts off where this rounds
+    assert (wanted != PICTURE).any()
+
+
+def test_what_moves_goes_where_it_is_said_to() -> None:
+    black = np.zeros((31, 31, 1), np.uint8)
+    black[15, 25] = 255  # ten to the right of the middle
+
+    def place(name: str, magnitude: float, sign: float) -> tuple[int, int]:
+        found = OPERATIONS[name](black, magnitude, sign)[..., 0]
+        row, column = np.unravel_index(found.argmax(), found.shape)
+        return int(row) - 15, int(column) - 15
+
+    # By 15 degrees: ten to the right becomes (-2.6, 9.7).
+    assert {place("rotate", 0.5, one) for one in (1, -1)} == {(-3, 10), (3, 10)}
+    assert {place("shear down", 1, one) for one in (1, -1)} == {(-3, 10), (3, 10)}
+    assert place("shear across", 1, 1) == (0, 10)
+    third = round(31 * 150 / 331 / 2)
+    assert place("shift across", 0.5, 1) == (0, 10 - third)
+    assert place("shift down", 0.5, -1) == (third, 10)
+    for name, operation in OPERATIONS.items():
+        before = PICTURE.copy()
+        assert operation(PICTURE, 0.7, 1).shape == PICTURE.shape, name
+        assert operation(PICTURE[..., :1], 0.7, 1).shape == (23, 17, 1), name
+        assert (before == PICTURE).all(), name
+
+
+def test_operations_are_drawn_evenly_and_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float, float]] = []
+    for name in OPERATIONS:
+
+        def note(pixels: np.ndarray, magnitude: float, sign: float, name: str = name) -> object:
+            asked.append((name, magnitude, sign))
+            return pixels
+
+        monkeypatch.setitem(OPERATIONS, name, note)
+    settings = PictureAugmentSettings(operations=2, magnitude=0.4)
+    for seed in range(1400):
+        varied(PICTURE, settings, seed)
+    assert len(asked) == 2800 and {magnitude for _, magnitude, _ in asked} == {0.4}
+    names = [name for name, _, _ in asked]
+    # 200 of each are expected; the standard deviation is 13.6.
+    assert all(130 < names.count(name) < 270 for name in OPERATIONS)
+    assert abs(sum(sign for *_, sign in asked)) < 4 * 2800**0.5
+    first = asked[:]
+    asked.clear()
+    rand_augmented(PICTURE, 3, 0.4, np.random.default_rng(1))
+    assert len(asked) == 3
+    asked.clear()
+    for seed in range(1400):
+        varied(PICTURE, settings, seed)
+    assert asked == first
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> tuple[LabelledTexts, LabelledTexts]:
+    """The pictures of a small corpus, mixed and as they are."""
+    folder = tmp_path_factory.mktemp("bars")
+    plain = tiny_cell("classification", "encoder", "picture", folder)
+    found = []
+    for number, recipe in enumerate((plain.change(["training.picture_augment.mixup=0.4"]), plain)):
+        (folder / str(number)).mkdir()
+        learn_vocabularies(recipe, folder / str(number), lambda _: None)
+        prepared = prepare(recipe, folder / str(number), lambda _: None)
+        made = runtime_of(recipe.spec).training_parts().examples
+        found.append(made(prepared.train, recipe, prepared.forms))
+    return found[0], found[1]  # type: ignore[return-value]
+
+
+def test_a_picture_is_mixed_with_the_one_that_is_drawn(
+    examples: tuple[LabelledTexts, LabelledTexts],
+) -> None:
+    mixing_, plain = examples
+    numbers = [3, 0, 7, 11]
+    batch, own = mixing_.batch(5, numbers), plain.batch(5, numbers)
+    assert batch.others is not None and batch.shares is not None
+    assert own.others is None and torch.equal(batch.labels, own.labels)
+    size = own.source.layout.lengths[0]
+
+    def rows(one: LabelledBatch) -> Tensor:
+        return one.source.values.reshape(len(one), size, -1).float()
+
+    count = len(plain.lengths["target"])
+    every = plain.batch(5, range(count))
+    for place, share in enumerate(batch.shares.tolist()):
+        wanted = rows(every) + share * (rows(own)[place] - rows(every))
+        near = (wanted - rows(batch)[place]).abs().amax(dim=(1, 2)) <= 0.51
+        assert near.any()  # pictures of a label may be alike
+        assert int(batch.others[place]) in every.labels[near].tolist()
+    assert not torch.equal(rows(batch), rows(own))
+    # The same in another batch, in halves, and not the same in another update.
+    alone = mixing_.batch(5, [7])
+    assert torch.equal(rows(alone)[0], rows(batch)[2])
+    first, second = batch.split()
+    assert isinstance(second, LabelledBatch) and second.shares is not None
+    assert torch.equal(torch.cat([first.shares, second.shares]), batch.shares)  # type: ignore[list-item]
+    assert not torch.equal(mixing_.batch(6, numbers).shares, batch.shares)  # type: ignore[arg-type]
+
+
+def test_shares_and_partners_are_drawn_as_they_should_be() -> None:
+    drawn = [mixing(0.4, 10, seed) for seed in range(4000)]
+    shares = np.array([share for share, _ in drawn])
+    assert abs(shares.mean() - 0.5) < 0.03
+    assert abs(shares.var() - 1 / (4 * (2 * 0.4 + 1))) < 0.01  # of a beta distribution
+    counts = np.bincount([other for _, other in drawn], minlength=10)
+    assert counts.min() > 320 and counts.max() < 480
+
+
+def test_the_loss_is_of_both_labels_in_their_shares() -> None:
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(5, 4, generator=generator, dtype=torch.float64)
+    one, other = torch.tensor([0, 1, 2, 3, 0]), torch.tensor([1, 1, 0, 2, 3])
+    shares = torch.tensor([0.1, 0.5, 1.0, 0.0, 0.7])
+    target = shares[:, None] * F.one_hot(one, 4) + (1 - shares)[:, None] * F.one_hot(other, 4)
+    wanted = F.cross_entropy(logits, target.double(), label_smoothing=0.2, reduction="sum")
+    loss, nll = mixed_cross_entropy(logits, one, other, shares, 0.2)
+    assert float(loss) == pytest.approx(float(wanted), abs=1e-5)
+    assert float(nll) == pytest.approx(
+        float(F.cross_entropy(logits, target.double(), reduction="sum")), abs=1e-5
+    )
+    all_own = mixed_cross_entropy(logits, one, other, torch.ones(5), 0.2)
+    assert [float(v) for v in all_own] == pytest.approx(
+        [float(v) for v in smoothed_cross_entropy(logits, one, 0.2)], abs=1e-5
+    )
+
+
+def test_mixup_is_refused_where_there_are_no_labels(tmp_path: Path) -> None:
+    for task, kind, source in (
+        ("detection", "transformer", "picture"), ("translation", "transformer", "picture"),
+    ):  # fmt: skip
+        with pytest.raises(RecipeError, match="mixup mixes labels"):
+            tiny_cell(task, kind, source, tmp_path / task).change(
+                ["training.picture_augment.mixup=0.2"]
+            )
