@@ -73,7 +73,8 @@ def show_painted(run: Run, console: Console) -> str:
     console.print("\nWhat it paints:\n")
     for one in some[:_SHOWN]:
         console.print(f"  {one.caption}\n", markup=False)
-        console.print(half_blocks(one.pixels, console.width))
+        if console.color_system is not None:
+            console.print(half_blocks(one.pixels, console.width))
     picture = run.folder / PICTURE
     pixels = [one.pixels for one in some]
     write_text(picture, captioned_svg(pixels, [one.caption for one in some], _COLUMNS))

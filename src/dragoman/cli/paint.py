@@ -136,6 +136,11 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
     from dragoman.tasks.painting.painter import in_a_row
 
     console = Console(highlight=False)
+    shows = console.color_system is not None
+    if not (args.codes or shows):
+        sys.stderr.write(
+            "note: this output shows no colours, so no picture is drawn: --to FILE.png writes it\n"
+        )
     for pictures in found:
         if args.codes:
             for one in pictures:
@@ -144,6 +149,8 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
             continue
         sys.stdout.write(f"{readable(pictures[0].caption)}\n")
         sys.stdout.flush()
+        if not shows:
+            continue
         row = in_a_row([one.pixels for one in pictures])
         console.print(half_blocks(row, console.width), end="", soft_wrap=True)
 

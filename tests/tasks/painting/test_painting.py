@@ -194,7 +194,9 @@ def test_pictures_that_codes_have_learned_from_are_told(learned: Path) -> None:
 # ---- the verb
 
 
-def test_the_verb_paints(learned: Path, dragoman: Dragoman, tmp_path: Path) -> None:
+def test_the_verb_paints(
+    learned: Path, dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, file = learned / "painting", tmp_path / "out.png"
     said = dragoman("paint", run, *CAPTIONS, "--count", "2", "--scale", "3", "--to", file)
     assert said.code == 0 and not said.out, said.err
@@ -205,7 +207,13 @@ def test_the_verb_paints(learned: Path, dragoman: Dragoman, tmp_path: Path) -> N
     assert [line[0] for line in lines] == list(CAPTIONS)
     assert all(len(line[2].split()) == 16 and float(line[1]) <= 0 for line in lines)
     said = dragoman("paint", run, "a purple block above", "--sample", "--seed", "4")
-    assert said.code == 0 and "'purple'" in said.err and "\N{UPPER HALF BLOCK}" in said.out
+    assert said.code == 0 and "'purple'" in said.err and "shows no colours" in said.err
+    assert said.out == "a purple block above\n"
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    said = dragoman("paint", run, CAPTIONS[0])
+    assert said.out.count("\N{UPPER HALF BLOCK}") == SIDE * SIDE // 2 and "note" not in said.err
 
 
 @pytest.mark.parametrize(
