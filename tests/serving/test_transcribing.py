@@ -368,6 +368,10 @@ def test_too_much_sound_is_refused_before_it_is_decoded(
     async def check() -> None:
         async with client_of(open_run(heard, settings, "tones"), settings=settings) as client:
             told_so(await sent(client, recording(np.zeros(11 * RATE))), 400, "11.0 seconds")
+            # Two seconds that cost as much as sixteen.
+            wide = io.BytesIO()
+            soundfile.write(wide, np.zeros((2 * 192_000, 8)), 192_000, format="FLAC")
+            told_so(await sent(client, wide.getvalue()), 400, "16.0 seconds")
 
     asyncio.run(check())
 

@@ -73,6 +73,13 @@ def test_a_long_one_is_cut_at_its_silences(folder: Path, transcriber: Transcribe
     assert len(transcriber.spans(str(folder / "long.wav"))[0]) == 6
 
 
+def test_no_span_ends_behind_its_recording(transcriber: Transcriber) -> None:
+    """The last of its levels are those of a frame that is not whole."""
+    levels = np.full(1_000, -20, np.float32)
+    spans, _ = transcriber.spans_of([levels], 9.994)
+    assert spans[-1].end == 9.994
+
+
 def test_silence_says_nothing(folder: Path, transcriber: Transcriber) -> None:
     found = transcriber(folder / "silent.wav")
     assert (found.text, found.segments, found.seconds) == ("", (), 3)

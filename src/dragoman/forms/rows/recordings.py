@@ -35,6 +35,10 @@ def samples_of(raw: Recording, rate: int) -> int:
         return 0 if count >= _UNKNOWN else -(-count * rate // int(file.samplerate))
 
 
+SAMPLES_A_SECOND = 192_000
+"""Over all channels: those of two channels at 96 kHz. A second with more costs as several do."""
+
+
 def seconds_of(raw: Recording) -> float:
     """How long a recording is, by its header. Errors: ``DataError``, also where it does not say."""
     with opened(raw) as file:
@@ -43,6 +47,14 @@ def seconds_of(raw: Recording) -> float:
                 f"{called(raw)} does not say how long it is. Write it again: {converting(raw)}"
             )
         return float(file.frames / file.samplerate)
+
+
+def costly_seconds(raw: Recording) -> float:
+    """How long a recording is by its header, where a second with more than ``SAMPLES_A_SECOND``
+    counts as several. Errors: as those of ``seconds_of``."""
+    seconds = seconds_of(raw)
+    with opened(raw) as file:
+        return seconds * max(1.0, file.samplerate * file.channels / SAMPLES_A_SECOND)
 
 
 def blocks_of(raw: Recording, rate: int) -> Iterator[Floats]:

@@ -111,7 +111,7 @@ class ServedFileClassifier(ServedRun):
             if count > self.settings.limits.upload_bytes:
                 raise body_too_large(self.settings.limits.upload_bytes)
             with readable(file):
-                size = self.form.size_of(file)
+                size = self.form.work_of(file)
             total += size
             self._check_total(total)
             yield Opened(file, size)

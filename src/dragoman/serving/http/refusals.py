@@ -162,11 +162,12 @@ def body_too_large(most: int) -> Refusal:
 
 
 def too_much_sound(seconds: float, most: float) -> Refusal:
-    """For recordings that last too long together."""
+    """For recordings that last too long together, or cost as much to decode."""
     return Refusal(
         "too_much_sound",
         f"The recordings have {seconds:,.1f} seconds of sound or more; this server takes "
-        f"{most:,g} at once. Cut them, or send fewer at once.",
+        f"{most:,g} at once. A second counts as several if it has more than 192,000 samples over "
+        "all channels. Cut them, or send fewer at once.",
         duration=round(seconds, 1),
         most=most,
     )

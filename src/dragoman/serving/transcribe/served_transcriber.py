@@ -133,7 +133,7 @@ class ServedTranscriber(ServedRun):
                 raise body_too_large(self.settings.limits.recording_bytes)
             with readable(file):
                 seconds = self.form.size_of(file)
-            self._check_seconds(seconds)
+                self._check_seconds(self.form.work_of(file))
             return file, seconds
 
         return await self.opening.do(client, read)

@@ -184,7 +184,9 @@ class Transcriber:
         """The parts that are read of a recording with these levels."""
         levels = np.concatenate(measured)
         if seconds > self.cutting.longest:
-            return spans_of(levels, self._form.settings.rate, self.cutting), seconds
+            spans = spans_of(levels, self._form.settings.rate, self.cutting)
+            # The last frame may not be whole.
+            return [Span(one.begin, min(one.end, seconds)) for one in spans], seconds
         is_silent = math.isinf(threshold_of(levels))
         return [] if is_silent else [Span(0.0, seconds)], seconds
 
