@@ -84,6 +84,7 @@ BOUNDED = {
 MADE = {
     "dragoman.forms.identification": [r"[A-Za-z]", "[\u3040-\u30ff]"],
     "dragoman.forms.subwords.sampling": ["(<2de>|<a>|a1|a)"],
+    "dragoman.formats.units.icu": ["'", r"'(?=['{}#]|\Z)", "[{}#]+", "[{}]+"],
     "dragoman.formats.html.tokens": [r"</title(?=[\t\n\f\r />])", r"</a(?=[\t\n />])"],
 }
 """Of modules that put patterns together as they run: such patterns."""
@@ -92,6 +93,7 @@ NOT_TEXT = {
     "dragoman.data.files.encoding": "bytes of a file that the user names",
     "dragoman.data.files.file_examples": "names of files, by a pattern that the user gives",
     "dragoman.data.files.file_kinds": "the first bytes of a file that the user names",
+    "dragoman.forms.rows.picture_parts": "bytes of a picture, each of which is gone over once",
     "dragoman.insight.what_if": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",
 }

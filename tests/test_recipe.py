@@ -149,13 +149,13 @@ def test_a_recipe_has_the_sections_of_its_task(name: str, sections: set[str]) ->
     every = recipe.model_dump(mode="json", exclude_none=True)
     changed = {
         "search": {"beam": 7}, "masking": {"share": 0.3}, "trees": {"tags": "kept"},
-        "boxes": {"most": 3},
+        "boxes": {"most": 3}, "painting": {"codes": "runs/codes"},
     }  # fmt: skip
     ignored = {name: changed[name] for name in set(OPTIONAL) - sections}
     assert Recipe.parse(every) == Recipe.parse(every | ignored) == recipe
     other = {
         "search": "search.beam=3", "masking": "masking.share=0.3", "trees": "trees.tags=kept",
-        "boxes": "boxes.most=3",
+        "boxes": "boxes.most=3", "painting": "painting.codes=runs/codes",
     }  # fmt: skip
     for section in set(OPTIONAL) - sections:
         with pytest.raises(RecipeError, match=f"has no section {section} "):

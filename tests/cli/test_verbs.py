@@ -24,7 +24,7 @@ from dragoman.training.speed.fastest_way import Timing
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
     "shortlist", "doctor", "serve", "look", "figure", "write", "align", "sweep", "ablate",
-    "classify", "fill", "parse", "tag", "transcribe", "detect",
+    "classify", "fill", "parse", "tag", "transcribe", "detect", "paint", "prepare",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 

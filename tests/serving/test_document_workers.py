@@ -128,7 +128,7 @@ def test_a_worker_that_dies_has_one_answer_and_the_next_document_another_worker(
 
 def test_a_document_takes_no_more_memory_or_time_than_it_may() -> None:
     async def check() -> None:
-        small, large = PAGE.encode(), b"<p><b>a</b> <i>b</i>\n" * 20_000
+        small, large = PAGE.encode(), b"<p><b>a</b> <i>b</i>\n" * 60_000
         workers = DocumentWorkers(memory=64 << 20)
         try:
             with pytest.raises(BadDocument, match=r"a\.html needs more than 64 MiB of memory"):

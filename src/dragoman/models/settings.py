@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -392,7 +392,9 @@ class CodesSettings(ModelSettings):
     blocks: int = Field(2, ge=1, le=64)
     """The number of residual blocks before the codes, and again after them. Those before see each
     patch alone; those after have two 3 x 3 convolutions over the grid of patches."""
-    levels: tuple[int, ...] = (8, 6, 5)
+    levels: tuple[Annotated[int, Field(ge=2, le=64)], ...] = Field(
+        (8, 6, 5), min_length=1, max_length=16
+    )
     """How many levels each number of a code has (finite scalar quantisation). Their product is the
     number of codes: (8, 6, 5) makes 240."""
 
@@ -405,8 +407,6 @@ class CodesSettings(ModelSettings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if not 1 <= len(self.levels) <= 16 or not all(2 <= one <= 64 for one in self.levels):
-            raise ValueError("levels are 1 to 16 numbers from 2 to 64, such as [8, 6, 5]")
         if prod(self.levels) > _MOST_CODES:
             raise ValueError(
                 f"levels make {prod(self.levels):,} codes; {_MOST_CODES:,} is the most"

@@ -70,7 +70,7 @@ export const labelKorean: typeof labelEnglish = {
   label_seen_recording: "스펙트럼의 대역입니다. 시간은 왼쪽에서 오른쪽으로 흐르고, 낮은 소리가 아래에 있으며, 클수록 밝습니다.",
   label_where: "본 곳",
   label_most: (row, column, share) => `비중이 가장 큰 패치는 ${row}행 ${column}열입니다(${share}).`,
-  label_rollout: "어텐션 롤아웃, 곧 모든 레이어의 어텐션을 곱한 값이며, 레이블을 고른 이유는 아닙니다.",
+  label_rollout: "어텐션 롤아웃, 곧 모든 층의 어텐션을 곱한 값이며, 레이블을 고른 이유는 아닙니다.",
   label_cut: "녹음이 모델이 한 번에 읽는 길이보다 깁니다. 나머지는 읽지 않았습니다.",
   label_seconds: (seconds) => `${seconds}초`,
   label_private: "파일은 이 서버로만 보내며, 서버는 답할 때까지만 메모리에 둡니다.",

@@ -22,7 +22,7 @@ _SPECIAL = re.compile(r"['{}#]")
 _ARGUMENT = re.compile(r"\{\s*[\w.\-]{1,64}\s*(?:\}|,\s*(\w{1,32})\s*(?:\}|(,)))")
 _OFFSET = re.compile(r"\s*offset:\s*\d{1,9}(?=\s)")
 _SELECTOR = re.compile(r"\s*(=\d{1,18}|[^\s{}'#=,]{1,64})\s*\{")
-_END = re.compile(r"\s*\}")
+_CLOSING = re.compile(r"\s*\}")
 _NUMBERED = {"plural", "selectordinal"}
 _CATEGORIES = {"zero", "one", "two", "few", "many", "other"}
 _MOST_NESTED = 8
@@ -181,7 +181,7 @@ def _argument(text: str, at: int, *, counts: bool, nested: int) -> tuple[int, _F
         branch, begin = _pattern(text, selector.end(), counts=counts, nested=nested + 1)
         branches.append((name, branch))
         place = begin + 1
-    end = _END.match(text, place)
+    end = _CLOSING.match(text, place)
     if end is None or "other" not in [name for name, _ in branches]:
         raise _WrongForm
     return end.end(), _Form((*between, text[begin : end.end()]), tuple(branches))

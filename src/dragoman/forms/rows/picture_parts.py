@@ -23,7 +23,7 @@ _FILL = 10_000
 """Bytes before the first scan that belong to no segment, which Pillow goes over one by one."""
 _WINDOW = 100_000
 """Bytes that are searched at once: a search lets no other thread run."""
-_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
+_JPEG_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 """What begins a segment of a JPEG file: neither a byte of the picture nor one of its restarts. Of
 several bytes 0xff it is the last, so that each is gone over once."""
 _SCAN, _END = 0xDA, 0xD9
@@ -65,7 +65,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, int]]:
 def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
     """The next one from ``at`` on. Other threads have a turn between two windows."""
     while at < len(data):
-        if found := _MARKER.search(data, at, at + _WINDOW):
+        if found := _JPEG_MARKER.search(data, at, at + _WINDOW):
             return found
         at += _WINDOW - 1  # a marker has two bytes
     return None

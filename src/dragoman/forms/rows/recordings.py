@@ -54,7 +54,7 @@ def costly_seconds(raw: Recording) -> float:
     counts as several. Errors: as those of ``seconds_of``."""
     seconds = seconds_of(raw)
     with opened(raw) as file:
-        return seconds * max(1.0, float(file.samplerate * file.channels / SAMPLES_A_SECOND))
+        return seconds * float(max(1.0, file.samplerate * file.channels / SAMPLES_A_SECOND))
 
 
 def blocks_of(raw: Recording, rate: int) -> Iterator[Floats]:
