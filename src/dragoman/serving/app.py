@@ -52,8 +52,9 @@ ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
     "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
     "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse, "
-    "to tag words. Recordings are transcribed for OpenAI's clients. Every error is "
-    '`{"error": "…", "code": "…", "values": {…}}`, or in OpenAI\'s shape, and says what to do.'
+    "to tag words. Recordings are transcribed, and pictures painted, for OpenAI's clients. Every "
+    'error is `{"error": "…", "code": "…", "values": {…}}`, or in OpenAI\'s shape, and says what '
+    "to do."
 )
 
 

@@ -13,6 +13,7 @@ from dragoman.serving.detect import served_detector
 from dragoman.serving.fill import served_fill_mask
 from dragoman.serving.lines import served_lines
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.paint import served_painter
 from dragoman.serving.parse import served_parser
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -35,11 +36,12 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_transcriber.ServedTranscriber, transcribing.endpoints),
     (served_detector.ServedDetector, served_detector.endpoints),
     (served_lines.ServedLines, served_lines.endpoints),
+    (served_painter.ServedPainter, served_painter.endpoints),
 )
 """What holds a run of a task, and its endpoints."""
 
-NOT_SERVED = ("codes", "painting")
-"""Tasks whose runs are asked from the command line and from Python alone."""
+NOT_SERVED = ("codes",)
+"""Tasks whose runs are asked of nothing: a painter keeps what it needs of them."""
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:

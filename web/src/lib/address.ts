@@ -21,8 +21,8 @@ export const taskOf = {
   lines: "picture-translation",
 } as const;
 export type TaskView = keyof typeof taskOf;
-/** What a run does. */
-export type Task = (typeof taskOf)[TaskView];
+/** What a run does: painters have no view of their own. */
+export type Task = (typeof taskOf)[TaskView] | "painting";
 
 const OF_ANY = ["look", "figures", "run"] as const;
 export type View = TaskView | (typeof OF_ANY)[number];
@@ -40,7 +40,8 @@ export function viewOf(task: Task): TaskView {
 }
 
 /** The view that is for a run: those that read files have views of their own. */
-export function viewFor({ task, reads }: { task: Task; reads: string }): TaskView {
+export function viewFor({ task, reads }: { task: Task; reads: string }): View {
+  if (task === "painting") return "run";
   return reads === "text" || task !== "classification" ? viewOf(task) : "label";
 }
 

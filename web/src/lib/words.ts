@@ -229,5 +229,6 @@ export const called: Record<Task, typeof languages> = {
   parsing: { en: { ...en, ...treeEnglish }, ko: { ...ko, ...treeKorean } },
   transcription: read,
   "picture-translation": read,
+  painting: read,
 };
 export type UiLanguage = keyof typeof languages;

@@ -112,6 +112,7 @@ const TASKS: Told = {
   transcription: "받아쓰기",
   detection: "상자 찾기",
   "picture-translation": "그림 속 글 읽기",
+  painting: "그림 그리기",
 };
 
 /** Work that clients take in turn. */
@@ -129,6 +130,8 @@ const KINDS: Told = {
   "long recordings": "긴 녹음 처리",
   transcribe: "받아쓰기",
   lines: "그림 속 글 읽기",
+  pictures: "그림 그리기",
+  "large pictures": "큰 그림 그리기",
 };
 
 /** What a run reads. */

@@ -91,8 +91,8 @@ class LimitSettings(Settings):
     """The total size, in bytes, of requests larger than body_bytes that are in memory at the same
     time; a quarter of it for one client."""
     pixels: int = Field(default=25_000_000, ge=1, le=1_000_000_000)
-    """The total number of pixels of the pictures in one request, checked before they are
-    decoded."""
+    """The total number of pixels of the pictures in one request, checked before they are decoded,
+    and of those that one request has painted."""
     sound_seconds: float = Field(default=600.0, gt=0, le=86_400)
     """The total length, in seconds, of the recordings in one request, checked before they are
     decoded."""

@@ -189,6 +189,11 @@ def missing_field(field: str) -> Refusal:
     return Refusal("missing_field", f"Invalid request: missing {field} parameter", field=field)
 
 
+def wrong_field(field: str, problem: str) -> Refusal:
+    """For a field that cannot be as it is."""
+    return Refusal("bad_field", f"{field}: {problem}", field=field, problem=problem)
+
+
 def unsearchable(error: SearchError) -> Refusal:
     """For what a search cannot meet."""
     return Refusal("bad_search", str(error), problem=str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
@@ -44,9 +44,11 @@ class Endpoints(APIRouter):
         form: bool = False,
         files: bool = False,
         name: str | None = None,
+        refusals: Mapping[int | str, dict[str, Any]] = REFUSALS,
     ) -> Callable[[Work[Body]], Work[Body]]:
         """Makes an endpoint of a function, within the limits of its client and the time that a
-        request has. ``files``: whether the body may be a form with files (``WithFiles``)."""
+        request has. ``files``: whether the body may be a form with files (``WithFiles``).
+        ``refusals``: what it may answer but 200."""
 
         def add(work: Work[Body]) -> Work[Body]:
             async def endpoint(http: Request) -> Response:
@@ -58,7 +60,7 @@ class Endpoints(APIRouter):
                 path,
                 name=name or work.__name__,
                 summary=summary,
-                responses={200: {"model": answer}, **REFUSALS},
+                responses={200: {"model": answer}, **refusals},
                 openapi_extra=self.reads(body, form=form, files=files),
             )(endpoint)
             return work

@@ -144,15 +144,17 @@ class ServedRun(ABC):
         if self._inspector is None:
             raise Refusal(
                 "cannot_look",
-                f"{self.name} cannot be looked into here: "
-                + (
-                    f"it reads {self.reads}. From the command line: dragoman look"
-                    if self.takes_files
-                    else "it goes over a text from left to right, and has no encoder."
-                ),
+                f"{self.name} cannot be looked into here: {self.why_not_inside}",
                 run=self.name,
             )
         return self._inspector
+
+    @property
+    def why_not_inside(self) -> str:
+        """What keeps the server from looking into such a run, where something does."""
+        if self.takes_files:
+            return f"it reads {self.reads}. From the command line: dragoman look"
+        return "it goes over a text from left to right, and has no encoder."
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""

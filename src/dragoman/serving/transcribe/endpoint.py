@@ -16,15 +16,20 @@ from dragoman.forms.languages import name_of
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.recordings.captions import Segment, SpokenWord, captions
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.openai_errors import MODELS, TRANSCRIPTIONS, openai_error
-from dragoman.serving.http.openapi import answer, error_of
+from dragoman.serving.http.openai_errors import (
+    MODELS,
+    OPENAI_REFUSALS,
+    TRANSCRIPTIONS,
+    OpenAiErrorBody,
+    openai_error,
+)
+from dragoman.serving.http.openapi import answer
 from dragoman.serving.http.stream import event_stream, until
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.serving.transcribe.schema import (
     ModelInfo,
     ModelList,
-    OpenAiErrorBody,
     TranscribedWord,
     TranscriptionAnswer,
     TranscriptionRequest,
@@ -40,13 +45,6 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoints over one server."""
     routes = Endpoints(service, "", "OpenAI")
     routes.bodies.append(OpenAiErrorBody)
-    refusals: dict[int | str, dict[str, Any]] = {
-        400: error_of("The request must change", OpenAiErrorBody),
-        413: error_of("The recording is too large", OpenAiErrorBody),
-        429: error_of("Too many requests; see the header Retry-After", OpenAiErrorBody),
-        500: error_of("The server failed", OpenAiErrorBody),
-        504: error_of("The request took too long", OpenAiErrorBody),
-    }
 
     @routes.post(
         TRANSCRIPTIONS,
@@ -58,7 +56,7 @@ def endpoints(service: Service) -> Endpoints:
                 "transcript.text.segment and transcript.text.done",
                 "content": {"text/plain": {}, "text/event-stream": {}},
             },
-            **refusals,
+            **OPENAI_REFUSALS,
         },
         openapi_extra=routes.reads(TranscriptionRequest, files=True),
     )

@@ -121,24 +121,3 @@ class ModelList(Message):
 
     object: Literal["list"] = "list"
     data: list[ModelInfo]
-
-
-class OpenAiError(Message):
-    """What went wrong."""
-
-    message: str
-    """What was wrong, and what to do."""
-    type: str
-    """`invalid_request_error`, `rate_limit_error` or `server_error`."""
-    param: str | None
-    """The field that is wrong."""
-    code: str
-    """As of every other error of the server."""
-    values: dict[str, str | int | float | Annotated[list[str], Field(fail_fast=True)]]
-    """The numbers and names that stand in the sentence."""
-
-
-class OpenAiErrorBody(Message):
-    """Every error of these two paths, in OpenAI's shape."""
-
-    error: OpenAiError

@@ -23,7 +23,13 @@ from dragoman.recordings.cutting import Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.openai_errors import TRANSCRIPTIONS
-from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field, too_much_sound
+from dragoman.serving.http.refusals import (
+    Refusal,
+    body_too_large,
+    missing_field,
+    too_much_sound,
+    wrong_field,
+)
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import SECONDS_OF_A_PLACE
@@ -101,7 +107,7 @@ class ServedTranscriber(ServedRun):
         wants_words = "word" in request.timestamp_granularities
         if wants_words and request.response_format != "verbose_json":
             told = "words have times in response_format=verbose_json only"
-            raise _bad_field("timestamp_granularities[]", told)
+            raise wrong_field("timestamp_granularities[]", told)
         if wants_words and not self.transcriber.times_words:
             raise Refusal(
                 "no_word_times",
@@ -110,7 +116,7 @@ class ServedTranscriber(ServedRun):
                 run=self.name,
             )
         if request.stream and request.response_format not in ("json", "verbose_json"):
-            raise _bad_field("stream", "a stream is json or verbose_json (response_format)")
+            raise wrong_field("stream", "a stream is json or verbose_json (response_format)")
         if request.beam is not None:
             self.check_width(request.beam)
         (upload,) = uploads
@@ -203,7 +209,3 @@ class ServedTranscriber(ServedRun):
 def words_of(segments: Sequence[Segment]) -> list[SpokenWord]:
     """The words of some segments."""
     return [word for segment in segments for word in segment.words]
-
-
-def _bad_field(field: str, problem: str) -> Refusal:
-    return Refusal("bad_field", f"{field}: {problem}", field=field, problem=problem)

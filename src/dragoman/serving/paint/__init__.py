@@ -1,0 +1,1 @@
+"""Painting: a caption in, pictures out, as OpenAI's clients ask for them."""

@@ -1,0 +1,145 @@
+"""A run that paints and is served.
+
+The codes of a picture are searched for in the queue that all clients share. Pictures are made of
+them in turns beside the event loop, and written as PNG: where they are large, in a thread of their
+own, so that small ones do not wait for them.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from dragoman.errors import DataError, RecipeError
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SamplingSettings
+from dragoman.serving.http.openai_errors import IMAGES, OPENAI_REFUSALS
+from dragoman.serving.http.refusals import Refusal, wrong_field
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.paint.schema import ImagesAnswer, ImagesRequest, PaintedImage
+from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.knowledge import measured_on, short
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.tasks.painting.painter import (
+    PaintedPicture,
+    Painter,
+    codes_form,
+    painted,
+    painting_request,
+    painting_settings,
+)
+
+ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
+"""Names that clients have built in: each stands for any run that paints."""
+
+
+class ServedPainter(ServedRun):
+    """A run that paints and is served."""
+
+    task, does, path = "painting", "paints pictures of captions", IMAGES
+    trained = "dragoman train captions.tsv --task painting --codes RUN"
+    has_figures = False
+
+    def __init__(self, name: str, painter: Painter, settings: ServeSettings) -> None:
+        super().__init__(name, painter.engine, settings, painter.run, looked_into=False)
+        form = codes_form(painter.engine)
+        form.coder  # noqa: B018, damaged weights are told of now
+        self.height, self.width = form.symbols.source.height, form.symbols.source.width
+        self.painting = self.executor("pictures")
+        """Where pictures are made of codes, and written where they are small."""
+        self._writing = self.executor("large pictures")
+        """Where others are written."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedPainter:
+        """Errors: ``RunError``, also for the weights of its codes."""
+        return cls(name, Painter(run, settings), settings)
+
+    @property
+    def why_not_inside(self) -> str:
+        return "it writes codes of pictures. From the command line: dragoman look"
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        return short(measured_on(run))
+
+    def check(self, request: ImagesRequest) -> None:
+        """Raises Refusal 400 for what can be told before anything is searched for."""
+        own = f"{self.width}x{self.height}"
+        if request.size not in (None, "auto", own):
+            raise wrong_field(
+                "size",
+                f"{self.name} paints pictures of {own}: leave size out, and say how large each "
+                "pixel is to be (scale)",
+            )
+        count, most = request.n or 1, self.settings.limits.pixels
+        pixels = self._pixels(request)
+        if pixels > most:
+            raise Refusal(
+                "too_many_pixels",
+                f"{count} x {own} pixels, each enlarged to {request.scale} x {request.scale}, are "
+                f"{pixels:,}; this server makes {most:,} at once. Take a smaller scale, or fewer "
+                "pictures (n).",
+                pixels=pixels,
+                most=most,
+            )
+
+    def _pixels(self, request: ImagesRequest) -> int:
+        return (request.n or 1) * self.height * self.width * request.scale**2
+
+    def asked(self, request: ImagesRequest) -> Request:
+        """What is searched for. Raises Refusal 400."""
+        sampling = None if request.seed is None else SamplingSettings(seed=request.seed)
+        try:
+            own = self.engine.search_settings
+            settings = painting_settings(own, request.n or 1, None, sampling)
+            self.check_search(settings)
+            return painting_request(self.engine, request.prompt, settings)
+        except RecipeError as error:
+            raise Refusal("bad_search", str(error), problem=str(error)) from None
+        except DataError as error:
+            raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
+
+    async def images(
+        self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
+    ) -> list[PaintedImage]:
+        """What was found, as PNG files."""
+        work = partial(painted, self.engine, request.prompt, found)
+        pictures = await self.painting.do(client, work)
+        places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
+        executor = self.painting if places == 1 else self._writing
+        files = (_image(one, request.scale) for one in pictures)
+        return await executor.all_in(client, places, files)
+
+
+def _image(picture: PaintedPicture, scale: int) -> PaintedImage:
+    return PaintedImage(b64_json=base64.b64encode(picture.png(scale)).decode())
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of a painter."""
+    routes = Endpoints(service, "", "OpenAI")
+
+    @routes.answers(IMAGES, ImagesRequest, ImagesAnswer, "Paint pictures", refusals=OPENAI_REFUSALS)
+    async def images(request: ImagesRequest, client: str) -> bytes:
+        """Works with OpenAI's clients. The most probable pictures of the caption; with `seed`,
+        pictures that are drawn by their probabilities."""
+        service.check_texts(request.prompt, client)
+        named = None if request.model in ANY else request.model
+        run = service.catalogue.of(ServedPainter, named)
+        run.check(request)
+        asked = await service.texts.do(client, partial(run.asked, request))
+        run.check_searches([asked])
+        service.meters.count_characters(run.name, client, len(request.prompt))
+        (found,) = await run.queue.search([asked], client)
+        data = await run.images(request, found, client)
+        answer = ImagesAnswer(created=int(time.time()), data=data)
+        return await service.written(client, lambda: answer)
+
+    return routes
