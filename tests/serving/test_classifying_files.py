@@ -276,7 +276,7 @@ def test_what_is_large_and_no_base64_is_not_read_as_json(
 
 def test_a_header_that_lies_is_found_out(tones: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a header belies costs no more than what is allowed."""
-    monkeypatch.setattr(FramesForm, "size_of", lambda *_: 0.1)
+    monkeypatch.setattr(FramesForm, "work_of", lambda *_: 0.1)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=1))
     decoded: list[int] = []
     original = LogMel.parts
@@ -303,7 +303,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = [
-        (uploads.Upload, "read"), (uploads, "_beside_base64"), (FramesForm, "size_of"),
+        (uploads.Upload, "read"), (uploads, "_beside_base64"), (FramesForm, "work_of"),
         (LogMel, "_some"), (served_files, "png_of"), (served_files, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
