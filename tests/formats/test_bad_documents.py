@@ -243,6 +243,11 @@ LONG |= {
         b'<d xmlns:text="t"><text:p>' + b"<text:span>" * 490 + b"a"
         + b"<text:span/>" * 200_000 + b"b</text:span>" * 490 + b"</text:p></d>",
     ),
+    "lines of one unit": (
+        "a.xlf",
+        b'<xliff version="1.2"><file><body><trans-unit><source>' + b"a\n" * 800_000
+        + b"</source></trans-unit></body></file></xliff>",
+    ),
     "tags of one line": (
         "a.srt",
         b"1\n00:00:01,000 --> 00:00:02,000\n" + b"<b>one</b> " * 100_000 + b"\n",

@@ -71,10 +71,10 @@ def mixed_unit(
     while at < numbers.stop:
         token = tokens[at]
         if token.kind == "text":
-            said = token.text
+            first = at
             while at + 1 < numbers.stop and tokens[at + 1].kind == "text":
                 at += 1
-                said += tokens[at].text
+            said = "".join(one.text for one in tokens[first : at + 1])
             if collapse:
                 said = _SPACES.sub(" ", said)
                 said = said.removeprefix(" ") if text.last == " " else said
