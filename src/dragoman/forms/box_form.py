@@ -7,48 +7,28 @@ the symbols of ``box_symbols.py``, and ``box_rules.py`` is what they obey.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from dragoman.boxes import Scene, scene_of
-from dragoman.errors import DataError
 from dragoman.forms.box_rules import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
-from dragoman.forms.form import Form
-from dragoman.forms.passage import Passage
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.rules import Rules
+from dragoman.forms.written_form import WrittenForm
 
 
-class BoxForm(Form):
+class BoxForm(WrittenForm):
     """Places and labels."""
 
+    symbols: BoxSymbols
+    noun = "boxes"
     spaced = True
 
     def __init__(self, symbols: BoxSymbols) -> None:
         self.symbols = symbols
 
     @property
-    def size(self) -> int:
-        return self.symbols.size
-
-    @property
-    def bos(self) -> int:
-        return self.symbols.bos
-
-    @property
-    def eos(self) -> int:
-        return self.symbols.eos
-
-    @property
     def forbidden(self) -> tuple[int, ...]:
-        return self.symbols.bos, self.symbols.unknown, self.symbols.nothing
-
-    @property
-    def fingerprint(self) -> str:
-        return self.symbols.fingerprint
-
-    def save(self, path: Path) -> None:
-        self.symbols.save(path)
+        return *super().forbidden, self.symbols.nothing
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """Errors: ``DataError`` for a line that holds no boxes."""
@@ -65,9 +45,6 @@ class BoxForm(Form):
     def shown(self, tokens: Iterable[int]) -> list[str]:
         """Each a word of its own to whoever joins pieces."""
         return [SPACE + name for name in self.symbols.shown(tokens)]
-
-    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        raise DataError("boxes are written, not read")
 
     def longest_output(self, length: int, extra: int) -> int:
         return PER_BOX * self.symbols.most

@@ -7,55 +7,33 @@ of ``tree_symbols.py``, without the words, and ``tree_rules.py`` is what they ob
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from dragoman.errors import DataError
-from dragoman.forms.form import Form
-from dragoman.forms.passage import Passage
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.rules import Rules
 from dragoman.forms.tree_rules import TreeRules, usual_longest
 from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.forms.written_form import WrittenForm
 from dragoman.plural import plural
 from dragoman.tree import Tree, TreeError, read_trees
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
 
 
-class TreeForm(Form):
+class TreeForm(WrittenForm):
     """The brackets and tags of a treebank."""
+
+    symbols: TreeSymbols
+    noun = "trees"
 
     def __init__(self, symbols: TreeSymbols, language: str = "und") -> None:
         self.symbols = symbols
         self.language = language
 
     @property
-    def size(self) -> int:
-        return self.symbols.size
-
-    @property
-    def bos(self) -> int:
-        return self.symbols.bos
-
-    @property
-    def eos(self) -> int:
-        return self.symbols.eos
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return self.symbols.bos, self.symbols.unknown
-
-    @property
     def no_tag(self) -> str:
         """The tag that every word has, where tags were not learned; "" where they were."""
         return "" if self.symbols.with_tags else self.symbols.tags[0]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.symbols.fingerprint
-
-    def save(self, path: Path) -> None:
-        self.symbols.save(path)
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """Errors: ``DataError`` for a line that is no tree."""
@@ -91,9 +69,6 @@ class TreeForm(Form):
                 name = f"{word}/{name}" if self.symbols.with_tags else word
             names.append(name if token == self.eos else SPACE + name)
         return names
-
-    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        raise DataError("trees are written, not read")
 
     def longest_output(self, length: int, extra: int) -> int:
         """As if each token that is read were a word."""

@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.atomic import replacing_file
-from dragoman.errors import DataError
 from dragoman.forms.codes.code_symbols import SPECIAL, CodeSymbols
 from dragoman.forms.codes.codes_rules import CodesRules
-from dragoman.forms.form import Form
-from dragoman.forms.passage import Passage
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.rows.pictures_form import PicturesForm, pixels_from
 from dragoman.forms.rules import Rules
+from dragoman.forms.written_form import WrittenForm
 
 WEIGHTS = "codes.safetensors"
 """Beside ``codes.json`` in a painter's run: the weights of the autoencoder."""
@@ -40,9 +38,11 @@ class Coder(Protocol):
         """(N, places) codes from 0 -> (N, places, F)."""
 
 
-class CodesForm(Form):
+class CodesForm(WrittenForm):
     """Exactly as many codes as a picture has places."""
 
+    symbols: CodeSymbols
+    noun = "codes of pictures"
     spaced = True
     encoded_together = 256
 
@@ -60,33 +60,13 @@ class CodesForm(Form):
         self._opens, self._weights = opens, weights
         self._pictures = PicturesForm(symbols.source)
 
-    @property
-    def size(self) -> int:
-        return self.symbols.size
-
-    @property
-    def bos(self) -> int:
-        return self.symbols.bos
-
-    @property
-    def eos(self) -> int:
-        return self.symbols.eos
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return self.symbols.bos, self.symbols.unknown
-
-    @property
-    def fingerprint(self) -> str:
-        return self.symbols.fingerprint
-
     def save(self, path: Path) -> None:
         """With the weights of the coder, where they are not the run's own."""
         for file in (self._weights, self.seen):
             if file is not None and file.is_file():
                 with replacing_file(path.with_name(file.name)) as temporary:
                     shutil.copyfile(file, temporary)
-        self.symbols.save(path)
+        super().save(path)
 
     @cached_property
     def coder(self) -> Coder:
@@ -131,9 +111,6 @@ class CodesForm(Form):
     def _name(self, token: int) -> str:
         first = self.symbols.first
         return SPECIAL[token] if token < first else str(token - first)
-
-    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        raise DataError("codes of pictures are written, not read")
 
     def longest_output(self, length: int, extra: int) -> int:
         return self.symbols.places

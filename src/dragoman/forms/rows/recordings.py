@@ -42,19 +42,24 @@ SAMPLES_A_SECOND = 192_000
 def seconds_of(raw: Recording) -> float:
     """How long a recording is, by its header. Errors: ``DataError``, also where it does not say."""
     with opened(raw) as file:
-        if file.frames >= _UNKNOWN:
-            raise DataError(
-                f"{called(raw)} does not say how long it is. Write it again: {converting(raw)}"
-            )
-        return float(file.frames / file.samplerate)
+        return _seconds(raw, file)
 
 
 def costly_seconds(raw: Recording) -> float:
     """How long a recording is by its header, where a second with more than ``SAMPLES_A_SECOND``
     counts as several. Errors: as those of ``seconds_of``."""
-    seconds = seconds_of(raw)
     with opened(raw) as file:
-        return seconds * float(max(1.0, file.samplerate * file.channels / SAMPLES_A_SECOND))
+        return _seconds(raw, file) * max(
+            1.0, int(file.samplerate) * int(file.channels) / SAMPLES_A_SECOND
+        )
+
+
+def _seconds(raw: Recording, file: Any) -> float:
+    if file.frames >= _UNKNOWN:
+        raise DataError(
+            f"{called(raw)} does not say how long it is. Write it again: {converting(raw)}"
+        )
+    return float(file.frames / file.samplerate)
 
 
 def blocks_of(raw: Recording, rate: int) -> Iterator[Floats]:

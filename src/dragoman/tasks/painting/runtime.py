@@ -47,7 +47,8 @@ class PaintingRuntime(Runtime):
             return {}
         true = forms.target.encode([pair.target for pair in pairs])
         codes = [one.tolist() for one in true]
-        found = {"loss": of_tokens(true)["loss"]} if "loss" in of_tokens(true) else {}
+        guessed = of_tokens(true)
+        found = {"loss": guessed["loss"]} if guessed else {}
         return found | code_scores(codes, [*codes[1:], codes[0]])
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
