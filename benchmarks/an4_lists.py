@@ -40,6 +40,12 @@ def main() -> None:
     given = options.parse_args()
     files = {file.stem: file.resolve() for file in given.an4.rglob("*.mfc")}
     learned, test = list(utterances(given.an4, "train")), list(utterances(given.an4, "test"))
+    missing = [one.name for one in learned + test if one.name not in files]
+    if missing:
+        raise SystemExit(
+            f"{given.an4} has no {missing[0]}.mfc ({len(missing):,} of {len(learned + test):,} "
+            "feature files are missing): unpack its archives first"
+        )
     speakers = sorted({one.speaker for one in learned})
     dev = set(random.Random(1).sample(speakers, DEV_SPEAKERS))
     parts = {
