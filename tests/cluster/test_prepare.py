@@ -21,7 +21,6 @@ from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.cluster.prepare import command
-from dragoman.cluster.stores.opened import opened
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
@@ -31,6 +30,7 @@ from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.runs.run import Run
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing.from_files import recipe_of
+from dragoman.stores.opened import opened
 
 SETTINGS = """
 name = "small"

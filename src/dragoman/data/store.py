@@ -7,6 +7,7 @@ nothing changed. ``store_writer.py`` makes it.
 
     KEY/store.json            what is inside
     KEY/SIDE.lengths          int32, one per example, over all shards
+    KEY/sums                  tokens of each chunk, and the long examples (``chunks.py``)
     KEY/00000.SIDE.{tokens,offsets}      the numbers of a row stand beside each other
     KEY/00000.SIDE.{text,text-offsets}   UTF-8, for re-encoding and for looking at
 
@@ -26,6 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_json
 
@@ -36,19 +39,9 @@ FORMAT = 1
 FORMAT_OF_ROWS = 2
 """Of one that has rows: earlier versions of this program cannot read it."""
 _FORMATS = (None, FORMAT, FORMAT_OF_ROWS)
-
-
-@dataclass(frozen=True)
-class CorpusRange:
-    """Which examples of a store came from one corpus: ``first`` to ``last``, last excluded."""
-
-    first: int
-    last: int
-    weight: float = 1.0
-    name: str = ""
-
-    def __len__(self) -> int:
-        return self.last - self.first
+SUMS = "sums"
+_LOOKED_THROUGH = 1 << 24
+"""Lengths that are looked through when a store is opened; of more, each shard is when it is."""
 
 
 class TokenStore:
@@ -86,8 +79,10 @@ class TokenStore:
         Its keys are the sides that there are."""
         for side in about.tokens:
             lengths = self.lengths[side] = self._map(f"{side}.lengths", np.int32)
-            if len(lengths) != self._length or lengths.min() < 0:
+            if len(lengths) != self._length or lengths[:_LOOKED_THROUGH].min() < 0:
                 raise self._damaged(f"{side}.lengths")
+        self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
+        """Of the chunks; None of a store that an earlier version made."""
         # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
 

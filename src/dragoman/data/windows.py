@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.store import CorpusRange, Tokens
+from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.store import Tokens
 
 SIDE = "target"
 

@@ -308,7 +308,7 @@ def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan
     """A model with fresh weights, what it is to learn, and its batches."""
     parts = runtime_of(recipe.spec).training_parts()
     examples = parts.examples(prepared.train, recipe, prepared.forms)
-    plan = Plan(examples, recipe.bounded_plan, recipe.seed)
+    plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *prepared.forms)
     return model, _objective(model, recipe, prepared), plan, TrainingBatches(plan, examples)

@@ -68,6 +68,7 @@ class Pictures:
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
         self.lengths: dict[str, npt.NDArray[np.int32]] = {"target": store.lengths["source"] - 1}
+        self.sums = None
         self._store = store
 
     def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:

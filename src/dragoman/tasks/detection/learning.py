@@ -86,6 +86,7 @@ class PicturesWithBoxes:
         self.lengths: dict[str, npt.NDArray[np.int32]] = {
             "source": store.lengths["source"] - 1, "target": whole,
         }  # fmt: skip
+        self.sums = None
         self._store, self._recipe = store, recipe
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:

@@ -13,18 +13,19 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from dragoman.data.augmentation.frequency_warp import FrequencyWarp
 from dragoman.data.augmentation.picture_augment import mixed, mixing, varied
 from dragoman.data.augmentation.spec_augment import masked
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
-from dragoman.data.store import CorpusRange, TokenStore
+from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
@@ -43,7 +44,11 @@ class Examples(Protocol):
     def corpora(self) -> Sequence[CorpusRange]: ...
 
     @property
-    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
+    def lengths(self) -> Mapping[str, LengthsOfSide]: ...
+
+    @property
+    def sums(self) -> ChunkSums | None:
+        """Of the lengths, if they are those that the store has."""
 
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
         """The examples with these numbers, as a batch of update ``update``."""
@@ -77,6 +82,7 @@ class Pairs:
             side: lengths - spare[side] if spare[side] else lengths
             for side, lengths in store.lengths.items()
         }
+        self.sums = None if any(spare.values()) else store.sums
         self._read = _reads(store, recipe)
         self._store = store
         self._forms = forms
@@ -133,6 +139,7 @@ class TextWindows:
         self._windows = Windows(store, recipe.plan.context, target.bos, target.eos)
         self.corpora = self._windows.corpora
         self.lengths = self._windows.lengths
+        self.sums = None
         self._eos = target.eos
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
@@ -148,6 +155,7 @@ class MaskedTexts:
         self._pieces = TextPieces(store, recipe.plan.context)
         self.corpora = self._pieces.corpora
         self.lengths = self._pieces.lengths
+        self.sums = None
         self._masking = Masking(target.vocabulary, recipe.masking)
         self._seed = recipe.seed
         self._eos = target.eos
@@ -177,6 +185,7 @@ class LabelledTexts:
         longest, symbols = self._reading.longest, self._reading.symbols
         read = np.minimum(store.lengths["source"], longest - symbols) + (symbols - 1)
         self.lengths = {"target": read.astype(np.int32)}
+        self.sums = None
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
         texts = [self._read(update, one) for one in examples]

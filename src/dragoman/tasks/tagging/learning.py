@@ -32,6 +32,7 @@ class TaggedSentences:
         # None is too long: what lies behind is not read. So a plan counts tokens that are read.
         read = np.minimum(store.lengths["source"], self._reading.longest - 1)
         self.lengths = {"target": read.astype(np.int32)}
+        self.sums = None
 
     def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
         """The examples with these numbers, as a batch of update ``update``."""
