@@ -55,8 +55,9 @@ from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.errors import DataError, DragomanError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.runs.bucket_text import FILE, TOKENS
 from dragoman.runs.prepare import key_of
-from dragoman.runs.prepared import FILE, FORMAT, TOKENS
+from dragoman.runs.prepared import FORMAT
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import is_remote, opened, split_address
 from dragoman.stores.store import Store, StoreError

@@ -18,7 +18,7 @@ from dragoman.cluster.prepare.stage import Content, Stage, place_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
-from dragoman.runs.prepared import TOKENS
+from dragoman.runs.bucket_text import TOKENS
 from dragoman.runs.run import load_forms
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import Store
