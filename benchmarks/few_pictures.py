@@ -22,13 +22,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-EPOCHS = {1_500: 60, 5_000: 40, 15_000: 20}
+EPOCHS = {1_500: 50, 5_000: 25, 15_000: 12}
 STEMS = ("linear", "convolutions")
 BATCH = 128
 PATCHES = 64
 SETTINGS = {
     "source.height": 32, "source.width": 32, "source.patch": 4, "source.channels": 3,
-    "model.model_dim": 96, "model.ffn_dim": 192, "model.layers": 5,
+    "model.model_dim": 64, "model.ffn_dim": 128, "model.layers": 4,
     "model.dropout": 0.1, "model.norm": "pre", "model.attention.num_heads": 4,
     "model.positions.kind": "learned", "model.positions.maximum": PATCHES,
     "plan.context": PATCHES, "plan.tokens_per_update": BATCH * PATCHES,
@@ -110,7 +110,7 @@ def accuracy(run: Path) -> float | None:
         report = json.loads((run / "scores.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return float(report["scores"]["accuracy"])
+    return float(report["scores"]["accuracy"]["value"])
 
 
 def _mean(values: list[float]) -> str:
