@@ -61,7 +61,7 @@ _LACKING = {
         "This figure shows heads over slices of the bands of a recording, and this {kind} model "
         "has none: train one with --set source.band_heads=4.",
         "이 그림은 녹음의 주파수 대역을 나누어 보는 헤드를 보여 줍니다. 이 {kind} 모델에는 그런 "
-        "헤드가 없습니다. --set source.band_heads=4로 훈련하면 생깁니다.",
+        "헤드가 없습니다. --set source.band_heads=4로 학습하면 생깁니다.",
     ),
     "encoder": Words(
         "The encoder of this {kind} model has no attention to draw.",
