@@ -24,7 +24,7 @@ LEVELS = (
     {"decimals", "errors", "help_texts", "plural", "settings", "shortened"},
     {"measure"},
     {"atomic", "memory", "reading", "task", "tree", "boxes"},
-    {"tensor_file"},
+    {"tensor_file", "stores"},
     {"native"},
     {"nn", "forms", "formats", "metrics", "pictures", "demo"},
     {"alignment"},

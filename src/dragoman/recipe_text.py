@@ -101,7 +101,7 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
     for key in ("dev", "test"):
         if key in mapped:
             mapped[key] = corpus(mapped[key])
-    if isinstance(mapped.get("prepared"), str):
+    if isinstance(mapped.get("prepared"), str) and "://" not in mapped["prepared"]:
         mapped["prepared"] = change(mapped["prepared"])
     return {**values, "data": mapped}
 

@@ -62,7 +62,7 @@ class Parts:
     """The parts of an address, counted while they come."""
 
     def __init__(self, address: str) -> None:
-        from dragoman.cluster.stores.opened import is_remote, opened
+        from dragoman.stores.opened import is_remote, opened
 
         base, _, self._below = address.rpartition("/") if is_remote(address) else (address, "", "")
         self._store = opened(base)

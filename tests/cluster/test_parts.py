@@ -26,10 +26,10 @@ from dragoman.cluster import command
 from dragoman.cluster.inputs.compression import plain_blocks
 from dragoman.cluster.inputs.raw_lines import raw_lines, stretches
 from dragoman.cluster.parts.part import do_part
-from dragoman.cluster.stores.folder import FolderStore
-from dragoman.cluster.stores.store import InputChanged, StoreError
 from dragoman.data.files.lines import LONGEST
 from dragoman.errors import DataError, DragomanError, RunError
+from dragoman.stores.folder import FolderStore
+from dragoman.stores.store import InputChanged, StoreError
 
 LINES = [f"line {number}" for number in range(10)]
 

@@ -21,7 +21,6 @@ from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.cluster.prepare import command
-from dragoman.cluster.stores.opened import opened
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
@@ -31,6 +30,7 @@ from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.runs.run import Run
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing.from_files import recipe_of
+from dragoman.stores.opened import opened
 
 SETTINGS = """
 name = "small"
@@ -195,8 +195,6 @@ def test_a_bucket(
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(store.read(name, 0, stat.size))
         check(tmp_path / "out", expected)
-        with pytest.raises(DragomanError, match="copy it to a folder first"):
-            recipe_of([f"s3://{BUCKET}/prepared"])
 
 
 @pytest.mark.slow

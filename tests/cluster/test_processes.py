@@ -16,12 +16,12 @@ from loud import DEADLY, described_process
 
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.standing import plan_of
-from dragoman.cluster.stores.folder import FolderStore
 from dragoman.cluster.workers import processes
 from dragoman.cluster.workers.workers import Ready
 from dragoman.errors import DragomanError
 from dragoman.native.measured import machine_key
 from dragoman.native.processor import all_cores
+from dragoman.stores.folder import FolderStore
 
 DOUBLES = Path(__file__).parents[1] / "doubles"
 LINES = [f"line {number}" for number in range(40)]

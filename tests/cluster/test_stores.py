@@ -21,13 +21,13 @@ from dragoman.cluster import command
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.plan import Plan
-from dragoman.cluster.stores import patient
-from dragoman.cluster.stores.folder import FolderStore
-from dragoman.cluster.stores.objects import ObjectStore
-from dragoman.cluster.stores.opened import opened
-from dragoman.cluster.stores.patient import PatientStore
-from dragoman.cluster.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
 from dragoman.errors import DragomanError
+from dragoman.stores import patient
+from dragoman.stores.folder import FolderStore
+from dragoman.stores.objects import ObjectStore
+from dragoman.stores.opened import opened
+from dragoman.stores.patient import PatientStore
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
 
 TEXT = "".join(f"line {number}\n" for number in range(40)).encode()
 

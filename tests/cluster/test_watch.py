@@ -15,9 +15,9 @@ from faulty_s3 import BUCKET, s3
 from untrained_run import untrained_run
 
 from dragoman.cluster import watch
-from dragoman.cluster.stores.opened import opened
 from dragoman.cluster.watch import Watch
 from dragoman.errors import DataError, DragomanError
+from dragoman.stores.opened import opened
 
 
 @pytest.fixture

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dragoman.data import chunks
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.plan import MicroBatchPlan, Plan, PlanSettings, _roughly
-from dragoman.data.store import CorpusRange
 from dragoman.errors import DataError
 
 
@@ -48,7 +53,7 @@ def _lengths(
 
 def _epoch_and_block(plan: Plan, update: int) -> tuple[int, int]:
     """Where an update stands: its epoch, and its block in that epoch."""
-    return divmod(plan._block_of(update), plan._blocks)
+    return divmod(plan.block_of(update), plan._blocks)
 
 
 def _epochs(plan: Plan, number: int) -> list[list[list[MicroBatchPlan]]]:
@@ -88,6 +93,95 @@ def test_every_example_exactly_once_an_epoch(
         assert _examples(updates) == once
         assert all(update and all(len(batch.examples) for batch in update) for update in updates)
     assert plan.left_out.examples == int((~fits).sum())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    plans,
+    st.lists(st.integers(0, 9000), min_size=1, max_size=3),
+    st.lists(st.integers(0, 3000), max_size=4),
+)
+def test_kept_sums_give_the_plan_that_all_lengths_give(
+    plan_settings: PlanSettings, sizes: list[int], cuts: list[int]
+) -> None:
+    lengths = _lengths([*sizes, 5000], [1.0, 0.5, 2.0, 1.0][: len(sizes) + 1], long_sources=0.01)
+    both = np.stack([lengths.source_lengths, lengths.target_lengths])
+    sums = ChunkSums.of(lengths.corpora, np.split(both, sorted(cuts), axis=1))
+    assert sums.to_bytes() == ChunkSums.of(lengths.corpora, [both]).to_bytes()
+    read, known = (Plan(lengths, plan_settings, 3, one) for one in (None, sums))
+    assert read.left_out == known.left_out
+    assert read.updates_per_epoch() == known.updates_per_epoch()
+    last = read.updates_per_epoch() - 1
+    for update in {0, last, last // 2}:
+        expected, found = ([b.examples.tolist() for b in p.update(update)] for p in (read, known))
+        assert expected == found
+
+
+def test_kept_sums_are_used_without_a_look_at_the_lengths(tmp_path: Path) -> None:
+    """Where no limit is below what counts as long, only the named examples are looked at."""
+    drawn = np.random.default_rng(1).integers(0, 30, (2, 60_000)).astype(np.int32)
+    drawn[0, 5::500] = 1000
+    corpora = (CorpusRange(0, 20_000), CorpusRange(20_000, 60_000))
+    (tmp_path / "sums").write_bytes(ChunkSums.of(corpora, [drawn]).to_bytes())
+    sums = ChunkSums.read(tmp_path / "sums", 2, corpora)
+    assert sums is not None and sums.holds_for([256, 256]) and not sums.holds_for([256, 12])
+    asked: list[int] = []
+
+    class Watched:
+        def __init__(self, side: int) -> None:
+            self._side = side
+
+        def __len__(self) -> int:
+            return int(drawn.shape[1])
+
+        def __getitem__(self, examples: Any) -> npt.NDArray[np.int32]:
+            found: npt.NDArray[np.int32] = drawn[self._side, examples]
+            asked.append(len(found))
+            return found
+
+    class Store:
+        lengths: ClassVar = {"source": Watched(0), "target": Watched(1)}
+
+    Store.corpora = corpora  # type: ignore[attr-defined]
+    plan = Plan(Store, PlanSettings(), 1, sums)  # type: ignore[arg-type]
+    assert plan.updates_per_epoch() and not asked
+    assert (plan.left_out.examples, plan.left_out.first) == (120, (5, 505, 1005, 1505, 2005))
+    assert sum(asked) < 100
+    with pytest.raises(DataError, match="damaged"):
+        ChunkSums.read(tmp_path / "sums", 1, corpora)
+    assert ChunkSums.read(tmp_path / "none", 2, corpora) is None
+
+
+@settings(max_examples=10, deadline=None)
+@given(plans, st.lists(st.integers(0, 800), min_size=1, max_size=2), st.integers(1, 6))
+@example(PlanSettings(tokens_per_update=1), [0], 6)
+def test_slices(plan_settings: PlanSettings, sizes: list[int], slices: int) -> None:
+    """Every example once an epoch, every update the same for any number of processes, and a process
+    that has slices of its own takes nothing of the others."""
+    with mock.patch.object(chunks, "LARGEST", 32):
+        check_slices(plan_settings, [*sizes, 500], slices)
+
+
+def check_slices(plan_settings: PlanSettings, sizes: list[int], slices: int) -> None:
+    lengths = _lengths(sizes, [1.0] * len(sizes), long_sources=0.1)
+    asked = plan_settings.model_copy(update={"slices": slices})
+    plan = Plan(lengths, asked, 5)
+    fits = lengths.source_lengths + 1 <= plan_settings.max_source
+    updates = _epochs(plan, 1)[0]
+    assert _examples([*updates]) == Counter(np.flatnonzero(fits).tolist())
+    assert all(updates)
+    of_rank: list[set[int]] = [set() for _ in range(slices)]
+    for number, whole in enumerate(updates):
+        for ranks in (slices, 2, slices * 2):
+            shares = [plan.update(number, rank, ranks) for rank in range(ranks)]
+            assert _examples(shares) == _examples([whole])
+        for rank, share in enumerate(plan.update(number, rank, slices) for rank in range(slices)):
+            of_rank[rank] |= _examples([share]).keys()
+    for rank, taken in enumerate(of_rank):
+        blocks = plan.block_of(len(updates) - 1) + 1
+        known = {int(e) for b in range(blocks) for e in plan.examples_of(b, rank, slices)}
+        assert taken <= known
+        assert not any(taken & other for other in of_rank[:rank])
 
 
 @settings(max_examples=20, deadline=None)

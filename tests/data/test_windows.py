@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.data.batches import window_batch
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.plan import Plan, PlanSettings
-from dragoman.data.store import CorpusRange, Tokens
+from dragoman.data.store import Tokens
 from dragoman.data.windows import Windows, slide
 
 BOS, EOS = 1, 2

@@ -22,12 +22,12 @@ from dragoman.cluster.parts.standing import (
 from dragoman.cluster.parts.way_agreed import way_that_stands
 from dragoman.cluster.parts.work import Work
 from dragoman.cluster.progress import ProgressLine, duration, in_figures
-from dragoman.cluster.stores.folder import FolderStore
-from dragoman.cluster.stores.opened import is_remote, opened, split_address
 from dragoman.cluster.workers.workers import Workers
 from dragoman.errors import DragomanError
 from dragoman.native.processor import cores
 from dragoman.plural import plural
+from dragoman.stores.folder import FolderStore
+from dragoman.stores.opened import is_remote, opened, split_address
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")

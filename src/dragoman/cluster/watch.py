@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from dragoman.cluster.inputs.files import File, blocks, files_of
 from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.parts.standing import check_conditional
-from dragoman.cluster.stores.opened import is_remote, opened, split_address
-from dragoman.cluster.stores.store import InputChanged, Stat, Store
 from dragoman.errors import DataError, DragomanError
+from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.store import InputChanged, Stat, Store
 
 BAD = f"{NOTES}/bad"
 """The folder beside the outputs with a file for each input that could not be done."""

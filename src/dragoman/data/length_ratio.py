@@ -36,11 +36,15 @@ class LengthRatio:
     least: float
     greatest: float
 
+    @staticmethod
+    def step(pairs: int) -> int:
+        """Every so many pairs are looked at."""
+        return max(1, -(-pairs // _MOST))
+
     @classmethod
     def of(cls, source: Lengths, target: Lengths) -> Self | None:
-        """Of the lengths of training pairs; None of too few."""
-        step = max(1, -(-len(source) // _MOST))
-        s, t = (lengths[::step].astype(np.float64) for lengths in (source, target))
+        """Of the lengths of training pairs, every ``step``-th of them; None of too few."""
+        s, t = (lengths.astype(np.float64) for lengths in (source, target))
         s, t = s[s > 0], t[s > 0]
         if len(s) < _FEWEST:
             return None

@@ -26,26 +26,33 @@ each sentence gets. Random orders sort by a keyed hash (``hashing.py``).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from dragoman.data.chunks import (
+    ChunkSums,
+    Lengths,
+    first_too_long,
+    fit,
+    sizes_of,
+    slices_of,
+    spans,
+)
 from dragoman.data.hashing import hashes, keyed
-from dragoman.data.store import CorpusRange
 from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.settings import Settings
 
 Indices = npt.NDArray[np.int64]
 
-_LARGEST_CHUNK = 1024
-_CHUNKS_WANTED = 4096
-_ROWS_READ_TOGETHER = 1 << 22
+_NAMED = 5
+"""Examples that are too long and are named."""
 
 
 class PlanSettings(Settings):
@@ -69,6 +76,10 @@ class PlanSettings(Settings):
     tokens from the beginning of a text."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """The number of examples that are shuffled together. Limits the memory use of the plan."""
+    slices: int = Field(1, ge=1, le=4096)
+    """Into how many slices each corpus is cut. Each update takes an equal part of every slice. Of
+    several processes that train from an object store, each reads only its own slices, if the number
+    of slices is a multiple of the number of processes. Changes the order of training."""
 
     def within(self, source: int, target: int) -> PlanSettings:
         """The same, for a model that reads and writes so many tokens or rows at most."""
@@ -77,18 +88,6 @@ class PlanSettings(Settings):
             "max_target": min(self.max_target, target),
         }
         return self.model_copy(update=limits)
-
-
-class Lengths(Protocol):
-    """What a plan needs of a store."""
-
-    @property
-    def corpora(self) -> Sequence[CorpusRange]:
-        """The examples of each corpus and its weight."""
-
-    @property
-    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]:
-        """Tokens of each example, without special symbols, by side: source, target or both."""
 
 
 @dataclass(frozen=True)
@@ -120,19 +119,22 @@ class LeftOut:
 class Plan:
     """The order of training over one store. Cheap to make; keeps one block in memory."""
 
-    def __init__(self, store: Lengths, settings: PlanSettings, seed: int) -> None:
-        """Raises DataError if every example is longer than the settings allow."""
+    def __init__(
+        self, store: Lengths, settings: PlanSettings, seed: int, sums: ChunkSums | None = None
+    ) -> None:
+        """``sums``: what the store keeps of its chunks; without them, all lengths are read.
+
+        Raises DataError if every example is longer than the settings allow.
+        """
         self.settings = settings
         self._limits = _limits(store, settings)
         self._store = store
+        self._sums = sums
         self._seed = seed
-        self._corpora = [
-            _Chunks.of(store, settings, corpus, seed, number)
-            for number, corpus in enumerate(store.corpora)
-            if len(corpus)
-        ]
-        self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
-        if not any(chunks.examples for chunks in self._corpora):
+        self._slices = slices_of(store, sums, self._limits, seed, settings.slices)
+        corpora = [chunks for of_slice in self._slices for chunks in of_slice]
+        self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in corpora)
+        if not any(chunks.examples for chunks in corpora):
             raise DataError(
                 f"nothing to train on: of {self.left_out.examples:,}, "
                 f"{self.left_out.summary()}; raise "
@@ -142,19 +144,24 @@ class Plan:
         self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
         # updates before each block, over all epochs; grown as later updates are asked for
         self._updates_before = [0]
-        self._laid_out: tuple[int, list[list[Indices]]] | None = None
+        self._laid_out: tuple[int, dict[int, list[list[Indices]]]] = (-1, {})
 
     @cached_property
     def left_out(self) -> LeftOut:
         """What is too long for training, counted once over the whole store."""
+        limits = self._limits
+        if self._sums is not None and self._sums.holds_for([*limits.values()]):
+            out = self._sums.too_long([*limits.values()])
+            named = first_too_long(self._store, out, limits, _NAMED)
+            return LeftOut(len(out), limits, tuple(named))
         count = 0
         first: list[int] = []
-        for start, sizes in _spans(self._store, 0, len(next(iter(self._store.lengths.values())))):
-            too_long = ~_fit(sizes, self._limits)
+        for start, sizes in spans(self._store, 0, len(next(iter(self._store.lengths.values())))):
+            too_long = ~fit(sizes, limits)
             count += int(too_long.sum())
-            if len(first) < 5:
-                first.extend((start + np.flatnonzero(too_long)[:5]).tolist())
-        return LeftOut(count, self._limits, tuple(first[:5]))
+            if len(first) < _NAMED:
+                first.extend((start + np.flatnonzero(too_long)[:_NAMED]).tolist())
+        return LeftOut(count, limits, tuple(first[:_NAMED]))
 
     def updates_per_epoch(self) -> int:
         """Updates of the first epoch; later ones differ by a few when there are many blocks."""
@@ -165,13 +172,36 @@ class Plan:
         """The micro-batches of update ``update`` (from 0): the share of process ``rank`` of
         ``ranks``. One that has nothing to do, where there are more processes than examples, has
         none."""
-        block = self._block_of(update)
-        if self._laid_out is None or self._laid_out[0] != block:
-            self._laid_out = (block, self._lay_out(block))
-        batches = _share(self._laid_out[1][update - self._updates_before[block]], rank, ranks)
+        block = self.block_of(update)
+        if self._laid_out[0] != block:
+            self._laid_out = (block, {})
+        place = update - self._updates_before[block]
+        batches: list[Indices] = []
+        for one in self.slices_for(rank, ranks):
+            if one not in self._laid_out[1]:
+                self._laid_out[1][one] = self._lay_out(block, one)
+            batches += self._laid_out[1][one][place]
+        # Processes that take the same slices share them.
+        together = gcd(self.settings.slices, ranks)
+        batches = _share(batches, rank // together, ranks // together)
         return [MicroBatchPlan(update, examples) for examples in batches]
 
-    def _block_of(self, update: int) -> int:
+    def slices_for(self, rank: int = 0, ranks: int = 1) -> list[int]:
+        """The slices of which a process takes examples."""
+        together = gcd(self.settings.slices, ranks)
+        return [*range(rank % together, self.settings.slices, together)]
+
+    def examples_of(self, block: int, rank: int = 0, ranks: int = 1) -> Indices:
+        """The examples that a process must know of to lay out a block (counted over all epochs),
+        the too long ones among them."""
+        return np.concatenate([
+            chunks.examples_of(block, self._blocks)
+            for one in self.slices_for(rank, ranks)
+            for chunks in self._slices[one]
+        ])  # fmt: skip
+
+    def block_of(self, update: int) -> int:
+        """The block that an update stands in, counted over all epochs."""
         if update < 0:
             raise IndexError(f"update {update}")
         while self._updates_before[-1] <= update:
@@ -181,8 +211,15 @@ class Plan:
     def _grow_to_block(self, block: int) -> None:
         while len(self._updates_before) <= block:
             number = len(self._updates_before) - 1
-            sizes = [chunks.size_of(number, self._blocks) for chunks in self._corpora]
-            examples, tokens = map(sum, zip(*sizes, strict=True))
+            sizes = [
+                tuple(map(sum, zip(*(c.size_of(number, self._blocks) for c in one), strict=True)))
+                for one in self._slices
+            ]
+            tokens = sum(of_slice[1] for of_slice in sizes)
+            # Every slice gives each update an example, if it can.
+            examples = min(of_slice[0] for of_slice in sizes)
+            if not examples:
+                examples = max(of_slice[0] for of_slice in sizes)
             added = self._updates_in(examples, tokens)
             self._updates_before.append(self._updates_before[-1] + added)
 
@@ -190,28 +227,36 @@ class Plan:
         """Rounded up, so that updates are not larger than asked; but none goes without a pair."""
         return min(examples, -(-tokens // self.settings.tokens_per_update))
 
-    def _lay_out(self, block: int) -> list[list[Indices]]:
-        """The updates of a block (counted over all epochs), each a list of micro-batches."""
-        examples = np.concatenate(
-            [chunks.examples_of(block, self._blocks) for chunks in self._corpora]
-        )
-        sizes = _sizes(self._store, examples)
-        fits = _fit(sizes, self._limits)
+    def _lay_out(self, block: int, one: int) -> list[list[Indices]]:
+        """What a slice gives to the updates of a block (counted over all epochs): for each a list
+        of micro-batches."""
+        examples = np.concatenate([
+            chunks.examples_of(block, self._blocks) for chunks in self._slices[one]
+        ])  # fmt: skip
+        sizes = sizes_of(self._store, examples)
+        fits = fit(sizes, self._limits)
         examples, sizes = examples[fits], sizes[:, fits]
-        key = keyed(self._seed, 1, block)
+        slices = self.settings.slices
+        own = [one] if slices > 1 else []
+        key = keyed(self._seed, 1, block, *own)
         # A corpus may stand in a block twice (weight 2), so ties go by place, not by example.
         ties = hashes(np.arange(len(examples)), key)
         order = np.lexsort((ties, *map(_roughly, sizes)))  # the last key counts most
         examples, sizes = examples[order], sizes[:, order]
 
         counted = sizes[-1]
-        updates = self._updates_in(len(examples), int(counted.sum()))
-        in_update = -(-self.settings.tokens_per_update // self.settings.tokens_per_micro_batch)
+        updates = self._updates_before[block + 1] - self._updates_before[block]
+        in_update = -(
+            -self.settings.tokens_per_update // (slices * self.settings.tokens_per_micro_batch)
+        )
+        laid_out: list[list[Indices]] = [[] for _ in range(updates)]
+        if not len(examples):
+            return laid_out
         pieces = _cut(counted, min(len(examples), updates * in_update))
         # In rounds: every update gets one of the shortest, …, one of the longest micro-batches.
         turns = np.arange(len(pieces))
-        dealt = np.lexsort((hashes(turns, keyed(self._seed, 2, block)), turns // max(updates, 1)))
-        laid_out: list[list[Indices]] = [[] for _ in range(updates)]
+        ranked = hashes(turns, keyed(self._seed, 2, block, *own))
+        dealt = np.lexsort((ranked, turns // max(updates, 1)))
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
             laid_out[turn % updates].extend(
@@ -227,97 +272,6 @@ class Plan:
         if largest <= 1.25 * budget:
             return [(0, len(rows))]
         return _cut(rows, min(len(rows), -(-int(rows.sum()) // budget)))
-
-
-class _Chunks:
-    """One corpus as an endless stream of chunks: pass after pass, each in an order of its own."""
-
-    def __init__(
-        self, corpus: CorpusRange, size: int, examples: Indices, tokens: Indices, key: int
-    ) -> None:
-        self.weight = corpus.weight
-        self.examples = int(examples.sum())
-        """That are not too long."""
-        self._corpus = corpus
-        self._size = size
-        self._examples = examples
-        """(chunks,) examples in each that are not too long."""
-        self._tokens = tokens
-        """(chunks,) tokens of these examples, of the side that updates are counted in."""
-        self._key = key
-        self._order: tuple[int, Indices] | None = None
-
-    @classmethod
-    def of(
-        cls, store: Lengths, settings: PlanSettings, corpus: CorpusRange, seed: int, number: int
-    ) -> _Chunks:
-        size = min(_LARGEST_CHUNK, max(1, len(corpus) // _CHUNKS_WANTED))
-        examples: list[Indices] = []
-        tokens: list[Indices] = []
-        limits = _limits(store, settings)
-        for _, sizes in _spans(store, corpus.first, corpus.last, size):
-            fits = _fit(sizes, limits)
-            firsts = np.arange(0, len(fits), size)
-            examples.append(np.add.reduceat(fits.astype(np.int64), firsts))
-            tokens.append(np.add.reduceat(np.where(fits, sizes[-1], 0), firsts))
-        key = keyed(seed, 0, number)
-        return cls(corpus, size, np.concatenate(examples), np.concatenate(tokens), key)
-
-    def size_of(self, block: int, blocks: int) -> tuple[int, int]:
-        """Examples of a block that are not too long, and their tokens."""
-        parts = list(self._parts(block, blocks))
-        examples, tokens = (
-            sum(int(sizes[part].sum()) for part in parts)
-            for sizes in (self._examples, self._tokens)
-        )
-        return examples, tokens
-
-    def examples_of(self, block: int, blocks: int) -> Indices:
-        parts = [np.empty(0, np.int64), *self._parts(block, blocks)]
-        firsts = self._corpus.first + np.concatenate(parts) * self._size
-        grid = firsts[:, None] + np.arange(self._size)  # (chunks,) -> (chunks, size)
-        return grid[grid < self._corpus.last]
-
-    def _parts(self, block: int, blocks: int) -> Iterator[Indices]:
-        """The chunks that a block (counted over all epochs) takes, pass by pass."""
-        chunks = len(self._tokens)
-        place, end = (self._taken(b, blocks) for b in (block, block + 1))
-        while place < end:
-            number, offset = divmod(place, chunks)
-            taken = min(end - place, chunks - offset)
-            yield self._pass(number)[offset : offset + taken]
-            place += taken
-
-    def _taken(self, block: int, blocks: int) -> int:
-        """Chunks of the stream that stand before a block."""
-        epoch, in_epoch = divmod(block, blocks)
-        begin, end = (round(e * self.weight * len(self._tokens)) for e in (epoch, epoch + 1))
-        return begin + (end - begin) * in_epoch // blocks
-
-    def _pass(self, number: int) -> Indices:
-        if self._order is None or self._order[0] != number:
-            chunks = np.arange(len(self._tokens))
-            self._order = (number, np.argsort(hashes(chunks, keyed(self._key, number))))
-        return self._order[1]
-
-
-def _spans(
-    store: Lengths, first: int, last: int, multiple: int = 1
-) -> Iterator[tuple[int, Indices]]:
-    """Sizes of some millions at a time: (first example, ``_sizes`` from there)."""
-    step = _ROWS_READ_TOGETHER // multiple * multiple
-    for start in range(first, last, step):
-        yield start, _sizes(store, slice(start, min(start + step, last)))
-
-
-def _sizes(store: Lengths, examples: Indices | slice) -> Indices:
-    """(sides, examples): lengths with EOS. The last side is the one that updates are counted in."""
-    return np.stack([lengths[examples].astype(np.int64) + 1 for lengths in store.lengths.values()])
-
-
-def _fit(sizes: Indices, limits: Mapping[str, int]) -> npt.NDArray[np.bool_]:
-    """(examples,): whether no side is too long."""
-    return np.asarray((sizes <= np.array([*limits.values()])[:, None]).all(axis=0))
 
 
 def _limits(store: Lengths, settings: PlanSettings) -> dict[str, int]:

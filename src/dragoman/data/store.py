@@ -7,6 +7,7 @@ nothing changed. ``store_writer.py`` makes it.
 
     KEY/store.json            what is inside
     KEY/SIDE.lengths          int32, one per example, over all shards
+    KEY/sums                  tokens of each chunk, and the long examples (``chunks.py``)
     KEY/00000.SIDE.{tokens,offsets}      the numbers of a row stand beside each other
     KEY/00000.SIDE.{text,text-offsets}   UTF-8, for re-encoding and for looking at
 
@@ -16,7 +17,7 @@ for each SIDE that the examples of the task have, ``source`` and ``target`` or o
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from dragoman.data.chunks import ChunkSums, Indices
+from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
+from dragoman.data.units import Remote, Shape, Units
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_json
 
@@ -36,28 +40,22 @@ FORMAT = 1
 FORMAT_OF_ROWS = 2
 """Of one that has rows: earlier versions of this program cannot read it."""
 _FORMATS = (None, FORMAT, FORMAT_OF_ROWS)
-
-
-@dataclass(frozen=True)
-class CorpusRange:
-    """Which examples of a store came from one corpus: ``first`` to ``last``, last excluded."""
-
-    first: int
-    last: int
-    weight: float = 1.0
-    name: str = ""
-
-    def __len__(self) -> int:
-        return self.last - self.first
+SUMS = "sums"
+_LOOKED_THROUGH = 1 << 24
+"""Lengths that are looked through when a store is opened; of more, each shard is when it is."""
 
 
 class TokenStore:
     """An opened store. Examples are numbered from 0 in the order they were read."""
 
     def __init__(
-        self, folder: str | os.PathLike[str], sizes: Mapping[str, int] | None = None
+        self,
+        folder: str | os.PathLike[str],
+        sizes: Mapping[str, int] | None = None,
+        remote: Remote | None = None,
     ) -> None:
-        """``sizes``: of the vocabulary of each side; tokens are less than that.
+        """``sizes``: of the vocabulary of each side; tokens are less than that. ``remote``: where
+        the examples are, if ``folder`` has only ``store.json`` and the sums.
 
         Raises DataError if the folder holds no whole store.
         """
@@ -78,21 +76,67 @@ class TokenStore:
         """What the maker wished to keep beside it, such as the cleaning report."""
         self._length = about.examples
         self._shard_examples = about.shard_examples
-        self._types = {side: np.dtype(name) for side, name in about.tokens.items()}
-        self._row_widths = about.rows
-        self.lengths: dict[str, npt.NDArray[np.int32]] = {}
+        self._types: dict[str, np.dtype[Any]] = {
+            side: np.dtype(name) for side, name in about.tokens.items()
+        }
+        self._row_widths: dict[str, int] = {str(side): width for side, width in about.rows.items()}
+        self._units: Units | None = None
+        if remote is not None:
+            shape = Shape(
+                self.corpora, self._shard_examples, self._types, self._row_widths, self._sizes
+            )
+            self._units = Units(remote, shape)
+        self.lengths: Mapping[str, npt.NDArray[np.int32]]
         """(len(self),) tokens or rows of each example, by side, no special symbols counted;
-        memory-mapped.
+        memory-mapped, or read as a whole when they are asked for.
         Its keys are the sides that there are."""
-        for side in about.tokens:
-            lengths = self.lengths[side] = self._map(f"{side}.lengths", np.int32)
-            if len(lengths) != self._length or lengths.min() < 0:
-                raise self._damaged(f"{side}.lengths")
+        self.some_lengths: Mapping[str, LengthsOfSide]
+        """The same, of which those that are asked for are read."""
+        if self._units is None:
+            self.lengths = {side: self._checked_lengths(side) for side in about.tokens}
+            self.some_lengths = self.lengths
+        else:
+            self.some_lengths = {
+                side: _RemoteLengths(self._units, side, self._length) for side in about.tokens
+            }
+            self.lengths = _WholeLengths(self._units, [*self._types])
+        self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
+        """Of the chunks; None of a store that an earlier version made."""
         # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
 
     def __len__(self) -> int:
         return self._length
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether examples are fetched from elsewhere."""
+        return self._units is not None
+
+    def need(self, examples: Indices, *, text: bool = False) -> None:
+        """Have some examples on this machine before they are read, one after another.
+
+        Errors: those of the store that they come from.
+        """
+        if self._units is not None:
+            self._units.need(examples, ("tokens", "text") if text else ("tokens",))
+
+    def ahead(self, examples: Indices, *, text: bool = False) -> None:
+        """Begin to fetch examples that will be needed."""
+        if self._units is not None:
+            self._units.ahead(examples, ("tokens", "text") if text else ("tokens",))
+
+    def spread(self, step: int) -> Indices:
+        """Every ``step``-th example; of a large store that is elsewhere, from some parts of it."""
+        if self._units is not None:
+            return self._units.spread(step)
+        return np.arange(0, self._length, step)
+
+    def total(self, side: str) -> int:
+        """The sum of all lengths of a side."""
+        if self.sums is None:
+            return int(self.lengths[side].sum(dtype=np.int64))
+        return int(self.sums.tokens.sum(axis=0)[[*self._types].index(side)])
 
     def tokens(self, side: str, example: int, part: slice = slice(None)) -> Tokens:
         """(length,) int32 tokens of one side, or a part of them, without special symbols."""
@@ -105,6 +149,8 @@ class TokenStore:
         return self.tokens(side, example)
 
     def _values(self, side: str, example: int) -> npt.NDArray[Any]:
+        if self._units is not None:
+            return self._units.values(side, self._checked(example))
         shard, place = divmod(self._checked(example), self._shard_examples)
         arrays = self._shard(shard)[side]
         return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
@@ -112,8 +158,12 @@ class TokenStore:
     def text(self, side: str, example: int) -> str:
         """One side as it was read; invalid bytes as lone surrogates."""
         shard, place = divmod(self._checked(example), self._shard_examples)
-        arrays = self._shard(shard)[side]
-        text = arrays.text[arrays.text_offsets[place] : arrays.text_offsets[place + 1]].tobytes()
+        if self._units is not None:
+            text = self._units.text(side, int(example))
+        else:
+            arrays = self._shard(shard)[side]
+            offsets = arrays.text_offsets
+            text = arrays.text[offsets[place] : offsets[place + 1]].tobytes()
         try:
             return text.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
@@ -123,6 +173,12 @@ class TokenStore:
         if not 0 <= example < self._length:
             raise IndexError(f"example {example} of {self._length}")
         return int(example)
+
+    def _checked_lengths(self, side: str) -> npt.NDArray[np.int32]:
+        lengths: npt.NDArray[np.int32] = self._map(f"{side}.lengths", np.int32)
+        if len(lengths) != self._length or lengths[:_LOOKED_THROUGH].min() < 0:
+            raise self._damaged(f"{side}.lengths")
+        return lengths
 
     def _open_shard(self, shard: int) -> dict[str, _Side]:
         sides: dict[str, _Side] = {
@@ -167,6 +223,40 @@ class TokenStore:
             f"{self.folder / name}: these stored tokens are damaged; delete {self.folder}, "
             "and they will be made again"
         )
+
+
+class _RemoteLengths:
+    """Of one side; each is read when it is asked for."""
+
+    def __init__(self, units: Units, side: str, length: int) -> None:
+        self._units, self._side, self._length = units, side, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, examples: Any, /) -> npt.NDArray[np.int32]:
+        if isinstance(examples, slice):
+            examples = np.arange(*examples.indices(self._length))
+        return self._units.lengths(self._side, np.asarray(examples))
+
+
+class _WholeLengths(Mapping[str, npt.NDArray[np.int32]]):
+    """Of all sides, each read as a whole and kept."""
+
+    def __init__(self, units: Units, sides: Sequence[str]) -> None:
+        self._units, self._sides = units, sides
+        self._read: dict[str, npt.NDArray[np.int32]] = {}
+
+    def __getitem__(self, side: str) -> npt.NDArray[np.int32]:
+        if side not in self._read:
+            self._read[side] = self._units.all_lengths(side)
+        return self._read[side]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sides)
+
+    def __len__(self) -> int:
+        return len(self._sides)
 
 
 def _lead_through(offsets: npt.NDArray[np.int64], length: int) -> bool:

@@ -18,8 +18,10 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.files.pair import Pair
-from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, CorpusRange, TokenStore
+from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, SUMS, TokenStore
 from dragoman.errors import DataError, FileError
 from dragoman.forms.form import Form
 
@@ -28,6 +30,7 @@ SHARD_EXAMPLES = 1 << 18
 NOTHING_LEFT = "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
 _ENCODED_TOGETHER = 1 << 12
 _CHARACTERS_TOGETHER = 1 << 20
+_LENGTHS_TOGETHER = 1 << 20
 
 
 class Tokeniser(Protocol):
@@ -138,9 +141,21 @@ def _write(
             raise DataError(NOTHING_LEFT)
         for file in lengths.values():
             _settle(file)
+    paths = [folder / f"{side}.lengths" for side in tokenisers]
+    with (folder / SUMS).open("wb") as file:
+        file.write(ChunkSums.of(ranges, _lengths(paths)).to_bytes())
+        _settle(file)
     with (folder / ABOUT).open("wb") as file:
         file.write(about_store(types, ranges, notes(), rows))
         _settle(file)
+
+
+def _lengths(paths: Sequence[Path]) -> Iterator[npt.NDArray[np.int32]]:
+    """(sides, some) of all examples."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("rb")) for path in paths]
+        while blocks := [data for file in files if (data := file.read(4 * _LENGTHS_TOGETHER))]:
+            yield np.stack([np.frombuffer(data, np.int32) for data in blocks])
 
 
 def about_store(

@@ -92,7 +92,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     two_texts = len(recipe.spec.texts) > 1
     if two_texts and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
-    if two_texts and (found := LengthRatio.of(store.lengths["source"], store.lengths["target"])):
+    if two_texts and (found := _length_ratio(store)):
         notes[LENGTHS] = found.to_dict()
         if forms.source.spaced and not recipe.data.moses:
             notes[LONGEST_WORDS] = _longest_words(store)
@@ -152,16 +152,22 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
         say(f"cleaning drops {dropped:,} of {cleaning['read']:,} {noun}: {', '.join(by)}")
 
 
+def _length_ratio(store: TokenStore) -> LengthRatio | None:
+    """Of all training pairs, or of many that are spread over the store."""
+    some = store.spread(LengthRatio.step(len(store)))
+    return LengthRatio.of(store.some_lengths["source"][some], store.some_lengths["target"][some])
+
+
 def _several_sentences(store: TokenStore, language: str) -> float:
     """The share of sources with more than one sentence, of some that are spread over the store."""
-    examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
+    examples = store.spread(max(1, len(store) // _LOOKED_AT)).tolist()
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
 
 
 def _longest_words(store: TokenStore) -> int:
     """What all but one in a thousand of some sources, spread over the store, have at most."""
-    examples = range(0, len(store), max(1, len(store) // _COUNTED))
+    examples = store.spread(max(1, len(store) // _COUNTED)).tolist()
     words = [len(words_in(store.text("source", n))) for n in examples]
     return int(np.quantile(words, 1 - _RARE, method="higher"))
 
@@ -173,8 +179,8 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
     if "source" not in recipe.spec.sides or not source.spaced or recipe.data.moses:
         return None
     store = prepared.train
-    step = max(1, -(-len(store) // _MOST_READ))
-    return Lexicon.count(store.text("source", n) for n in range(0, len(store), step))
+    some = store.spread(max(1, -(-len(store) // _MOST_READ)))
+    return Lexicon.count(store.text("source", n) for n in some.tolist())
 
 
 def _stored(

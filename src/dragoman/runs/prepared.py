@@ -5,7 +5,8 @@
     tokens/           the store (``data/store.py``)
     dev.jsonl, test.jsonl   what was held out, if anything was
 
-A recipe whose ``data.prepared`` names it reads none of the files in ``data.train``.
+A recipe whose ``data.prepared`` names it reads none of the files in ``data.train``. It may be in an
+object store too (``bucket_text.py``).
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.errors import RecipeError, RunError
+from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
+from dragoman.runs.bucket_text import FILE, TOKENS, local_folder, of_address, remote_tokens
 
-FILE = "prepared.json"
-TOKENS = "tokens"
 FORMAT = 1
+_MOST_READ = 1_000_000
+"""Examples whose text is read as a whole from an object store."""
 
 
 class PreparedFile(BaseModel):
@@ -47,13 +50,14 @@ class PreparedFile(BaseModel):
 
 
 def is_prepared(path: str | os.PathLike[str]) -> bool:
-    """Whether it is such a folder."""
-    return (Path(path) / FILE).is_file()
+    """Whether it is such a folder; an address is always taken for one."""
+    return of_address(path) is not None or (Path(path) / FILE).is_file()
 
 
 def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
     """Errors: ``RunError`` where there is none, or where it is not whole."""
-    path = Path(folder) / FILE
+    address = of_address(folder)
+    path = (local_folder(address) if address else Path(folder)) / FILE
     if not path.is_file():
         raise RunError(
             f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
@@ -72,7 +76,7 @@ def recipe_of_prepared(folder: str | os.PathLike[str], changes: Sequence[str] = 
     Errors: ``RecipeError`` for a change of what the tokens depend on.
     """
     values = read_prepared(folder).recipe
-    place = os.path.abspath(folder)
+    place = of_address(folder) or os.path.abspath(folder)
     values = {**values, "data": {**values["data"], "prepared": place}}
     plain = Recipe.parse(values, where=str(Path(folder) / FILE))
     changed = Recipe.parse(values, changes, where=str(Path(folder) / FILE))
@@ -88,7 +92,7 @@ def recipe_of_prepared(folder: str | os.PathLike[str], changes: Sequence[str] = 
 def take_learned(recipe: Recipe, folder: Path, known: Collection[str] = ()) -> list[str]:
     """Copy what was learned of the text into the folder of a run -> the names of the files."""
     prepared = _folder(recipe)
-    names = [name for name in read_prepared(prepared).learned if name not in known]
+    names = [name for name in read_prepared(_place(recipe)).learned if name not in known]
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         if Path(name).name != name or not (prepared / name).is_file():
@@ -100,20 +104,20 @@ def take_learned(recipe: Recipe, folder: Path, known: Collection[str] = ()) -> l
 def store_of(recipe: Recipe, key: str, sizes: dict[str, int]) -> TokenStore:
     """The tokens of a prepared text. Errors: ``RunError`` where they are of something else than
     ``key``."""
-    prepared = _folder(recipe)
-    if read_prepared(prepared).key != key:
+    place = _place(recipe)
+    if read_prepared(place).key != key:
         raise RunError(
-            f"{prepared} was prepared with another vocabulary, or with other settings of the "
+            f"{place} was prepared with another vocabulary, or with other settings of the "
             "text, than this recipe has. Prepare the text again, in another folder"
         )
-    return TokenStore(prepared / TOKENS, sizes)
+    return _opened(recipe, sizes)
 
 
 def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
     """The text of "train", "dev" or "test"."""
     prepared = _folder(recipe)
     if side == "train":
-        store = TokenStore(prepared / TOKENS)
+        store = _opened(recipe)
         for example in range(len(store)):
             texts = {one: store.text(one, example) for one in store.lengths}
             yield Pair(example + 1, texts.get("source", ""), texts.get("target", ""))
@@ -128,6 +132,34 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
         raise RunError(f"{path} is missing or damaged ({error}). Prepare the text again") from error
 
 
+def too_much_text(recipe: Recipe) -> str | None:
+    """Why the text of a recipe is not read as a whole; None if it is.
+
+    Tokens are fetched while a training goes on; its text would be fetched before it begins.
+    """
+    if recipe.data.prepared is None or of_address(recipe.data.prepared) is None:
+        return None
+    examples = len(_opened(recipe))
+    if examples <= _MOST_READ:
+        return None
+    return (
+        f"the text in {recipe.data.prepared} is not compared with dev and test: "
+        f"{plural(examples, 'example')} would be read from the store for it"
+    )
+
+
+def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
+    address = of_address(_place(recipe))
+    remote = remote_tokens(address) if address else None
+    return TokenStore(_folder(recipe) / TOKENS, sizes, remote)
+
+
 def _folder(recipe: Recipe) -> Path:
+    """Where its small files are."""
+    address = of_address(_place(recipe))
+    return local_folder(address) if address else Path(_place(recipe))
+
+
+def _place(recipe: Recipe) -> str:
     assert recipe.data.prepared is not None
-    return Path(recipe.data.prepared)
+    return recipe.data.prepared

@@ -215,7 +215,8 @@ class Run:
         Errors: ``RunError`` that names the line of the recipe, for one that is not.
         """
         data, place = self.recipe.data, self.folder / RECIPE
-        if data.prepared is not None and not Path(data.prepared).is_dir():
+        prepared = data.prepared
+        if prepared is not None and "://" not in prepared and not Path(prepared).is_dir():
             raise RunError(
                 f"{data.prepared} does not exist. It stands in {place}, as data.prepared, a path "
                 "relative to that file. Was the prepared text moved? Put it there, or change that "

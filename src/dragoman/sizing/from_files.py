@@ -107,11 +107,6 @@ def recipe_of(
             f"{len(inputs)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
             "one recipe; several corpora go into a recipe (docs/recipes.md)"
         )
-    if inputs and "://" in inputs[0]:
-        raise RecipeError(
-            f"{inputs[0]}: a training reads files of this machine. Prepared text in a bucket: copy "
-            "it to a folder first"
-        )
     if inputs and is_prepared(inputs[0]):
         options = {
             "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--columns": columns,

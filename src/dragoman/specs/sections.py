@@ -40,8 +40,8 @@ class DataSettings(Settings):
     train: tuple[CorpusSettings, ...] = ()
     """The training corpora and their weights."""
     prepared: str | None = None
-    """A folder that dragoman prepare wrote. The text in it is used, and the files of ``train`` are
-    not read."""
+    """A folder or bucket that dragoman prepare wrote. The text in it is used, and the files of
+    ``train`` are not read."""
     dev: CorpusSettings | None = None
     """The validation data. If it is not given, it is held out of ``train``."""
     test: CorpusSettings | None = None

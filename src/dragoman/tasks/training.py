@@ -308,10 +308,11 @@ def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan
     """A model with fresh weights, what it is to learn, and its batches."""
     parts = runtime_of(recipe.spec).training_parts()
     examples = parts.examples(prepared.train, recipe, prepared.forms)
-    plan = Plan(examples, recipe.bounded_plan, recipe.seed)
+    plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *prepared.forms)
-    return model, _objective(model, recipe, prepared), plan, TrainingBatches(plan, examples)
+    batches = TrainingBatches(plan, examples, prepared.train, text=recipe.text.sampling > 0)
+    return model, _objective(model, recipe, prepared), plan, batches
 
 
 def _fit_updates(
@@ -346,7 +347,7 @@ def _fit_updates(
     elif epochs is not None:
         recipe = with_updates(recipe, round(epochs * per_epoch))
     say(cost_summary(recipe, measured, per_epoch))
-    length = float(prepared.train.lengths["target"].mean()) + 1
+    length = prepared.train.total("target") / len(prepared.train) + 1
     if minutes is not None and (warning := too_short(recipe, measured, per_epoch, length)):
         say(warning)
     return recipe, validation

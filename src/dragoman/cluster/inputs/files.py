@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from io import RawIOBase
 from typing import Any
 
-from dragoman.cluster.stores.opened import is_remote, opened, split_address
-from dragoman.cluster.stores.store import InputChanged, Stat, Store
 from dragoman.errors import DataError
+from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.store import InputChanged, Stat, Store
 
 BLOCK = 8 << 20
 """Bytes of one request to a store."""

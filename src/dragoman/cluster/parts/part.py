@@ -15,8 +15,8 @@ from dragoman.cluster.inputs.compression import compressed
 from dragoman.cluster.inputs.rows.row import Kind, PartOfInput, Row
 from dragoman.cluster.parts.mapper import LineMapper, Way
 from dragoman.cluster.parts.plan import NOTES, Plan
-from dragoman.cluster.stores.store import InputChanged, Store
 from dragoman.errors import DragomanError
+from dragoman.stores.store import InputChanged, Store
 
 WINDOW = 4000
 """Rows that the mapper gets at once."""

@@ -18,9 +18,9 @@ from dragoman.cluster.inputs.files import File
 from dragoman.cluster.inputs.raw_lines import Stretch
 from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
 from dragoman.cluster.inputs.rows.row import Fields, Kind, PartOfInput
-from dragoman.cluster.stores.store import InputChanged, Stat, StoreError
 from dragoman.errors import DataError, RunError
 from dragoman.plural import plural
+from dragoman.stores.store import InputChanged, Stat, StoreError
 
 NOTES = "_dragoman"
 """The folder beside the parts: programs that read folders of data leave such names out."""

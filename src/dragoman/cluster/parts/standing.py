@@ -12,8 +12,8 @@ from dataclasses import asdict
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.part import PartNote, note_name, notes_of
 from dragoman.cluster.parts.plan import NOTES, PLAN, Asked, Plan, check_same, make_plan, read_plan
-from dragoman.cluster.stores.store import Stat, Store, StoreError
 from dragoman.plural import plural
+from dragoman.stores.store import Stat, Store, StoreError
 
 DONE = f"{NOTES}/done.json"
 BAD_LINES = f"{NOTES}/bad-lines.jsonl"

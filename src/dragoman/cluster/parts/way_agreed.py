@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.plan import NOTES
-from dragoman.cluster.stores.store import Store, StoreError
+from dragoman.stores.store import Store, StoreError
 
 _NAME = f"{NOTES}/way.json"
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote
-from dragoman.cluster.stores.opened import opened
-from dragoman.cluster.stores.store import Store
+from dragoman.stores.opened import opened
+from dragoman.stores.store import Store
 
 
 class Work(ABC):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
+import numpy as np
+
 from dragoman.cluster.command import Share, given_up, place_of, share_of, tell, workers_at
 from dragoman.cluster.driver import Driver
 from dragoman.cluster.parts.plan import NOTES, PLAN
@@ -42,20 +44,23 @@ from dragoman.cluster.prepare.later_stages import (
 from dragoman.cluster.prepare.stage import Stage
 from dragoman.cluster.prepare.stage import place_of as name_of
 from dragoman.cluster.progress import ProgressLine
-from dragoman.cluster.stores.folder import FolderStore
-from dragoman.cluster.stores.opened import is_remote, opened, split_address
-from dragoman.cluster.stores.store import Store, StoreError
 from dragoman.cluster.workers.workers import Workers
 from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
-from dragoman.data.store import CorpusRange
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.errors import DataError, DragomanError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.runs.bucket_text import FILE, TOKENS
 from dragoman.runs.prepare import key_of
-from dragoman.runs.prepared import FILE, FORMAT, TOKENS
+from dragoman.runs.prepared import FORMAT
+from dragoman.stores.folder import FolderStore
+from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.store import Store, StoreError
 
 _SAMPLED = 128
 """Parts of a corpus that are looked at for what is wrong with it."""
@@ -112,8 +117,9 @@ def run(
     forms = forms_of(store, plan)
     types = {side: type_of(form) for side, form in forms.items()}
     do(Shards(plan, to, None, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES))
-    about = about_store(types, _ranges(plan, examples), {"cleaning": report.to_dict()})
-    _finish(store, plan, forms, about, say)
+    ranges = _ranges(plan, examples)
+    about = about_store(types, ranges, {"cleaning": report.to_dict()})
+    _finish(store, plan, forms, ranges, about, say)
     held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in HELD)
     say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
 
@@ -142,12 +148,18 @@ def _do(
 
 
 def _finish(
-    store: Store, plan: DataPlan, forms: Forms, about: bytes, say: Callable[[str], None]
-) -> None:
+    store: Store, plan: DataPlan, forms: Forms, ranges: Sequence[CorpusRange], about: bytes,
+    say: Callable[[str], None],
+) -> None:  # fmt: skip
     """What one process writes when all shards stand, ``FILE`` last."""
     parts = len(plan.parts)
     for side in forms:
         store.create_of(f"{TOKENS}/{side}.lengths", lengths_of(store, parts, side))
+    blocks = (
+        np.stack([np.frombuffer(data, np.int32) for data in of_part])
+        for of_part in zip(*(lengths_of(store, parts, side) for side in forms), strict=True)
+    )
+    store.create(f"{TOKENS}/{SUMS}", ChunkSums.of(ranges, blocks).to_bytes())
     for side in HELD:
         store.create_of(f"{side}.jsonl", held_of(store, parts, side))
     store.create(f"{TOKENS}/{ABOUT}", about)

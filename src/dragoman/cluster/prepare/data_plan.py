@@ -15,7 +15,6 @@ from dragoman.cluster.inputs.raw_lines import Stretch
 from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
 from dragoman.cluster.inputs.rows.text_rows import TOO_LONG, decoded, lines_of
 from dragoman.cluster.parts.plan import MOST_PARTS
-from dragoman.cluster.stores.store import InputChanged, Stat, StoreError
 from dragoman.data.files import corpora
 from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -24,6 +23,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.stores.store import InputChanged, Stat, StoreError
 
 _VERSION = 1
 _VERB = "prepare"

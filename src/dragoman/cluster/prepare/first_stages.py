@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.stage import Content, Stage, place_of
-from dragoman.cluster.stores.store import Store, StoreError
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import Side, side_of_pair
+from dragoman.stores.store import Store, StoreError
 
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
 Hashes = npt.NDArray[np.uint64]

@@ -15,13 +15,13 @@ from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
 from dragoman.cluster.prepare.stage import Content, Stage, place_of
-from dragoman.cluster.stores.folder import FolderStore
-from dragoman.cluster.stores.store import Store
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
-from dragoman.runs.prepared import TOKENS
+from dragoman.runs.bucket_text import TOKENS
 from dragoman.runs.run import load_forms
+from dragoman.stores.folder import FolderStore
+from dragoman.stores.store import Store
 
 ENCODED, SHARDS = "encoded", "shards"
 VOCABULARIES = f"{NOTES}/vocabularies.json"

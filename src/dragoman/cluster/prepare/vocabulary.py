@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.first_stages import kept
 from dragoman.cluster.prepare.later_stages import VOCABULARIES
-from dragoman.cluster.stores.store import Store
 from dragoman.data.files.pair import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.vocabularies import lines_of_text, sides_of_vocabularies
+from dragoman.stores.store import Store
 
 
 def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:

@@ -91,9 +91,8 @@ def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequen
     """What a run notes of the text that it learns to write: ``tokens`` of an epoch and the mean
     ``length`` of an example, end symbols counted; with a ``vocabulary``, what it costs
     ``by_frequency`` to guess the tokens of ``dev``, in nats each."""
-    lengths = store.lengths[side]
-    tokens = int(lengths.sum(dtype=np.int64)) + len(lengths)
-    notes: dict[str, float] = {"tokens": tokens, "length": round(tokens / len(lengths), 2)}
+    tokens = store.total(side) + len(store)
+    notes: dict[str, float] = {"tokens": tokens, "length": round(tokens / len(store), 2)}
     if vocabulary is not None and any(map(len, dev)):
         counts, seen = np.ones(vocabulary), 0
         for example in range(len(store)):

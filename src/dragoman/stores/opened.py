@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dragoman.cluster.stores.folder import FolderStore
-from dragoman.cluster.stores.objects import SCHEMES, ObjectStore
-from dragoman.cluster.stores.patient import PatientStore
-from dragoman.cluster.stores.store import Store, StoreError
+from dragoman.stores.folder import FolderStore
+from dragoman.stores.objects import SCHEMES, ObjectStore
+from dragoman.stores.patient import PatientStore
+from dragoman.stores.store import Store, StoreError
 
 
 def is_remote(address: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragoman.atomic import TEMPORARY
-from dragoman.cluster.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)

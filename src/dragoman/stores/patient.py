@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from dragoman.cluster.stores.store import Stat, Store, StoreError, Unanswered
+from dragoman.stores.store import Stat, Store, StoreError, Unanswered
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0

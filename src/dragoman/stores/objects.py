@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from dragoman.cluster.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
