@@ -8,7 +8,8 @@ For each condition the English is spoiled: the picture is blurred or speckled, o
 letters of its words change places. It is then translated by the run that reads pictures, by the
 chain of a reader of lines and a translator of text, and, where its letters are known, by the
 translator of text alone. BLEU is that of ``dragoman evaluate``; CER is that of the reader, and of
-tesseract where it is installed, which reads the same pictures three times as large.
+tesseract where it is installed, which reads the same pictures three times as large and stands in a
+chain as the reader does.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from dragoman.forms.rows.settings import DrawingSettings, LineSource
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
 
+HEIGHT = 20
+"""Of pictures, in pixels, where no run reads them."""
 CONDITIONS = {
     "clean": (DrawingSettings(), 0.0),
     "blur of 1 pixel": (DrawingSettings(blur=1.0), 0.0),
@@ -83,6 +86,10 @@ def main() -> None:
             if peer is not None:
                 by_peer = tesseract.read_lines_of(pictures)
                 found["CER of tesseract"] = WordErrors.of(spoiled, by_peer).characters.rate
+                if "text" in runs:
+                    found["chain of tesseract"] = bleu(
+                        [str(one) for one in runs["text"].stream(by_peer)]
+                    )
         if "text" in runs:
             found["text"] = bleu([str(one) for one in runs["text"].stream(spoiled)])
         print(json.dumps(found), flush=True)
@@ -98,7 +105,7 @@ def pictures_of(
     from PIL import Image
 
     sources = (one.run.recipe.source for one in runs.values())
-    height = next(one.height for one in sources if isinstance(one, LineSource))
+    height = next((one.height for one in sources if isinstance(one, LineSource)), HEIGHT)
     names = []
     for number, text in enumerate(texts):
         names.append(str(folder / f"{number:05}.png"))

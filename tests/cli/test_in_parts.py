@@ -1,8 +1,10 @@
-"""Verbs in parts write what they write as one process, byte for byte."""
+"""Verbs in parts write what they write as one process: the same bytes, and of a probability the same
+digits but the last, because lines are computed beside others."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,6 +65,15 @@ def sentences() -> list[bytes]:
     return [" ".join(tree.words).encode() for tree in trees]
 
 
+def assert_same(found: bytes, expected: bytes) -> None:
+    """Numbers with four decimals or more may differ by one in the last."""
+    number = re.compile(rb"\d+\.(\d{4,})")
+    assert number.sub(b"0", found) == number.sub(b"0", expected)
+    for one, other in zip(number.finditer(found), number.finditer(expected), strict=True):
+        last = 10.0 ** -min(len(one[1]), len(other[1]), 6)
+        assert float(one[0]) == pytest.approx(float(other[0]), abs=1.5 * last, rel=0)
+
+
 @pytest.mark.parametrize(
     ("verb", "options"),
     [
@@ -94,7 +105,7 @@ def test_parts_hold_what_one_process_writes(
     said = dragoman(verb, runs(verb), source, "--to", to, *options, "--on", "local", "--lines", "3")
     assert said.code == 0, said.err
     assert len(list(to.glob("part-*"))) > (0 if verb == "fill" else 1)
-    assert joined(to) == whole.read_bytes()
+    assert_same(joined(to), whole.read_bytes())
 
 
 @pytest.mark.parametrize("options", [[], ["--tokens"]], ids=str)

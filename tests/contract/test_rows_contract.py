@@ -28,6 +28,7 @@ from dragoman.nn.linear import use_precision
 SOURCES: dict[str, RowsSource] = {
     "frames by 4": FramesSource(bands=10, subsample=4, channels=3),
     "frames by 2": FramesSource(bands=7, subsample=2, channels=5),
+    "frames by heads over bands": FramesSource(bands=8, subsample=2, channels=3, band_heads=2),
     "patches": PictureSource(height=8, width=8, patch=4),
     "patches by convolutions": PictureSource(
         height=8, width=12, patch=4, stem="convolutions", stem_channels=3

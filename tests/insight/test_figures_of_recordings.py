@@ -10,6 +10,7 @@ from tiny_cells import tiny_cell
 
 from dragoman.errors import DragomanError
 from dragoman.forms.text_form import as_text
+from dragoman.insight.figures.bands import band_attention
 from dragoman.insight.figures.catalogue import make_figure, missing
 from dragoman.insight.figures.spikes import BLANK
 from dragoman.insight.subject import Subject
@@ -58,6 +59,31 @@ def test_spikes_are_what_ctc_says(run: Path) -> None:
     assert f"sure of a token in {len(more)} of {len(known)} rows" in made.notes[0].english
 
 
+def test_band_heads_are_shown_as_they_attend(tmp_path: Path) -> None:
+    recipe = tiny_cell("translation", "transformer", "frames", tmp_path).change(
+        ["training.updates=2", "training.validate_every=2", "source.band_heads=4"]
+    )
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    recording = str(sorted((tmp_path / "tones").rglob("*.wav"))[0])
+    subject = Subject.open(tmp_path / "run", recording)
+    made = make_figure("band-heads", subject)
+    (values,) = subject.predictor.engine.source.read([recording])
+    weights = band_attention(subject, values)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+    assert weights.shape == (4, len(values), len(values))
+    panels = [one.matrix for one in made.panels if isinstance(one, Cells)]
+    assert [one.values.shape[0] for one in panels[::2]] == [5, 5, 5, 5]  # of 20 bands
+    assert panels[0].title == "Head 4: bands 16 to 20" and panels[-2].title.startswith("Head 1:")
+    lowest = float(np.clip(values[3, 0] / 5 + 0.5, 0, 1))
+    assert panels[-2].values[-1, 3] == pytest.approx(lowest, abs=0.01)
+    for shown, one in zip(reversed(panels[1::2]), weights, strict=True):
+        np.testing.assert_allclose(shown.values.sum(axis=1), 1, atol=1e-5)
+        size = len(shown.values)
+        first = np.linspace(0, len(one), size + 1).round().astype(int)[1]
+        assert shown.values[0, 0] == pytest.approx(one[:first, :first].sum(axis=1).mean(), abs=1e-6)
+    assert figure_svg(made).startswith("<svg")
+
+
 def test_what_it_lacks_is_told(run: Path, tiny_run: Path) -> None:
     with pytest.raises(DragomanError, match="reads recordings, and this figure shows one: --sent"):
         make_figure("ctc-spikes", Subject.open(run))
@@ -68,6 +94,8 @@ def test_what_it_lacks_is_told(run: Path, tiny_run: Path) -> None:
     with pytest.raises(DragomanError, match=r"x\.wav"):
         make_figure("ctc-spikes", subject)
     subject.predictor.plain.ctc = None
+    lacks = missing("band-heads", subject.predictor.plain)
+    assert lacks is not None and "--set source.band_heads=4" in lacks.english
     lacks = missing("ctc-spikes", subject.predictor.plain)
     assert lacks is not None and "has not learned it" in lacks.english
     with pytest.raises(DragomanError, match="has not learned it"):

@@ -188,6 +188,34 @@ def test_small_pictures_do_not_wait_for_large_ones(
     asyncio.run(check())
 
 
+def test_how_each_code_was_written_is_told_where_it_is_asked_for(
+    blocks: Run, served: Served
+) -> None:
+    painter, caption = Painter(blocks), "a red zebra above"
+    found = painter.paint(caption, count=2)
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await client.post(PATH, json={"prompt": caption, "n": 2, "explain": True})
+            told = answer.json()
+            assert told["words"] == caption.split() and told["unknown"] == ["zebra"]
+            for one, image in zip(found, told["data"], strict=True):
+                written = image["written"]
+                assert written["codes"] == list(one.codes)
+                assert written["rows"] * written["columns"] == len(one.codes)
+                np.testing.assert_allclose(
+                    written["probabilities"], np.exp(one.token_log_probabilities), atol=1e-4
+                )
+                ((tokens, numbers),) = painter.engine.source.tokens_of_words([caption])
+                (looked,) = next(painter.engine.attention.align([(tokens, one.ids)]))
+                of_word = [looked[:, np.array(numbers) == n].sum(axis=1) for n in range(4)]
+                np.testing.assert_allclose(written["attention"], np.stack(of_word, 1), atol=1e-4)
+            plain = (await client.post(PATH, json={"prompt": caption})).json()
+            assert set(plain) == {"created", "data"} and set(plain["data"][0]) == {"b64_json"}
+
+    asyncio.run(check())
+
+
 def test_several_captions_share_the_queue(blocks: Run, served: Served) -> None:
     painter = Painter(blocks)
     captions = [CAPTION, OTHER] * 4

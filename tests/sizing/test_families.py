@@ -137,6 +137,11 @@ def test_another_kind_of_model_is_asked_for_by_one_word(
     said = dragoman("train", *pairs, "--set", "model.kind=recurrent", "--to", tmp_path / "run")
     assert said.code == 1 and "--model (one of transformer, lstm, conv)" in said.err
     assert len(said.err.splitlines()) <= 2
+    same = ("--set", "model.kind=transformer", "--set", "training.update=9")
+    said = dragoman("train", *pairs, *same, "--to", tmp_path / "run")
+    assert (
+        said.code == 1 and "unknown key 'training.update'" in said.err and "--model" not in said.err
+    )
     for recipe in (["demo"], [*pairs, "--recipe", "demo"]):
         said = dragoman("train", *recipe, "--model", "lstm", "--to", tmp_path / "run")
         assert said.code == 1 and "--model" in said.err

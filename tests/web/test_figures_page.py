@@ -30,6 +30,7 @@ OF_FILES = {
     "picture-rollout": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
     "picture-positions": "패치의 학습된 위치 임베딩을 보여 줍니다.",
     "ctc-spikes": "녹음 위에 CTC를 보여 줍니다. 이 transformer 모델은 CTC를 배우지 않았습니다.",
+    "band-heads": "주파수 대역을 나누어 보는 헤드를 보여 줍니다.",
 }
 """What is said of these beside a translator."""
 

@@ -9,6 +9,7 @@ import { detect } from "./lib/detect";
 import { FillerState } from "./lib/filler.svelte";
 import { FileState } from "./lib/label.svelte";
 import { readLine } from "./lib/lines";
+import { PainterState } from "./lib/painter.svelte";
 import { parse } from "./lib/parse";
 import { tag } from "./lib/tag";
 import { TranscriberState } from "./lib/transcriber.svelte";
@@ -19,6 +20,7 @@ import Detect from "./detect/Detect.svelte";
 import Fill from "./fill/Fill.svelte";
 import Label from "./label/Label.svelte";
 import Lines from "./lines/Lines.svelte";
+import Paint from "./paint/Paint.svelte";
 import Parse from "./parse/Parse.svelte";
 import Tag from "./tag/Tag.svelte";
 import Transcribe from "./transcribe/Transcribe.svelte";
@@ -69,6 +71,7 @@ export function viewsOfTasks(translator: TranslatorState): ViewOfTask[] {
     made("label", Label, new FileState("label", labelFile)),
     made("boxes", Detect, new FileState("boxes", detect)),
     made("lines", Lines, new FileState("lines", readLine)),
+    made("paint", Paint, new PainterState()),
     made("transcribe", Transcribe, new TranscriberState()),
   ];
 }

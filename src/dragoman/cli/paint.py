@@ -19,7 +19,6 @@ from dragoman.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dragoman.runs.run import Run
     from dragoman.tasks.painting.painter import PaintedPicture
 
 _ROWS = 256
@@ -90,9 +89,9 @@ def paint(args: PaintArguments) -> None:
     captions = list(args.captions or _lines())
     if args.to is not None and len(captions) > _ROWS:
         raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
-    _tell_unknown(run, captions)
-    from dragoman.tasks.painting.painter import Painter, painting_settings
+    from dragoman.tasks.painting.painter import Painter, painting_settings, unknown_words
 
+    _tell_unknown(unknown_words(run, captions))
     painter = Painter(run)
     sampling = sampling_settings().model_validate(drawn) if args.sample else None
     settings = painting_settings(painter.engine.search_settings, args.count, args.beam, sampling)
@@ -109,15 +108,8 @@ def _lines() -> Iterator[str]:
     return decode_lines(sys.stdin.buffer, STANDARD_INPUT)
 
 
-def _tell_unknown(run: Run, captions: Sequence[str]) -> None:
-    """Words that no caption of the training has: what they mean is not known."""
-    from dragoman.forms.lexicon import words_in
-
-    lexicon = run.lexicon()
-    if lexicon is None:
-        return
-    words = (caption[slice(*span)] for caption in captions for span in words_in(caption))
-    unknown = list(dict.fromkeys(word for word in words if not lexicon.has(word)))
+def _tell_unknown(unknown: Sequence[str]) -> None:
+    """Words that no caption of the training has."""
     if unknown:
         more = f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""
         told = ", ".join(map(repr, unknown[:8])) + more

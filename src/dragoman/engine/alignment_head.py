@@ -38,6 +38,14 @@ When = Literal["choosing", "having read"]
 MOMENTS: tuple[When, ...] = ("choosing", "having read")
 
 
+def by_words(alignment: Alignment, numbers: Sequence[int], words: int) -> Alignment:
+    """(T, S) -> (T, S'): a word of the source is looked at by as much as its tokens together.
+    ``numbers``: of the word of each token, as ``Form.tokens_of_words`` has them."""
+    looked: Alignment = np.zeros((len(alignment), words))
+    np.add.at(looked.T, list(numbers), alignment.T)
+    return looked
+
+
 @dataclass(frozen=True)
 class AligningHead:
     """Which attention aligns, layer and head counted from 0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dragoman.errors import DragomanError
+from dragoman.models.band_heads import BandHeads
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
 from dragoman.models.front_ends import (
@@ -32,6 +33,9 @@ LEARNED_PLACES = "learned places"
 SPIKES = "spikes"
 """A model that transcribes recordings and was trained with CTC."""
 
+BANDS = "bands"
+"""A model of recordings whose first heads read slices of the bands."""
+
 _LACKING = {
     INSIDE: Words(
         "This figure opens a Transformer, and this run is a {kind} model.",
@@ -52,6 +56,12 @@ _LACKING = {
     SPIKES: Words(
         "This figure shows CTC over a recording, and this {kind} model has not learned it.",
         "이 그림은 녹음 위에 CTC를 보여 줍니다. 이 {kind} 모델은 CTC를 배우지 않았습니다.",
+    ),
+    BANDS: Words(
+        "This figure shows heads over slices of the bands of a recording, and this {kind} model "
+        "has none: train one with --set source.band_heads=4.",
+        "이 그림은 녹음의 주파수 대역을 나누어 보는 헤드를 보여 줍니다. 이 {kind} 모델에는 그런 "
+        "헤드가 없습니다. --set source.band_heads=4로 학습하면 생깁니다.",
     ),
     "encoder": Words(
         "The encoder of this {kind} model has no attention to draw.",
@@ -77,7 +87,7 @@ _OF_WORDS = Words(
 def lacking(needs: Collection[str], model: Network) -> Words | None:
     """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), that it
     writes (``WRITES``), or attention in the parts named."""
-    if needs and isinstance(model.front_end, FramesFrontEnd) and SPIKES not in needs:
+    if needs and isinstance(model.front_end, FramesFrontEnd) and not {SPIKES, BANDS} & {*needs}:
         return _OF_WORDS
     has: set[str] = {attention.part for attention in model.attentions}
     if isinstance(model, Transformer):
@@ -88,6 +98,8 @@ def lacking(needs: Collection[str], model: Network) -> Words | None:
         has |= _of_patches(model.body)
     if isinstance(model.front_end, FramesFrontEnd) and model.ctc is not None:
         has.add(SPIKES)
+    if band_heads_of(model) is not None:
+        has.add(BANDS)
     for need in needs:
         if need not in has:
             words, kind = _LACKING[need], model.settings.kind
@@ -102,6 +114,12 @@ def _of_patches(model: Encoder) -> set[str]:
     if not isinstance(front, PatchesFrontEnd | StemFrontEnd):
         return set()
     return {PATCHES} if model.source_positions.table is None else {PATCHES, LEARNED_PLACES}
+
+
+def band_heads_of(model: Network) -> BandHeads | None:
+    """The heads of a model that writes what it hears which read slices of the bands, if any."""
+    front = model.front_end
+    return front.bands if isinstance(front, FramesFrontEnd) else None
 
 
 def transformer_of(model: Network) -> Transformer:

@@ -5,6 +5,7 @@ length are made of them, whatever the model.
   every second place is kept, ReLU, and a linear map to the width of the model (Dong et al., 2018,
   "Speech-Transformer"). Nothing leaks across the end of a recording: what stands behind it is zero
   in every layer, as what stands before its beginning.
+  ``source.band_heads`` puts an attention before it (``band_heads.py``).
 - ``LineFrontEnd``: the same over the columns of a line of text, in which paper is zero.
 - ``PatchesFrontEnd``: a linear map of each patch (Dosovitskiy et al., 2021, equation 1).
 - ``ClassToken``: a learned row before those that another front end makes (equation 1 as well).
@@ -29,6 +30,7 @@ from dragoman.forms.rows.settings import (
     PictureSource,
     RowsSource,
 )
+from dragoman.models.band_heads import BandHeads
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Computing, Linear, Precision
 
@@ -75,10 +77,12 @@ class FramesFrontEnd(FrontEnd):
     def __init__(self, settings: FramesSource | LineSource, width: int) -> None:
         super().__init__()
         channels, halvings = settings.channels, settings.subsample.bit_length() - 1
+        bands = settings.row_width
+        heads = settings.band_heads if isinstance(settings, FramesSource) else 0
+        self.bands = BandHeads(bands, heads) if heads else None
         self.convolutions = nn.ModuleList(
             Convolution2d(channels if number else 1, channels) for number in range(halvings)
         )
-        bands = settings.row_width
         for _ in range(halvings):
             bands = -(-bands // 2)
         self.out = Linear(channels * bands, width)
@@ -89,8 +93,10 @@ class FramesFrontEnd(FrontEnd):
         return rows
 
     def forward(self, source: Sequences) -> Sequences:
-        layout = source.layout
-        grid = layout.pad(self.scaled(source.values.to(self.out.weight.dtype)))[:, None]
+        layout, values = source.layout, self.scaled(source.values.to(self.out.weight.dtype))
+        if self.bands is not None:
+            values = self.bands.heard(Sequences(values, layout)).values
+        grid = layout.pad(values)[:, None]
         for convolution in self.convolutions:  # grid: (B, C, T, F)
             layout = Layout(
                 [-(-length // 2) for length in layout.lengths], layout.device, layout.first_row_keys

@@ -25,7 +25,6 @@ from dragoman.stores.store import InputChanged, Stat, Store
 FILE = "prepared.json"
 TOKENS = "tokens"
 _HELD = ("dev.jsonl", "test.jsonl")
-_GIGABYTES = "DRAGOMAN_CACHE_GB"
 _DEFAULT = 20.0
 _HASTE = 10.0
 """Seconds for which what may be fetched again is asked for."""
@@ -115,11 +114,11 @@ def _temporary() -> Path:
 
 def _most() -> int:
     """Bytes of tokens that are kept, beyond those in use."""
-    given = os.environ.get(_GIGABYTES, "")
+    given = os.environ.get("DRAGOMAN_CACHE_GB", "")
     try:
         gigabytes = float(given or _DEFAULT)
     except ValueError:
         gigabytes = -1.0
     if not 0 <= gigabytes < 1e9:
-        raise RunError(f"{_GIGABYTES}={given} is no number of gigabytes")
+        raise RunError(f"DRAGOMAN_CACHE_GB={given} is no number of gigabytes")
     return int(gigabytes * 1e9)

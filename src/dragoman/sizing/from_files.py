@@ -230,7 +230,12 @@ def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
     try:
         return recipe.change(changes)
     except RecipeError as error:
-        if chosen and sets(changes, "model.kind"):
+        kinds = {
+            change.partition("=")[2].strip(" '\"")
+            for change in changes
+            if sets([change], "model.kind")
+        }
+        if chosen and kinds - {recipe.model.kind}:
             raise RecipeError(
                 "--set model.kind names a kind of model other than the one whose sizes were "
                 f"chosen. --model (one of {', '.join(FAMILIES)}) chooses both"

@@ -19,10 +19,11 @@ export const taskOf = {
   transcribe: "transcription",
   boxes: "detection",
   lines: "picture-translation",
+  paint: "painting",
 } as const;
 export type TaskView = keyof typeof taskOf;
-/** What a run does: painters have no view of their own. */
-export type Task = (typeof taskOf)[TaskView] | "painting";
+/** What a run does. */
+export type Task = (typeof taskOf)[TaskView];
 
 const OF_ANY = ["look", "figures", "run"] as const;
 export type View = TaskView | (typeof OF_ANY)[number];
@@ -41,7 +42,6 @@ export function viewOf(task: Task): TaskView {
 
 /** The view that is for a run: those that read files have views of their own. */
 export function viewFor({ task, reads }: { task: Task; reads: string }): View {
-  if (task === "painting") return "run";
   return reads === "text" || task !== "classification" ? viewOf(task) : "label";
 }
 

@@ -7,6 +7,7 @@ import { fillEnglish, fillKorean } from "./words_fill";
 import { figuresEnglish, figuresKorean } from "./words_figures";
 import { detectEnglish, detectKorean } from "./words_detect";
 import { linesEnglish, linesKorean } from "./words_lines";
+import { paintEnglish, paintKorean } from "./words_paint";
 import { labelEnglish, labelKorean } from "./words_label";
 import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
@@ -32,6 +33,7 @@ const en = {
   ...transcribeEnglish,
   ...detectEnglish,
   ...linesEnglish,
+  ...paintEnglish,
   ...documentEnglish,
   what: "dragoman trains Transformers, the models behind machine translation and chat, and shows what they have learned. A trained model is called a run.",
   does: {
@@ -45,6 +47,7 @@ const en = {
     transcribe: "Here a run writes down what is said in a recording, and when. Give it a file, or speak into the microphone.",
     boxes: "Here a run finds what is in a picture, among what it was trained on, and draws a box around each thing. Give it a file, or use the camera.",
     lines: "Here a run reads a line of text in a picture, and writes what it says or its translation. Give it a file, or use the camera.",
+    paint: "Here a run paints a picture of a caption, code by code. Type a caption, and point at a part of the picture to see which words it looked at.",
     look: "Look opens a run while it works on one text: where it looked, what it chose among, and what becomes of it if you hide a word or switch off a head.",
     figures: "Figures draws what “Attention Is All You Need” explains, with real numbers: many of them from a run, for a sentence of yours.",
     run: "A run is one trained model with all that belongs to it: its scores, the course of its training, its data and its recipe.",
@@ -132,6 +135,7 @@ const ko: Words = {
   ...transcribeKorean,
   ...detectKorean,
   ...linesKorean,
+  ...paintKorean,
   ...documentKorean,
   what: "dragoman은 기계 번역과 챗봇에 쓰이는 모델인 Transformer를 학습시키고, 모델이 배운 것을 보여 주는 도구입니다.",
   does: {
@@ -145,6 +149,7 @@ const ko: Words = {
     transcribe: "직접 학습시킨 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요.",
     boxes: "직접 학습시킨 모델이 그림에서 배운 것을 찾아 하나마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요.",
     lines: "직접 학습시킨 모델이 그림 속의 글 한 줄을 읽고 그 내용이나 번역을 씁니다. 파일을 넣거나 카메라를 쓰세요.",
+    paint: "직접 학습시킨 모델이 설명에 맞는 그림을 코드 하나씩 그립니다. 설명을 입력하고, 그림의 한 곳을 가리켜 어느 단어를 보았는지 알아보세요.",
     look: "모델이 글 하나를 처리하는 과정을 들여다봅니다. 어디를 보았는지, 어떤 후보를 비교했는지, 단어를 가리거나 헤드를 끄면 어떻게 되는지 볼 수 있습니다.",
     figures: "논문 “Attention Is All You Need”의 내용을 실제 계산한 수로 그립니다. 모델과 문장을 직접 고를 수 있는 그림도 많습니다.",
     run: "학습된 모델 하나의 모든 기록입니다. 점수, 학습 과정, 데이터, 레시피가 있습니다.",

@@ -96,11 +96,15 @@ class FramesSource(RowsSource):
     factor of two."""
     channels: int = Field(32, ge=1, le=1_024)
     """The number of channels of these convolutions."""
+    band_heads: int = Field(0, ge=0, le=64)
+    """Heads of an attention over the frames, before the convolutions. Each head reads its own slice
+    of the bands: with 80 bands and 4 heads, 20 bands. Its memory grows with the square of the
+    frames of a recording. 0: there is none."""
 
     units: ClassVar[str] = "frames"
     noun_of_row: ClassVar[str] = "frame"
     raws: ClassVar[str] = "recordings"
-    of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels"})
+    of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels", "band_heads"})
     hub_tags: ClassVar[Mapping[bool, str]] = {
         True: "automatic-speech-recognition",
         False: "audio-classification",
@@ -120,6 +124,16 @@ class FramesSource(RowsSource):
             raise ValueError(
                 f"frames of {self.window_ms:g} ms every {self.hop_ms:g} ms leave sound between "
                 "them unread: set hop_ms to window_ms at most"
+            )
+        if self.band_heads and self.features == "mfcc":
+            raise ValueError(
+                'band_heads divides bands, and features = "mfcc" has none: set it to 0, or '
+                'features to "log-mel"'
+            )
+        if self.band_heads and self.bands % self.band_heads:
+            raise ValueError(
+                f"{self.bands} bands cannot be divided among {self.band_heads} heads: set "
+                "band_heads to a number that divides bands"
             )
         fixed = {"rate": MFCC_RATE, "bands": 80, "window_ms": 25.0, "hop_ms": 10.0}
         for name, value in fixed.items():

@@ -12,6 +12,7 @@ from typing import Literal
 from dragoman.errors import DragomanError
 from dragoman.insight.figures import (
     attention,
+    bands,
     costs,
     decoding,
     head,
@@ -27,7 +28,7 @@ from dragoman.insight.figures import (
 )
 from dragoman.insight.figures.captions import Drawn, captions, check_name
 from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
-from dragoman.insight.needs import INSIDE, LEARNED_PLACES, PATCHES, SPIKES, WRITES, lacking
+from dragoman.insight.needs import BANDS, INSIDE, LEARNED_PLACES, PATCHES, SPIKES, WRITES, lacking
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
@@ -135,6 +136,7 @@ FIGURES: dict[str, Entry] = {
     "picture-rollout": OfRun(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
     "picture-positions": OfRun(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
     "ctc-spikes": OfRun(spikes.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
+    "band-heads": OfRun(bands.band_heads_figure, needs=(BANDS,), sentence="first"),
     "timeline": OfRun(timeline.timeline_figure),
 }
 

@@ -34,6 +34,9 @@ class ImagesRequest(Message):
     most probable ones are searched for. Not a field of OpenAI's."""
     scale: int = Field(default=1, ge=1, le=LARGEST_SCALE)
     """The side of each pixel in the PNG. Not a field of OpenAI's."""
+    explain: bool = False
+    """Also tell the codes of each picture, how probable each was, and how much it looked at each
+    word of the caption. Not a field of OpenAI's."""
     quality: str | None = None
     """Read and not used, as the fields below: a run paints in one way."""
     style: str | None = None
@@ -44,11 +47,27 @@ class ImagesRequest(Message):
     api_key: str | None = None
 
 
+class WrittenCodes(Message):
+    """The codes of a picture as they were written: patch by patch, from left to right and from top
+    to bottom."""
+
+    rows: int
+    columns: int
+    codes: list[int]
+    probabilities: list[float]
+    """That of each code, given those before it."""
+    attention: list[list[float]]
+    """For each code, how much it looked at each of ``words``; the rest of 1 was at the end of the
+    caption. Each is empty where the model has no attention."""
+
+
 class PaintedImage(Message):
     """A picture."""
 
     b64_json: str
     """A PNG file, in base64."""
+    written: WrittenCodes | None = None
+    """With `explain` alone."""
 
 
 class ImagesAnswer(Message):
@@ -57,3 +76,8 @@ class ImagesAnswer(Message):
     created: int
     """When, in seconds since 1970."""
     data: list[PaintedImage]
+    words: list[str] | None = None
+    """With `explain` alone: what stands between the spaces of the caption."""
+    unknown: list[str] | None = None
+    """With `explain` alone: words that no caption of the training has, so that it is not known what
+    to paint for them."""

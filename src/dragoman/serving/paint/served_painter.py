@@ -8,10 +8,12 @@ own, so that small ones do not wait for them.
 from __future__ import annotations
 
 import base64
+import math
 import time
 from collections.abc import Sequence
 from functools import partial
 
+from dragoman.engine.alignment_head import Alignment, by_words
 from dragoman.errors import DataError, RecipeError
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -20,7 +22,12 @@ from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.openai_errors import IMAGES, OPENAI_REFUSALS
 from dragoman.serving.http.refusals import Refusal, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.paint.schema import ImagesAnswer, ImagesRequest, PaintedImage
+from dragoman.serving.paint.schema import (
+    ImagesAnswer,
+    ImagesRequest,
+    PaintedImage,
+    WrittenCodes,
+)
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.knowledge import measured_on, short
@@ -33,6 +40,7 @@ from dragoman.tasks.painting.painter import (
     painted,
     painting_request,
     painting_settings,
+    unknown_words,
 )
 
 ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
@@ -106,6 +114,32 @@ class ServedPainter(ServedRun):
         except DataError as error:
             raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
 
+    async def written(
+        self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
+    ) -> list[WrittenCodes]:
+        """How the codes of each picture were written."""
+        ((tokens, numbers),) = self.engine.source.tokens_of_words([request.prompt])
+        alignments = await self.align([(tokens, one.tokens) for one in found], client)
+        return [
+            self._written(one, by_words(alignment, numbers, len(request.prompt.split())))
+            for one, alignment in zip(found, alignments, strict=True)
+        ]
+
+    def _written(self, found: Hypothesis, looked: Alignment) -> WrittenCodes:
+        symbols, count = codes_form(self.engine).symbols, len(found.tokens)
+        return WrittenCodes(
+            rows=symbols.source.grid[0],
+            columns=symbols.source.grid[1],
+            codes=[token - symbols.first for token in found.tokens],
+            probabilities=[
+                round(math.exp(one), 4) for one in found.token_log_probabilities[:count]
+            ],
+            attention=[
+                [round(share, 4) for share in line] if looked.any() else []
+                for line in looked.tolist()
+            ],
+        )
+
     async def images(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[PaintedImage]:
@@ -140,6 +174,11 @@ def endpoints(service: Service) -> Endpoints:
         (found,) = await run.queue.search([asked], client)
         data = await run.images(request, found, client)
         answer = ImagesAnswer(created=int(time.time()), data=data)
+        if request.explain:
+            answer.words = request.prompt.split()
+            answer.unknown = unknown_words(run.run, [request.prompt]) if run.run else []
+            for image, written in zip(data, await run.written(request, found, client), strict=True):
+                image.written = written
         return await service.written(client, lambda: answer)
 
     return routes

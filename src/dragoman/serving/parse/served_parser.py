@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.engine.alignment_head import Alignment, TokenPair, by_words
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import DataError, RecipeError, TooLongError
 from dragoman.runs.run import Run
@@ -129,9 +129,7 @@ class ServedParser(ServedRun):
 
     def _by_words(self, sentence: BracketedSentence, alignment: Alignment) -> Looks:
         ((_, numbers),) = self.engine.source.tokens_of_words([sentence.text])
-        looks = np.zeros((len(alignment), len(sentence.text.split())))
-        np.add.at(looks.T, numbers, alignment.T)
-        return looks
+        return by_words(alignment, numbers, len(sentence.text.split()))
 
     def _tree(
         self, sentence: BracketedSentence, found: Hypothesis, looks: Looks | None

@@ -1,0 +1,115 @@
+"""A figure of a model whose first heads each read a slice of the bands of a recording.
+
+Shapes: T frames, F bands, H heads; G frames or groups of frames that are drawn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dragoman.forms.rows.frames_form import FramesForm
+from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.needs import band_heads_of
+from dragoman.insight.subject import Subject
+from dragoman.models.band_heads import NAME
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.pictures.figure import DataTable, Panel, Words
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import Cells
+
+Array = NDArray[np.float64]
+
+_GROUPS = 60
+"""Frames are drawn in as many groups at most."""
+_HEADS = 8
+"""More are not drawn."""
+_SIDE = 300.0
+"""Pixels of a map of attention, and of the bands above it."""
+_BAND = 4.0
+
+
+def band_heads_figure(subject: Subject) -> Drawn:
+    """Of each head, the bands that it reads and how each frame attends to all frames by them, the
+    highest bands first."""
+    form = subject.run.source
+    assert isinstance(form, FramesForm)
+    rows = np.asarray(subject.predictor.source_values(subject.sentence))
+    weights = band_attention(subject, rows)  # (H, T, T)
+    bands = form.picture(rows)[:, :, 0] / 255  # (F, frames that are drawn)
+    heads, each = len(weights), len(bands) // len(weights)
+    frames, groups = len(rows), min(_GROUPS, len(rows))
+    hop = form.settings.hop_ms / 1000
+    cell = _SIDE / groups
+    panels: list[Panel] = []
+    found: list[tuple[float, ...]] = []
+    for head in reversed(range(heads)):
+        low, high = head * each, (head + 1) * each
+        name = f"Head {head + 1}: bands {low + 1} to {high}"
+        map_of_head = grouped(weights[head], groups)
+        found += [
+            (head + 1, round(q * frames / groups * hop, 3), round(k * frames / groups * hop, 3), w)
+            for (q, k), w in np.ndenumerate(map_of_head)
+        ]
+        if len(panels) == 2 * _HEADS:
+            continue
+        heard = bands[len(bands) - high : len(bands) - low]  # the lowest band is drawn last
+        labels = ["000"] * each  # as wide as those of the map, and too low to be drawn
+        panels += [
+            Cells(
+                MatrixPicture(name, heard, labels, cell=(_SIDE / heard.shape[1], _BAND), reach=1.0)
+            ),
+            Cells(
+                MatrixPicture(
+                    "Its attention", map_of_head, ["000"] * groups, cell=(cell, cell),
+                    across=f"from 0 to {frames * hop:.2g} s", down="the frame that looks",
+                )
+            ),
+        ]  # fmt: skip
+    near = [nearness(one) * hop for one in weights]
+    least, most = int(np.argmin(near)), int(np.argmax(near))
+    return Drawn(
+        panels,
+        [DataTable("", ("head", "second that looks", "second looked at", "weight"), found)],
+        run=subject.name,
+        notes=[
+            Words(
+                f"{subject.sentence}: frames look {near[least]:.2f} s away on average in head "
+                f"{least + 1} and {near[most]:.2f} s in head {most + 1}; "
+                f"{nearness(np.full_like(weights[0], 1 / frames)) * hop:.2f} s if they looked at "
+                "all frames alike.",
+                f"{subject.sentence}: 프레임이 보는 곳까지의 거리는 평균으로 헤드 {least + 1}에서 "
+                f"{near[least]:.2f}초, 헤드 {most + 1}에서 {near[most]:.2f}초입니다. 모든 프레임을 "
+                f"똑같이 본다면 "
+                f"{nearness(np.full_like(weights[0], 1 / frames)) * hop:.2f}초입니다.",
+            )
+        ],
+    )
+
+
+def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
+    """(H, T, T): how each frame attends to all frames, in each head."""
+    heads = band_heads_of(subject.predictor.plain)
+    assert heads is not None
+    frames = Sequences.of([torch.from_numpy(rows)])
+    with torch.inference_mode(), Probe() as probe:
+        heads.heard(Sequences(frames.values.to(heads.output.weight.dtype), frames.layout))
+    found: Array = probe.attention[NAME][0].double().numpy()
+    return found
+
+
+def grouped(weights: Array, groups: int) -> Array:
+    """(T, T) -> (G, G): the mean over the frames that look, the sum over those looked at, so that
+    lines sum to 1 as before."""
+    edges = np.linspace(0, len(weights), groups + 1).round().astype(int)
+    summed = np.add.reduceat(weights, edges[:-1], axis=1)
+    means: Array = np.add.reduceat(summed, edges[:-1], axis=0) / np.diff(edges)[:, None]
+    return means
+
+
+def nearness(weights: Array) -> float:
+    """Frames from the one that looks to those it looks at, on average."""
+    places = np.arange(len(weights))
+    return float((weights * np.abs(places[:, None] - places)).sum(axis=1).mean())
