@@ -26,7 +26,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs import prepare as one_process
-from dragoman.runs.corpora import corpora_of, plain_corpora
+from dragoman.runs.corpora import corpora_of, plain_corpora, plain_pairs
 from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.runs.run import Run
 from dragoman.runs.vocabularies import learn_vocabularies
@@ -127,7 +127,8 @@ def made_by_training(recipe: Recipe, tmp_path: Path) -> Made:
     return files_in(prepared.train.folder), prepared, folder
 
 
-def check(to: Path, expected: Made) -> None:
+def check(to: Path, expected: Made, recipe: Recipe | None = None) -> None:
+    """``recipe``: one whose dev and test, as they are read, are not what is learned from."""
     files, prepared, folder = expected
     assert files_in(to / "tokens") == files
     for name in ("source.model", "target.model", "shared.model"):
@@ -135,7 +136,8 @@ def check(to: Path, expected: Made) -> None:
             assert (to / name).read_bytes() == (folder / name).read_bytes()
     for side in ("dev", "test"):
         rows = [json.loads(line) for line in (to / f"{side}.jsonl").read_text().splitlines()]
-        assert rows == [list(pair) for pair in getattr(prepared, side)]
+        held = getattr(prepared, side) if recipe is None else plain_pairs(recipe, side)
+        assert rows == [list(pair) for pair in held]
     assert json.loads((to / "prepared.json").read_text())["key"] == prepared.train.folder.name
 
 
@@ -165,7 +167,7 @@ def test_text_that_moses_prepares(
     moses = recipe.change(["data.moses=true", "text.vocabulary=120"])
     expected = made_by_training(moses, tmp_path)
     run(moses, tmp_path / "out")
-    check(tmp_path / "out", expected)
+    check(tmp_path / "out", expected, moses)
     chosen, _ = recipe_of([str(tmp_path / "out")])
     for read in (corpora_of, plain_corpora):
         for side in ("train", "dev"):
