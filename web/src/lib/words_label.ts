@@ -91,7 +91,7 @@ export const labelKorean: typeof labelEnglish = {
   label_heads: "헤드마다 본 곳",
   label_heads_note: "레이블을 읽어 내는 모든 행에서 각 패치가 받은 어텐션의 비율을 헤드마다 보입니다.",
   label_layer: (layer) => `${layer}층`,
-  label_head: (layer, head, row, column, share) => `${layer}층 헤드 ${head}: ${row}행 ${column}열이 ${share}로 가장 큼`,
+  label_head: (layer, head, row, column, share) => `${layer}층 헤드 ${head}: 가장 큰 곳 ${row}행 ${column}열, ${share}`,
   label_most: (row, column, share) => `비중이 가장 큰 패치는 ${row}행 ${column}열입니다(${share}).`,
   label_rollout: "어텐션 롤아웃, 곧 모든 층의 어텐션을 곱한 값이며, 레이블을 고른 이유는 아닙니다.",
   label_cut: "녹음이 모델이 한 번에 읽는 길이보다 깁니다. 나머지는 읽지 않았습니다.",
