@@ -91,7 +91,7 @@ def paint(args: PaintArguments) -> None:
         raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
     from dragoman.tasks.painting.painter import Painter, painting_settings, unknown_words
 
-    _tell_unknown(unknown_words(run, captions))
+    _tell_unknown(unknown_words(run.lexicon(), captions))
     painter = Painter(run)
     sampling = sampling_settings().model_validate(drawn) if args.sample else None
     settings = painting_settings(painter.engine.search_settings, args.count, args.beam, sampling)

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from dragoman.engine.alignment_head import Alignment, by_words
-from dragoman.errors import DataError, RecipeError
+from dragoman.errors import DataError, RecipeError, RunError
+from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -59,6 +60,7 @@ class ServedPainter(ServedRun):
         form = codes_form(painter.engine)
         form.coder  # noqa: B018, damaged weights are told of now
         self.height, self.width = form.symbols.source.height, form.symbols.source.width
+        self._lexicon = _words_of(painter.run)
         self.painting = self.executor("pictures")
         """Where pictures are made of codes, and written where they are small."""
         self._writing = self.executor("large pictures")
@@ -114,6 +116,10 @@ class ServedPainter(ServedRun):
         except DataError as error:
             raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
 
+    def unknown(self, request: ImagesRequest) -> list[str]:
+        """Words of the caption that no caption of the training has."""
+        return unknown_words(self._lexicon, [request.prompt])
+
     async def written(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[WrittenCodes]:
@@ -152,6 +158,15 @@ class ServedPainter(ServedRun):
         return await executor.all_in(client, places, files)
 
 
+def _words_of(run: Run) -> Lexicon | None:
+    """The words of the captions of its training, read once: there may be 200,000. None also where
+    their list is damaged, which ``knowledge_of`` tells: it must not keep the run from painting."""
+    try:
+        return run.lexicon()
+    except RunError:
+        return None
+
+
 def _image(picture: PaintedPicture, scale: int) -> PaintedImage:
     return PaintedImage(b64_json=base64.b64encode(picture.png(scale)).decode())
 
@@ -176,7 +191,7 @@ def endpoints(service: Service) -> Endpoints:
         answer = ImagesAnswer(created=int(time.time()), data=data)
         if request.explain:
             answer.words = request.prompt.split()
-            answer.unknown = unknown_words(run.run, [request.prompt]) if run.run else []
+            answer.unknown = await service.texts.do(client, partial(run.unknown, request))
             for image, written in zip(data, await run.written(request, found, client), strict=True):
                 image.written = written
         return await service.written(client, lambda: answer)
