@@ -14,11 +14,17 @@ import pytest
 from PIL import Image
 from sent_files import in_base64, told_once
 from serving_echo import Served, post, serves
+from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
+from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.runs.run import Run
+from dragoman.serving.detect import served_detector
+from dragoman.serving.detect.schema import FoundBox
+from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.service import pictures as service_pictures
 from dragoman.tasks.detection.detector import Detector
 
 
@@ -116,3 +122,22 @@ def test_bounds_hold_before_anything_is_decoded(served: Served) -> None:
             told_once(await detect(client, png), 400, "at most 100,000,000")
 
     asyncio.run(check())
+
+
+def test_nothing_slow_is_done_on_the_event_loop(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """25,600 boxes of 256 pictures took more than half a second to be told."""
+    slow = [
+        (uploads.Upload, "read"), (service_pictures, "turned_size"), (PicturesForm, "in_turns"),
+        (served_detector, "detected"), (FoundBox, "__init__"),
+    ]  # fmt: skip
+    work = SlowWork(slow, monkeypatch)
+
+    async def check() -> None:
+        async with served() as client:
+            asked = {"file": [in_base64(picture()), in_base64(picture(48, 20))], "threshold": 0}
+            await work.ask(client, [("/v1/detect", asked)])
+
+    asyncio.run(check())
+    work.require_elsewhere()

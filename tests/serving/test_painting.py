@@ -154,13 +154,16 @@ def test_errors_are_clear_and_in_openai_s_shape(blocks: Run) -> None:
 def test_nothing_slow_is_done_in_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = [(CodesForm, "pictures"), (PaintedPicture, "png"), (served_painter, "painting_request")]
+    slow = [
+        (CodesForm, "pictures"), (PaintedPicture, "png"), (served_painter, "painting_request"),
+        (served_painter, "by_words"), (served_painter, "unknown_words"),
+    ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
 
     async def check() -> None:
         async with served() as client:
-            asked = [(PATH, {"prompt": CAPTION, "n": 2, "scale": scale}) for scale in (1, 64)]
-            await work.ask(client, asked)
+            asked = {"prompt": CAPTION, "n": 2, "explain": True}
+            await work.ask(client, [(PATH, {**asked, "scale": scale}) for scale in (1, 64)])
 
     asyncio.run(check())
     work.require_elsewhere()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dragoman.engine.alignment_head import Alignment, by_words
@@ -120,16 +120,21 @@ class ServedPainter(ServedRun):
         """Words of the caption that no caption of the training has."""
         return unknown_words(self._lexicon, [request.prompt])
 
-    async def written(
+    async def looked(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
-    ) -> list[WrittenCodes]:
+    ) -> list[Alignment]:
+        """How much each code looked at each token of the caption."""
+        ((tokens, _),) = self.engine.source.tokens_of_words([request.prompt])
+        return await self.align([(tokens, one.tokens) for one in found], client)
+
+    def written(
+        self, request: ImagesRequest, found: Sequence[Hypothesis], looked: Sequence[Alignment]
+    ) -> Iterator[WrittenCodes]:
         """How the codes of each picture were written."""
-        ((tokens, numbers),) = self.engine.source.tokens_of_words([request.prompt])
-        alignments = await self.align([(tokens, one.tokens) for one in found], client)
-        return [
-            self._written(one, by_words(alignment, numbers, len(request.prompt.split())))
-            for one, alignment in zip(found, alignments, strict=True)
-        ]
+        ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
+        words = len(request.prompt.split())
+        for one, alignment in zip(found, looked, strict=True):
+            yield self._written(one, by_words(alignment, numbers, words))
 
     def _written(self, found: Hypothesis, looked: Alignment) -> WrittenCodes:
         symbols, count = codes_form(self.engine).symbols, len(found.tokens)
@@ -192,7 +197,9 @@ def endpoints(service: Service) -> Endpoints:
         if request.explain:
             answer.words = request.prompt.split()
             answer.unknown = await service.texts.do(client, partial(run.unknown, request))
-            for image, written in zip(data, await run.written(request, found, client), strict=True):
+            looked = await run.looked(request, found, client)
+            told = await service.texts.all(client, run.written(request, found, looked))
+            for image, written in zip(data, told, strict=True):
                 image.written = written
         return await service.written(client, lambda: answer)
 
