@@ -98,6 +98,9 @@ def test_errors_are_clear(served: Served) -> None:
             told_once(await detect(client, picture(), beam="0"), 400, "beam")
             told_once(await detect(client, picture(), beam="999"), 400, "beam")
             told_once(await detect(client, picture(), run="other"), 404, "other")
+            long = await detect(client, picture(), run="o" * 60_000)
+            told_once(long, 404, "ooo…'")
+            assert len(long.content) < 1_000
             told_once(await client.post("/v1/detect", json={"file": "???"}), 400, "not base64")
             found = await client.post("/v1/classify", files=[("file", ("a.png", picture()))])
             told_once(found, 400, "No run here labels pictures")
