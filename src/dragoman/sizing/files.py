@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.file_examples import files_in, passed_over
+from dragoman.data.files.file_examples import check_undivided, passed_over
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import SplitSettings
@@ -72,7 +72,7 @@ class FilesBuilder(HeadBuilder):
     def takes(self, inputs: Inputs) -> bool:
         is_folder = len(inputs.names) == 1 and Path(inputs.first).is_dir()
         return inputs.task.name == self.task.name and (
-            (is_folder and next(files_in(Path(inputs.first)), None) is not None)
+            is_folder
             or (bool(inputs.names) and all(map(is_idx, inputs.names)))
             or _list_of(inputs) is not None
         )
@@ -94,6 +94,7 @@ class FilesBuilder(HeadBuilder):
             )
 
         if len(inputs.names) == 1 and Path(inputs.first).is_dir():
+            check_undivided(Path(inputs.first))
             other = passed_over(Path(inputs.first))
             if other:
                 inputs.say(f"warning: {other}")
