@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.uploads import WithFiles
+from dragoman.serving.service.cells import Grid
 
 
 class ClassifyRequest(WithFiles):
@@ -73,14 +74,6 @@ class Rollout(Message):
     columns: int
     shares: list[float]
     """Of each patch, row by row; they sum to 1."""
-
-
-class Grid(Message):
-    """How what is seen is divided into cells that can be hidden: a picture into its patches, sound
-    into stretches of time and four ranges of bands, the highest at the top."""
-
-    rows: int
-    columns: int
 
 
 class Seen(Message):

@@ -16,7 +16,7 @@ from dragoman.forms.rows.settings import FramesSource, LineSource
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Seen
-from dragoman.serving.classify.seen import hidden_cells, seen, without
+from dragoman.serving.classify.seen import seen
 from dragoman.serving.classify.served_classifier import (
     TOKENS_AT_ONCE,
     check_labels,
@@ -31,6 +31,7 @@ from dragoman.serving.http.refusals import (
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
+from dragoman.serving.service.cells import hidden_cells, without
 from dragoman.serving.service.pictures import LINE
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
