@@ -9,7 +9,10 @@ made of them: a clip stands in one of the three alone. Test are clips 0 to 4 of 
 speaker, as the data set has it; dev are clips 5 to 9. Each string is of one speaker, with silence
 of a random length around each clip.
 
-With ``--unheard NAME`` that speaker's clips are all test, and dev is of the others.
+With ``--unheard NAME`` that speaker's clips are all test, and dev is of the others, or with ``--dev
+NAME`` of another speaker, whose clips are not in training either. With ``--more
+FOLDER`` there are as many strings again to train on, of the clips of other speakers that are named
+alike (``synthetic_voices.py`` makes some).
 """
 
 from __future__ import annotations
@@ -42,18 +45,27 @@ def main() -> None:
     options.add_argument("recordings", type=Path, help="folder with 7_jackson_32.wav and others")
     options.add_argument("to", type=Path, help="a new folder")
     options.add_argument("--unheard", metavar="SPEAKER", help="all clips of this speaker are test")
+    options.add_argument("--dev", metavar="SPEAKER", help="all clips of this speaker are dev")
+    options.add_argument("--longest", type=int, default=LONGEST, help="digits of a string")
+    options.add_argument("--more", type=Path, help="folder with more clips to train on")
     options.add_argument("--single", action="store_true", help="test and dev are single digits")
     options.add_argument("--strings", type=int, default=COUNTS["train"], help="of training")
     given = options.parse_args()
     draw = random.Random(1)
     parts: dict[str, list[Path]] = {"train": [], "dev": [], "test": []}
     for file in sorted(given.recordings.glob("*_*_*.wav")):
-        parts[part_of(file, given.unheard)].append(file)
+        parts[part_of(file, given.unheard, given.dev)].append(file)
+    more = [] if given.more is None else sorted(given.more.glob("*_*_*.wav"))
     given.to.mkdir(parents=True)
     for part, files in parts.items():
         count = given.strings if part == "train" else COUNTS[part]
         one_each = given.single and part != "train"
-        strings = [[file] for file in files] if one_each else list(drawn(files, count, draw))
+        longest = given.longest
+        strings = (
+            [[file] for file in files] if one_each else list(drawn(files, count, longest, draw))
+        )
+        if part == "train" and more:
+            strings += drawn(more, count, longest, draw)
         (given.to / part).mkdir()
         lines = []
         for number, clips in enumerate(strings):
@@ -69,23 +81,25 @@ def speaker(file: Path) -> str:
     return file.stem.split("_")[1]
 
 
-def part_of(file: Path, unheard: str | None) -> str:
+def part_of(file: Path, unheard: str | None, dev: str | None) -> str:
     number = int(file.stem.split("_")[2])
     if unheard is not None and speaker(file) == unheard:
         return "test"
+    if dev is not None:
+        return "dev" if speaker(file) == dev else "train"
     if number < 5:
         return "test" if unheard is None else "train"
     return "dev" if number < 10 else "train"
 
 
-def drawn(files: list[Path], count: int, draw: random.Random) -> Iterator[list[Path]]:
+def drawn(files: list[Path], count: int, longest: int, draw: random.Random) -> Iterator[list[Path]]:
     """Strings of one speaker each; every clip is used before one is used again."""
     by_speaker: dict[str, list[Path]] = {}
     for file in files:
         by_speaker.setdefault(speaker(file), []).append(file)
     names, waiting = sorted(by_speaker), dict[str, list[Path]]()
     for number in range(count):
-        name, wanted, string = names[number % len(names)], draw.randint(1, LONGEST), list[Path]()
+        name, wanted, string = names[number % len(names)], draw.randint(1, longest), list[Path]()
         while len(string) < wanted:
             if not waiting.get(name):
                 waiting[name] = draw.sample(by_speaker[name], len(by_speaker[name]))

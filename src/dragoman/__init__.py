@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.detection.detector import Detection, Detector
     from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.painting.judge import Judge
     from dragoman.tasks.painting.painter import PaintedPicture, Painter
     from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
@@ -37,6 +38,7 @@ __all__ = [
     "DragomanError",
     "Filled",
     "Filler",
+    "Judge",
     "Outcome",
     "PaintedPicture",
     "Painter",
@@ -60,6 +62,7 @@ _HOME = {
     "DragomanError": "dragoman.errors",
     "Filled": "dragoman.tasks.masked.filler",
     "Filler": "dragoman.tasks.masked.filler",
+    "Judge": "dragoman.tasks.painting.judge",
     "Outcome": "dragoman.training.trainer",
     "PaintedPicture": "dragoman.tasks.painting.painter",
     "Painter": "dragoman.tasks.painting.painter",

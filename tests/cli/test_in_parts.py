@@ -1,5 +1,5 @@
-"""Verbs in parts write what they write as one process: the same bytes, and of a probability the same
-digits but the last, because lines are computed beside others."""
+"""Verbs in parts write what they write as one process: the same bytes, and the same digits of a
+probability but the last, because lines are computed beside others."""
 
 from __future__ import annotations
 

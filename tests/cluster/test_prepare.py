@@ -26,6 +26,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs import prepare as one_process
+from dragoman.runs.corpora import corpora_of, plain_corpora, plain_pairs
 from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.runs.run import Run
 from dragoman.runs.vocabularies import learn_vocabularies
@@ -126,7 +127,8 @@ def made_by_training(recipe: Recipe, tmp_path: Path) -> Made:
     return files_in(prepared.train.folder), prepared, folder
 
 
-def check(to: Path, expected: Made) -> None:
+def check(to: Path, expected: Made, recipe: Recipe | None = None) -> None:
+    """``recipe``: one whose dev and test, as they are read, are not what is learned from."""
     files, prepared, folder = expected
     assert files_in(to / "tokens") == files
     for name in ("source.model", "target.model", "shared.model"):
@@ -134,7 +136,8 @@ def check(to: Path, expected: Made) -> None:
             assert (to / name).read_bytes() == (folder / name).read_bytes()
     for side in ("dev", "test"):
         rows = [json.loads(line) for line in (to / f"{side}.jsonl").read_text().splitlines()]
-        assert rows == [list(pair) for pair in getattr(prepared, side)]
+        held = getattr(prepared, side) if recipe is None else plain_pairs(recipe, side)
+        assert rows == [list(pair) for pair in held]
     assert json.loads((to / "prepared.json").read_text())["key"] == prepared.train.folder.name
 
 
@@ -149,6 +152,31 @@ def test_it_is_what_a_training_makes(
     assert len(expected[0]) > 20  # several shards
     assert "prepared already" in run(recipe, tmp_path / "out")
     assert "duplicates" in told
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_text_that_moses_prepares(
+    recipe: Recipe, tmp_path: Path, workers: int, inline: Callable[..., InlineWorkers]
+) -> None:
+    """The store has what Moses makes of it, and the text that was read stands beside it."""
+    inline(workers)
+    (tmp_path / "b.jsonl").write_text(
+        "".join(f'{{"source": "It\'s No. {n}, isn\'t it?", "target": "\u201eNr. {n}\u201c!"}}\n'
+                for n in range(90))
+    )  # fmt: skip
+    moses = recipe.change(["data.moses=true", "text.vocabulary=120"])
+    expected = made_by_training(moses, tmp_path)
+    run(moses, tmp_path / "out")
+    check(tmp_path / "out", expected, moses)
+    chosen, _ = recipe_of([str(tmp_path / "out")])
+    for read in (corpora_of, plain_corpora):
+        for side in ("train", "dev"):
+            both = [
+                sorted(tuple(pair[1:]) for corpus in read(one, side) for pair in corpus.pairs)
+                for one in (moses, chosen)
+            ]
+            assert both[0] == both[1] and both[0]
+    assert any("&apos;" in pair.source for pair in corpora_of(chosen, "train")[0].pairs)
 
 
 def test_it_is_the_same_where_workers_die(
@@ -310,14 +338,11 @@ def test_what_cannot_be_prepared_is_told(recipe: Recipe, tmp_path: Path, inline:
         run(recipe.change(["seed=7"]), tmp_path / "out")
     with pytest.raises(DragomanError, match="--lines 60"):
         run(recipe, tmp_path / "out", lines=31)
-    with pytest.raises(DragomanError, match="Moses"):
-        run(recipe.change(["data.moses=true"]), tmp_path / "moses")
     with pytest.raises(DragomanError, match="no prepared text"):
         recipe_of_prepared(tmp_path / "out")
     (tmp_path / "c.tsv").write_text("changed\tchanged\n")
     with pytest.raises(DragomanError, match=r"c\.tsv has changed"):
         run(recipe, tmp_path / "out")
-    assert not (tmp_path / "moses").exists()
 
 
 def test_a_corpus_of_which_cleaning_leaves_nothing_ends_it(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
 def test_actors_do_what_one_process_does_and_killed_ones_are_replaced(tmp_path: Path) -> None:
     source, to, script = tmp_path / "in.txt", tmp_path / "out", tmp_path / "driver.py"
     source.write_text("".join(f"line {number}\n" for number in range(160)))

@@ -162,11 +162,12 @@ def _draw(args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
     from dragoman.errors import FileError
     from dragoman.forms.rows.picture_file import whole_picture
     from dragoman.forms.rows.pictures_form import is_place, picture_at
+    from dragoman.forms.rows.zipped import file_of
     from dragoman.pictures.boxes import boxes_png, boxes_svg, boxes_text
 
     shown = [drawn_box(box) for box in one.above(args.threshold)]
     name = one.picture
-    pixels = picture_at(name) if is_place(name) else whole_picture(Path(name))
+    pixels = picture_at(name) if is_place(name) else whole_picture(file_of(name))
     if args.draw is not None:
         path = drawings.get(name)
         if path is None:  # named on standard input

@@ -39,6 +39,11 @@ class EvaluateArguments:
     shortlist: bool = setting(translator_settings)
     ensemble: list[Path] = option()
     """Another run to combine with RUN. May be repeated."""
+    judge: Path | None = None
+    """For painters: a run that reads pictures and writes their captions, or has them as labels. It
+    says in how many pictures it reads their caption."""
+    best_of: int = option(1, ge=1, metavar="N")
+    """With --judge: paint N pictures of each caption, of which the judge chooses one."""
     columns: str | None = None
     """The columns of source and reference, of text and label, or of word and tag, such as 2,3. For
     labelled texts, label,text and text,label are accepted too. Default: the same columns as in
@@ -86,13 +91,14 @@ def evaluate(args: EvaluateArguments) -> None:
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),
         "ensemble": args.ensemble, "output": args.output, "columns": args.columns,
-        "keys": args.keys,
+        "keys": args.keys, "judge": args.judge, "best_of": args.best_of if args.best_of > 1 else 0,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value and value != "auto"}
     for name in options:
         if name not in opened.task.evaluation_options:
+            told = name.replace("_", "-")
             raise DragomanError(
-                f"--{name}: {args.run} is a {opened.task.called}, which has no use for it"
+                f"--{told}: {args.run} is a {opened.task.called}, which has no use for it"
             )
     changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)

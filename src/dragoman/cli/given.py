@@ -64,17 +64,18 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
 
 
 def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
-    """The recordings or pictures that were given: files, places in IDX files, and those of folders,
-    in the order of their names. ``source``: the kind of source that reads them.
+    """The recordings or pictures that were given: files, places in IDX files, and those of folders
+    and of ZIP files, in the order of their names. ``source``: the kind of source that reads them.
 
     Errors: ``DragomanError`` for a folder without such files, or for a name that is empty or
     more than one line.
     """
-    from dragoman.data.files.file_examples import checked, files_in
+    from dragoman.data.files.file_examples import checked, files_in, pictures_in_zip
     from dragoman.errors import DataError
     from dragoman.forms.rows.file_kinds import KINDS
     from dragoman.forms.rows.idx import is_idx, read_idx
     from dragoman.forms.rows.recording_file import STANDARD_INPUT
+    from dragoman.forms.rows.zipped import is_zip
 
     kind, found = KINDS[source], list[str]()
     for one in given:
@@ -86,6 +87,8 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
             )
         if is_idx(one):
             found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
+        elif is_zip(one) and source == "picture":
+            found += pictures_in_zip(Path(one))
         elif os.path.isdir(one):
             inside = [str(checked(file)) for file in files_in(Path(one), kind)]
             if not inside:

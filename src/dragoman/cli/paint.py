@@ -37,6 +37,11 @@ class PaintArguments:
     draw the pictures in the terminal."""
     count: int = option(1, ge=1)
     """The number of pictures of each caption."""
+    judge: Path | None = None
+    """A run that reads pictures and writes their captions, or has them as labels. Of the pictures
+    of a caption, it chooses those in which it finds the caption the most probable."""
+    best_of: int = option(8, ge=2, metavar="N")
+    """With --judge: the number of pictures of each caption from which --count are chosen."""
     scale: int = option(8, ge=1)
     """The side of a pixel in the PNG, in pixels of the file."""
     codes: bool = False
@@ -65,6 +70,8 @@ def paint(args: PaintArguments) -> None:
       dragoman paint runs/shapes "a large green cross" --to cross.png
 
       dragoman paint runs/shapes "a small red circle" --sample --count 8 --seed 3 --to circles.png
+
+      dragoman paint runs/shapes "a small red circle" --sample --judge runs/captions --best-of 16
     """
     from dragoman.cli.console import log_to_stderr
     from dragoman.errors import DragomanError, FileError
@@ -92,10 +99,15 @@ def paint(args: PaintArguments) -> None:
     from dragoman.tasks.painting.painter import Painter, painting_settings, unknown_words
 
     _tell_unknown(unknown_words(run.lexicon(), captions))
+    judge, made = None, args.count
+    if args.judge is not None:
+        from dragoman.tasks.painting.judge import Judge
+
+        judge, made = Judge(args.judge), max(args.count, args.best_of)
     painter = Painter(run)
     sampling = sampling_settings().model_validate(drawn) if args.sample else None
-    settings = painting_settings(painter.engine.search_settings, args.count, args.beam, sampling)
-    found = painter.stream(captions, settings)
+    settings = painting_settings(painter.engine.search_settings, made, args.beam, sampling)
+    found = (every[: args.count] for every in painter.stream(captions, settings, judge))
     if args.to is None:
         _show(args, found)
     else:

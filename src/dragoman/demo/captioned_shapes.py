@@ -74,6 +74,10 @@ class Drawing:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """(32, 32, 3)."""
+        return self.over(np.full((SIDE, SIDE, 3), _PAPER, np.float64))
+
+    def over(self, ground: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+        """(32, 32, 3): its shapes over a picture of that size."""
         middle, quarter = SIDE / 2, SIDE / 4
         if len(self.things) == 1:
             places = [(middle, middle)]
@@ -81,10 +85,10 @@ class Drawing:
             places = [(quarter, middle), (SIDE - quarter, middle)]
         else:
             places = [(middle, quarter), (middle, SIDE - quarter)]
-        picture = np.full((SIDE, SIDE, 3), _PAPER, np.float64)
+        picture = ground
         for thing, (down, across) in zip(self.things, places, strict=True):
             cover = _cover(thing, down, across)[..., None]
-            picture += cover * (np.array(COLOURS[thing.colour]) - picture)
+            picture = picture + cover * (np.array(COLOURS[thing.colour]) - picture)
         return np.rint(picture).astype(np.uint8)
 
 

@@ -57,6 +57,13 @@ def local_folder(address: str) -> Path:
     return folder
 
 
+def fetch(address: str, name: str) -> None:
+    """Have one more file in the local folder."""
+    folder = local_folder(address)
+    if not (folder / name).is_file():
+        _copy(store_at(address), name, folder)
+
+
 def remote_tokens(address: str) -> Remote:
     """Where its tokens are, and where they are kept. Errors: as ``local_folder``."""
     store = store_at(address)

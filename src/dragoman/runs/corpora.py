@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -36,19 +36,26 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     A dev or test set that the recipe does not name is what the split holds out of ``train``.
     """
     corpora = plain_corpora(recipe, side, cleaner)
-    if not recipe.data.moses:
+    prepared = moses_of(recipe)
+    if prepared is None:
         return corpora
+    return [WeightedPairs(map(prepared, c.pairs), c.weight, c.name) for c in corpora]
+
+
+def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
+    """What prepares the text of an example as Moses does, if the recipe says so."""
+    if not recipe.data.moses:
+        return None
     written_is_text = "target" in recipe.spec.texts
     source, target = (
         MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
     )
 
-    def prepared(pairs: Iterable[Pair]) -> Iterator[Pair]:
-        for pair in pairs:
-            written = target.prepare(pair.target) if written_is_text else pair.target
-            yield pair._replace(source=source.prepare(pair.source), target=written)
+    def prepared(pair: Pair) -> Pair:
+        written = target.prepare(pair.target) if written_is_text else pair.target
+        return pair._replace(source=source.prepare(pair.source), target=written)
 
-    return [WeightedPairs(prepared(c.pairs), c.weight, c.name) for c in corpora]
+    return prepared
 
 
 def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:

@@ -4,6 +4,7 @@
     source.model …    what was learned of the text: vocabularies, labels
     tokens/           the store (``data/store.py``)
     dev.jsonl, test.jsonl   what was held out, if anything was
+    train.jsonl       the plain text, where the store has it as Moses prepares it
 
 A recipe whose ``data.prepared`` names it reads none of the files in ``data.train``. It may be in an
 object store too (``bucket_text.py``).
@@ -27,7 +28,7 @@ from dragoman.errors import RecipeError, RunError
 from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import FILE, TOKENS, local_folder, of_address, remote_tokens
+from dragoman.runs.bucket_text import FILE, TOKENS, fetch, local_folder, of_address, remote_tokens
 
 FORMAT = 1
 BEGUN = Path("_dragoman") / "fingerprints"
@@ -120,13 +121,16 @@ def store_of(recipe: Recipe, key: str, sizes: dict[str, int]) -> TokenStore:
 def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
     """The text of "train", "dev" or "test"."""
     prepared = _folder(recipe)
-    if side == "train":
+    if side == "train" and not recipe.data.moses:
         store = _opened(recipe)
         for example in range(len(store)):
             texts = {one: store.text(one, example) for one in store.lengths}
             yield Pair(example + 1, texts.get("source", ""), texts.get("target", ""))
         return
     path = prepared / f"{side}.jsonl"
+    address = of_address(_place(recipe))
+    if address is not None and side == "train":
+        fetch(address, path.name)
     try:
         with path.open(encoding="utf-8", errors="surrogatepass", newline="\n") as file:
             for line in file:

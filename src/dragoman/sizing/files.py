@@ -29,6 +29,7 @@ from dragoman.forms.rows.file_kinds import PICTURES, kind_among
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.recordings import rate_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.forms.rows.zipped import is_zip
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.plural import plural
 from dragoman.sizing.builder import CorpusSummary, Sections
@@ -70,9 +71,11 @@ class FilesBuilder(HeadBuilder):
     table: ClassVar[Sequence[Size]] = FILE_TABLE
 
     def takes(self, inputs: Inputs) -> bool:
-        is_folder = len(inputs.names) == 1 and Path(inputs.first).is_dir()
+        is_one = len(inputs.names) == 1
+        is_folder = is_one and Path(inputs.first).is_dir()
         return inputs.task.name == self.task.name and (
             is_folder
+            or (is_one and is_zip(inputs.first))
             or (bool(inputs.names) and all(map(is_idx, inputs.names)))
             or _list_of(inputs) is not None
         )
@@ -205,5 +208,5 @@ def _source_of(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
         return source_of_idx(Path(corpus.source))
     paths = [Path(file) for file in files]
     if kind_among(paths) is PICTURES:
-        return source_of_pictures(paths)
+        return source_of_pictures(files)
     return FramesSource(rate=rate_of(paths[0]), subsample=2)

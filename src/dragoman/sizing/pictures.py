@@ -12,6 +12,7 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.idx import read_idx
 from dragoman.forms.rows.picture_file import has_colours, picture_size
 from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.rows.zipped import file_of
 from dragoman.plural import plural
 
 _PATCHES = (4, 7, 2, 5, 3, 1)
@@ -27,13 +28,13 @@ _LARGE = 32
 """Sides beyond it are cut into patches of twice the size."""
 
 
-def source_of_pictures(files: Sequence[Path]) -> PictureSource:
+def source_of_pictures(files: Sequence[str | Path]) -> PictureSource:
     """What is read of pictures in files. Pictures of one size, and none larger than 64 pixels, keep
     their size; others are read as squares, as large as half of them are at least, and 64 at most.
 
     Errors: ``DataError`` for a picture that cannot be read.
     """
-    some = files[:: -(-len(files) // _LOOKED_AT)]
+    some = [file_of(str(file)) for file in files[:: -(-len(files) // _LOOKED_AT)]]
     sizes = [picture_size(file) for file in some]
     if (1, 1) in sizes:
         raise DataError(f"{some[sizes.index((1, 1))]} is a single pixel, which shows nothing")

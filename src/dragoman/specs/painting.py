@@ -221,8 +221,11 @@ PAINTING = PaintingSpec(
     finished={
         "rmse": Measure("RMSE", "lower"),
         "rmse_of_codes": Measure("RMSE of the true codes", "lower"),
+        "judged": percent("judged right", share=True),
+        "judged_of_codes": percent("judged right, of the true codes", share=True),
+        "judged_of_true": percent("judged right, of the true pictures", share=True),
     },
-    evaluation_options=("beam", "precision", "output"),
+    evaluation_options=("beam", "precision", "output", "judge", "best_of"),
     begins=(0, 0),
     verbs=(("paint", '"a caption"'),),
     hub_tag="text-to-image",

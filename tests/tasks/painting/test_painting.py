@@ -13,6 +13,7 @@ from PIL import Image
 from tiny_shapes import SIDE, write_blocks
 
 from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.picture_file import pixels_of
@@ -23,7 +24,8 @@ from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.painting import count_seen
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
-from dragoman.tasks.painting.evaluation import code_scores, evaluate_run
+from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right
+from dragoman.tasks.painting.judge import Judge
 from dragoman.tasks.painting.painter import Painter, in_a_row
 from dragoman.tasks.training import train
 
@@ -135,6 +137,92 @@ def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
 def test_scores_of_paintings_by_hand() -> None:
     found = code_scores([[3, 4], [5, 6]], [[3, 4], [5, 7]])
     assert found == {"exact": 0.5, "codes_right": 0.75}
+
+
+JUDGE = (
+    "model.model_dim=32", "model.ffn_dim=64", "model.attention.num_heads=4", "model.dropout=0",
+    "model.layers=1", "source.patch=4", "training.updates=60", "training.precision=fp32",
+    "training.validate_every=60", "training.schedule.peak=6e-3", "training.schedule.warmup=10",
+    "plan.tokens_per_update=204", "training.average_last=0",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judge(learned: Path) -> Judge:
+    """A run that has the captions as labels."""
+    held = [str(learned / "held.tsv")]
+    files = [str(learned / "blocks.tsv")]
+    recipe, _ = recipe_of(files, task="classification", dev=held, test=held, changes=JUDGE)
+    train(recipe, learned / "judge", say=lambda _: None, display=False, measure=False)
+    return Judge(learned / "judge")
+
+
+def test_a_judge_chooses_the_picture_that_shows_its_caption(painter: Painter, judge: Judge) -> None:
+    draw = SamplingSettings(seed=5, temperature=2.0)
+    for caption in CAPTIONS:
+        drawn = painter.paint(caption, count=6, sampling=draw)
+        ranked = painter.paint(caption, count=6, sampling=draw, judge=judge)
+        assert sorted(one.codes for one in drawn) == sorted(one.codes for one in ranked)
+        liked = judge.log_probabilities([one.pixels for one in ranked], [caption] * 6)
+        assert liked == sorted(liked, reverse=True) and liked[0] > liked[-1]
+
+
+def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
+    report = evaluate_run(learned / "painting", judge=learned / "judge")
+    scores = report.scores
+    pairs = list(read_pairs(_listed(learned)))
+    true = [pixels_of(Path(pair.source), SIDE, SIDE, 3) for pair in pairs]
+    read = judge.captions(true)
+    by_hand = sum(pair.target == one for pair, one in zip(pairs, read, strict=True)) / len(pairs)
+    assert scores["judged_of_true"] == pytest.approx(by_hand) and by_hand > 0.8
+    assert 0.5 < scores["judged"] <= 1 and 0.5 < scores["judged_of_codes"] <= 1
+    assert "judge reads one of the captions" in report.table()
+    chosen = evaluate_run(
+        learned / "painting", changes=["sampling.seed=1", "sampling.temperature=3.0"],
+        judge=learned / "judge", best_of=6,
+    )  # fmt: skip
+    drawn = evaluate_run(
+        learned / "painting", changes=["sampling.seed=1", "sampling.temperature=3.0"],
+        judge=learned / "judge",
+    )  # fmt: skip
+    assert chosen.scores["judged"] > drawn.scores["judged"]
+    assert "a friendly one" in chosen.table() and "friendly" not in drawn.table()
+
+
+def test_a_caption_of_two_orders_is_judged_by_both() -> None:
+    pairs = [Pair(1, "a above b", "x"), Pair(2, "b below a", "x"), Pair(3, "a", "y")]
+
+    class Reads:
+        def captions(self, pictures: list[str]) -> list[str]:
+            return ["B  below a", "a above b", "b"]
+
+    found = judged_right(Reads(), pairs, ["x", "x", "y"], content=str)  # type: ignore[arg-type, list-item]
+    assert found == pytest.approx(2 / 3)
+
+
+def test_what_is_no_judge_is_told(learned: Path, dragoman: Dragoman) -> None:
+    run = learned / "painting"
+    said = dragoman("paint", run, CAPTIONS[0], "--codes", "--judge", learned / "codes")
+    assert said.code == 1 and "no judge of pictures" in said.err
+    said = dragoman("evaluate", run, "--best-of", "4")
+    assert said.code == 1 and "--judge" in said.err
+    said = dragoman("evaluate", learned / "codes", "--best-of", "4")
+    assert said.code == 1 and "--best-of" in said.err
+
+
+def test_the_verb_paints_the_best_of_several(
+    learned: Path, judge: Judge, dragoman: Dragoman
+) -> None:
+    run, draws = learned / "painting", ("--sample", "--temperature", "2", "--seed", "5")
+    said = dragoman("paint", run, CAPTIONS[0], "--codes", "--judge", learned / "judge",
+                    "--best-of", "6", *draws)  # fmt: skip
+    assert said.code == 0, said.err
+    every = dragoman("paint", run, CAPTIONS[0], "--codes", "--count", "6", *draws).out.splitlines()
+    pictures = Painter(run).paint(
+        CAPTIONS[0], count=6, sampling=SamplingSettings(seed=5, temperature=2.0)
+    )
+    liked = judge.log_probabilities([one.pixels for one in pictures], [CAPTIONS[0]] * 6)
+    assert said.out.splitlines() == [every[int(np.argmax(liked))]]
 
 
 def test_a_picture_has_exactly_its_codes(painter: Painter) -> None:

@@ -40,6 +40,7 @@ from dragoman.cluster.prepare.later_stages import (
     forms_of,
     held_of,
     lengths_of,
+    sides_as_text,
 )
 from dragoman.cluster.prepare.stage import Stage
 from dragoman.cluster.prepare.stage import place_of as name_of
@@ -160,7 +161,7 @@ def _finish(
         for of_part in zip(*(lengths_of(store, parts, side) for side in forms), strict=True)
     )
     store.create(f"{TOKENS}/{SUMS}", ChunkSums.of(ranges, blocks).to_bytes())
-    for side in HELD:
+    for side in sides_as_text(plan.recipe):
         store.create_of(f"{side}.jsonl", held_of(store, parts, side))
     store.create(f"{TOKENS}/{ABOUT}", about)
     corpora = [

@@ -23,6 +23,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged, Stat, StoreError
 
 _VERSION = 1
@@ -152,7 +153,7 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
     partitions = -(-known // _OF_PARTITION) or 1
     return DataPlan(
         recipe, lines, tuple(files), tuple(compressions), tuple(parts),
-        partitions if recipe.data.cleaning.duplicates else 0, versions(),
+        partitions if recipe.data.cleaning.duplicates else 0, versions(recipe),
     )  # fmt: skip
 
 
@@ -199,16 +200,21 @@ def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
 
 def check_versions(plan: DataPlan, where: str) -> None:
     """Errors: ``RunError`` where this machine has other versions than the plan."""
-    if plan.versions != versions():
+    here = versions(plan.recipe)
+    if plan.versions != here:
         raise RunError(
             f"{where} was begun with {', '.join(plan.versions)}, and here is "
-            f"{', '.join(versions())}: install the same versions"
+            f"{', '.join(here)}: install the same versions"
         )
 
 
-def versions() -> tuple[str, ...]:
+def versions(recipe: Recipe) -> tuple[str, ...]:
     """Of what may give other bytes."""
-    return tuple(f"{name} {metadata.version(name)}" for name in ("dragoman", "sentencepiece"))
+    names = ["dragoman", "sentencepiece"]
+    if recipe.data.moses:
+        moses_of(recipe)  # which says if it is not installed
+        names.append("sacremoses")
+    return tuple(f"{name} {metadata.version(name)}" for name in names)
 
 
 def check_fits(recipe: Recipe) -> None:
@@ -221,8 +227,6 @@ def check_fits(recipe: Recipe) -> None:
         reason = f"its text is prepared already, in {data.prepared}"
     elif not recipe.source.is_text:
         reason = "it reads recordings or pictures, and only text is prepared in parts"
-    elif data.moses:
-        reason = "its text is tokenised as Moses does (data.moses)"
     elif any(corpus.links is not None for corpus in data.train):
         reason = "a corpus brings its own word alignment (links)"
     elif any(corpus.groups_by is not None for corpus in data.train):

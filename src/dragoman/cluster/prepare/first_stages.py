@@ -15,9 +15,12 @@ from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_h
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import Side, side_of_pair
+from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import Store, StoreError
 
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
+MOSES = "moses"
+"""The ending of what Moses makes of the examples of a part."""
 Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.uint32]
 
@@ -58,8 +61,14 @@ class Reading(Stage):
         name = self.plan.names[self.plan.parts[number].corpus]
         pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
         hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
+        prepared = moses_of(recipe)
         return {
             place_of(READ, number, "pairs"): written(pairs),
+            **(
+                {}
+                if prepared is None
+                else {place_of(READ, number, MOSES): written([*map(prepared, pairs)])}
+            ),
             place_of(READ, number, "json"): json.dumps(cleaner.report.to_dict()).encode(),
             self.name(number): by_partition(hashes, self.plan.partitions),
         }
@@ -152,17 +161,20 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
     return np.sort(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
 
-def examples(store: Store, part: int) -> list[Pair]:
-    """All that ``Reading`` kept of a part."""
-    return list(read_examples(read(store, place_of(READ, part, "pairs"))))
+def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
+    """All that ``Reading`` kept of a part; ``MOSES``: as Moses prepares it."""
+    return list(read_examples(read(store, place_of(READ, part, ending))))
 
 
-def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair]]:
-    """The examples of a part without duplicates, and the side of the split of each."""
+def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
+    """The examples of a part without duplicates: the side of the split of each, what was read, and
+    what is learned from, which is the same unless Moses prepares it."""
     again = set(duplicates_of(store, plan, part).tolist())
-    for place, pair in enumerate(examples(store, part)):
+    pairs = examples(store, part)
+    learned = examples(store, part, MOSES) if plan.recipe.data.moses else pairs
+    for place, (pair, prepared) in enumerate(zip(pairs, learned, strict=True)):
         if place not in again:
-            yield side_of_pair(pair, plan.recipe.data.split), pair
+            yield side_of_pair(pair, plan.recipe.data.split), pair, prepared
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:

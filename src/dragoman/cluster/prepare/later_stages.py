@@ -18,6 +18,7 @@ from dragoman.cluster.prepare.stage import Content, Stage, place_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
+from dragoman.recipe import Recipe
 from dragoman.runs.bucket_text import TOKENS
 from dragoman.runs.run import load_forms
 from dragoman.stores.folder import FolderStore
@@ -46,10 +47,12 @@ class Encoding(Stage):
 
     def result(self, number: int, tools: Forms) -> Mapping[str, Content]:
         by_side: dict[str, list[Pair]] = {"train": [], "dev": [], "test": []}
-        for stands, pair in kept(self.store, self.plan, number):
+        pairs: list[Pair] = []
+        for stands, pair, learned in kept(self.store, self.plan, number):
             by_side[stands].append(pair)
+            if stands == "train":
+                pairs.append(learned)
         found: dict[str, Content] = {}
-        pairs = by_side["train"]
         for side, form in tools.items():
             raws = [getattr(pair, side) for pair in pairs]
             encoded = [
@@ -67,11 +70,17 @@ class Encoding(Stage):
             }
             for what, content in contents.items():
                 found[place_of(ENCODED, number, f"{side}.{what}")] = content
-        for side in HELD:
+        for side in sides_as_text(self.plan.recipe):
             found[place_of(ENCODED, number, side)] = written(by_side[side])
         counts = {side: len(of_side) for side, of_side in by_side.items()}
         found[self.name(number)] = json.dumps(counts).encode()
         return found
+
+
+def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
+    """The sides whose examples stand beside the store, as they were read: those that are held out,
+    and those to train on where the store has them as Moses prepares them."""
+    return ("train", *HELD) if recipe.data.moses else HELD
 
 
 @dataclass(frozen=True)
@@ -163,7 +172,7 @@ def lengths_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
 
 
 def held_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
-    """The examples that were held out for "dev" or "test", part by part."""
+    """The examples of one of ``sides_as_text``, part by part."""
     for part in range(parts):
         yield read(store, place_of(ENCODED, part, side))
 

@@ -46,7 +46,7 @@ def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
 def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
     """The training examples of all parts in order, each with the name of its corpus."""
     for number, part in enumerate(plan.parts):
-        for side, pair in kept(store, plan, number):
+        for side, _, pair in kept(store, plan, number):
             if side == "train":
                 yield plan.names[part.corpus], pair
 

@@ -49,6 +49,7 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
+from dragoman.forms.rows.zipped import is_zip
 from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"
@@ -124,7 +125,7 @@ def read_lines(
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
     """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
     digest = hashlib.sha256()
-    if corpus.format == "folders":  # in which names are labels
+    if corpus.format == "folders" and not is_zip(corpus.source):  # in which names are labels
         for path in files_in(Path(corpus.source)):
             digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
     if corpus.lists_files:

@@ -1,7 +1,8 @@
 """Examples whose source is the name of a file: a recording, a picture.
 
-They come as a folder for each label with its files inside, as a pair of IDX files, or as a list: a
-tab-separated file or JSON Lines that names one file an example, relative to where the list lies.
+They come as a folder for each label with its files inside, as a ZIP file with such folders of
+pictures, as a pair of IDX files, or as a list: a tab-separated file or JSON Lines that names one
+file an example, relative to where the list lies.
 What a file holds, and not its name, says which side of a split it stands on and what has changed;
 where a column or a part of its name tells a group, such as a speaker, the whole group does.
 """
@@ -24,6 +25,7 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind, kind_among
 from dragoman.forms.rows.idx import read_idx
 from dragoman.forms.rows.unusable import unusable
+from dragoman.forms.rows.zipped import is_zip, names_in
 from dragoman.plural import plural
 
 _SIDES = {
@@ -123,6 +125,9 @@ def checked(path: Path, place: str = "") -> Path:
 def read_folders(root: Path) -> Iterator[Pair]:
     """A pair for each recording or picture of ``root``, in which a folder stands for each label;
     its line is its number. Errors: ``DataError`` where there are none, or beside a folder."""
+    if is_zip(root):
+        yield from _read_zipped(root)
+        return
     number = 0
     try:
         is_folder = stat.S_ISDIR(root.stat().st_mode)
@@ -144,6 +149,40 @@ def read_folders(root: Path) -> Iterator[Pair]:
             f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
             "in a folder of its own label"
         )
+
+
+def _read_zipped(archive: Path) -> Iterator[Pair]:
+    """As ``read_folders``, of pictures in a ZIP file; a folder around all of them is no label."""
+    parts = [(name, name.split("/")) for name in names_in(archive)]
+    shown = [(name, inside) for name, inside in parts if _is_picture(name)]
+    if not shown:
+        raise DataError(
+            f"{archive} has no picture ({PICTURES.formats}) in a folder of its own label; of "
+            "anything else, unpack the archive and name the folder"
+        )
+    around = {inside[0] for _, inside in shown}
+    start = int(len(around) == 1 and min(len(inside) for _, inside in shown) > 2)
+    for number, (name, inside) in enumerate(shown, 1):
+        if len(inside) < start + 2:
+            raise DataError(
+                f"{archive}#{name} lies beside the folders of labels: put each file into a folder "
+                "that has the name of its label"
+            )
+        checked(Path(f"{archive}#{name}"))
+        yield Pair(number, f"{archive}#{name}", _composed(inside[start]))
+
+
+def _is_picture(name: str) -> bool:
+    return Path(name).suffix.lower() in PICTURES.endings
+
+
+def pictures_in_zip(archive: Path) -> list[str]:
+    """All pictures of a ZIP file. Errors: ``DataError`` where there are none, or for one that
+    cannot be read."""
+    found = [f"{archive}#{name}" for name in names_in(archive) if _is_picture(name)]
+    if not found:
+        raise DataError(f"{archive} has no picture ({PICTURES.formats})")
+    return found
 
 
 def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:

@@ -87,6 +87,8 @@ def check_is_read(path: Path, task: str) -> None:
         return
     if task == "translation" and ending in _OF_TRANSLATION:
         return
+    if task == "classification" and ending == ".zip":  # of pictures, in a folder for each label
+        return
     if ending == ".zip":
         advice = _UNPACK
     elif task == "classification":

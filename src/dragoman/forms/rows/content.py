@@ -10,8 +10,10 @@ from pathlib import Path
 
 from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
+from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.pictures_form import picture_at
 from dragoman.forms.rows.unusable import unusable
+from dragoman.forms.rows.zipped import file_of
 
 _BLOCK = 1 << 20
 
@@ -30,8 +32,11 @@ def content_of(raw: str) -> str:
     path, _, place = raw.rpartition("#")
     if is_idx(path) and place.isascii() and place.isdecimal() and not os.path.isfile(raw):
         return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()
+    file = file_of(raw)
+    if isinstance(file, InMemory):
+        return hashlib.blake2b(file.data, digest_size=16).hexdigest()
     try:
-        about = Path(raw).stat()
+        about = file.stat()
         return _hash_of(raw, about.st_mtime_ns, about.st_size)
     except (OSError, ValueError) as error:
         raise unusable(raw, error) from error

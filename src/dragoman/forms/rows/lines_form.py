@@ -4,7 +4,6 @@ drawn, ``drawn:A dog runs.``. Its rows are the columns of pixels, from left to r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.picture_file import library, line_of, picture_size
 from dragoman.forms.rows.rows_form import MOST_ROWS, Rows, RowsForm
 from dragoman.forms.rows.settings import LineSource
+from dragoman.forms.rows.zipped import file_of
 
 _PAPER = 128
 """A picture that is darker than it, for the most part, has light letters on dark paper."""
@@ -32,7 +32,7 @@ class LinesForm(RowsForm):
 
     def rows(self, raw: str) -> Rows:
         if not raw.startswith(DRAWN):
-            return self._of_file(Path(raw))
+            return self._of_file(file_of(raw))
         text = raw.removeprefix(DRAWN)
         return _columns(drawn(text, self.settings.height, self.settings.drawing))
 

@@ -1,6 +1,6 @@
 """Pictures as a form: a raw example is the path of a file, or a place in an IDX file,
-``train-images-idx3-ubyte.gz#17`` (counted from 0). Its rows are square patches, from left to right
-and from top to bottom."""
+``train-images-idx3-ubyte.gz#17`` (counted from 0), or in a ZIP file, ``photos.zip#cat/1.png``. Its
+rows are square patches, from left to right and from top to bottom."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.picture_file import library, picture_size, pixels_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
 from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.rows.zipped import file_of
 from dragoman.plural import plural
 from dragoman.shortened import shortened
 
@@ -41,7 +42,7 @@ class PicturesForm(RowsForm):
         check_count(raw, settings.patches, "patches")
         if not is_place(raw):
             library()
-            pixels = pixels_of(Path(raw), settings.height, settings.width, settings.channels)
+            pixels = pixels_of(file_of(raw), settings.height, settings.width, settings.channels)
             return patches_of(pixels, settings.patch)
         pixels = picture_at(raw)
         wanted = (settings.height, settings.width, settings.channels)

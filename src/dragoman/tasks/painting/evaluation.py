@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,14 +21,22 @@ from dragoman.data.batches import Batch
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
+from dragoman.errors import DragomanError
 from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.forms.rows.content import content_of
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.painting import PAINTING, count_seen
-from dragoman.tasks.painting.painter import PaintedPicture, Painter, paint_all
+from dragoman.tasks.painting.painter import (
+    Bytes,
+    PaintedPicture,
+    Painter,
+    paint_all,
+    painting_settings,
+)
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.given_files import corpus_like
 from dragoman.tasks.shared.kept_figures import keep_figures
@@ -40,12 +48,19 @@ from dragoman.tasks.shared.validation import (
 )
 from dragoman.training.records import Evaluation
 
+if TYPE_CHECKING:
+    from dragoman.tasks.painting.judge import Judge
+
 logger = logging.getLogger("dragoman")
 
 SIGNATURE = "codes of the true picture"
 _COUNTED = (
     "A picture is exact if each of its codes is that of the true picture. RMSE counts pixels from "
     "0 to 255; that of the true codes is the least that can be expected."
+)
+_JUDGED = (
+    "A picture is judged right if {judge} reads one of the captions of the true picture in it. Its "
+    "own errors count as errors: those on true pictures, and on what the true codes tell of them."
 )
 
 
@@ -91,10 +106,22 @@ class PaintingReport(EvaluationReport):
     pictures: Sequence[PaintedPicture]
     seen: int
     """Pictures that the codes were learned from."""
+    judge: str = ""
+    """The name of the run that has judged them."""
+    best_of: int = 1
+    """The pictures of each caption, from which the judge has chosen one."""
 
     def table(self) -> str:
         """Plain text."""
         notes = [_COUNTED]
+        if self.judge:
+            notes.append(_JUDGED.format(judge=self.judge))
+        if self.best_of > 1:
+            notes.append(
+                f"Of {self.best_of} pictures of each caption, {self.judge} has chosen the one in "
+                "which it finds the caption the most probable, so its judgement of them is a "
+                "friendly one."
+            )
         if self.seen:
             notes.append(
                 f"The codes were learned from {self.seen:,} of these {len(self.pictures):,} "
@@ -121,6 +148,7 @@ class PaintingReport(EvaluationReport):
             "path": self.path,
             "scores": signed(self.scores, SIGNATURE),
             "codes_learned_from": self.seen,
+            **({"judge": self.judge, "best_of": self.best_of} if self.judge else {}),
         }
 
 
@@ -130,9 +158,14 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     precision: str = "auto",
+    judge: str | Path | None = None,
+    best_of: int = 1,
     keep: bool = True,
 ) -> PaintingReport:
     """Paint the captions of some pictures, and compare.
+
+    ``judge``: a run that reads pictures, and says in how many of them it reads their caption; of
+    ``best_of`` pictures of each caption it chooses one.
 
     ``files``: laid out as the training files are; without any, it is the recipe's test set.
     ``changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``, the
@@ -150,24 +183,37 @@ def evaluate_run(
     if not pairs:
         raise nothing_to_measure(opened, "are no captions", "a list of pictures", "test.tsv")
     warn_of_learned(opened, pairs)
-    report = _measured(opened, pairs, test, changes, precision)
-    if keep and not files:
+    report = _measured(opened, pairs, test, changes, precision, judge, best_of)
+    if keep and not files and judge is None:
         keep_figures(opened, report, pairs, changes, precision)
     return report
 
 
 def _measured(
-    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str], precision: str
+    run: Run,
+    pairs: Sequence[Pair],
+    test: str,
+    changes: Sequence[str],
+    precision: str,
+    judged_by: str | Path | None,
+    best_of: int,
 ) -> PaintingReport:
     from dragoman.engine.settings import EngineSettings
+    from dragoman.tasks.painting.judge import Judge
 
     search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision})
+    judge = None if judged_by is None else Judge(judged_by, precision)
     painter, form = Painter(run, settings, search), run.forms.target
     assert isinstance(form, CodesForm)
+    if best_of > 1:
+        if judge is None:
+            raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
+        search = painting_settings(search, best_of, None, search.sampling)
     logger.info("%s paints %s: %s", run.folder, plural(len(pairs), "caption"), painter.description)
     began = time.perf_counter()
-    found = [best for best, *_ in painter.stream(pair.source for pair in pairs)]
+    chooses = judge if best_of > 1 else None
+    found = [best for best, *_ in painter.stream((pair.source for pair in pairs), search, chooses)]
     seconds = time.perf_counter() - began
     true = form.tokens([pair.target for pair in pairs])
     scores = code_scores(true, [one.ids for one in found])
@@ -178,10 +224,44 @@ def _measured(
     told = np.stack(form.pictures(true))
     scores["rmse"] = _rmse(wanted, np.stack([one.pixels for one in found]))
     scores["rmse_of_codes"] = _rmse(wanted, told)
+    if judge is not None:
+        shown = {
+            "judged": [one.pixels for one in found],
+            "judged_of_codes": form.pictures(true),
+            "judged_of_true": [form.picture_at(pair.target) for pair in pairs],
+        }
+        scores |= {name: judged_right(judge, pairs, every) for name, every in shown.items()}
+    how = f"beam {search.beam}"
+    if search.sampling is not None:
+        how = "pictures drawn by their probabilities"
     return PaintingReport(
-        run.folder.name, run.weights_summary, test, seconds, f"beam {search.beam}",
-        painter.description, scores, found, count_seen(form.seen, pairs),
+        run.folder.name, run.weights_summary, test, seconds, how, painter.description, scores,
+        found, count_seen(form.seen, pairs), judge.run.folder.name if judge is not None else "",
+        best_of,
     )  # fmt: skip
+
+
+def judged_right(
+    judge: Judge,
+    pairs: Sequence[Pair],
+    pictures: Sequence[Bytes],
+    content: Callable[[str], str] = content_of,
+) -> float:
+    """The share of pictures in which a judge reads one of the captions that ``pairs`` have for the
+    same true picture; from 0 to 1. ``content`` tells which files hold the same picture."""
+    captions: dict[str, set[str]] = {}
+    for pair in pairs:
+        captions.setdefault(content(pair.target), set()).add(_plain(pair.source))
+    right = sum(
+        _plain(read) in captions[content(pair.target)]
+        for pair, read in zip(pairs, judge.captions(pictures), strict=True)
+    )
+    return right / max(1, len(pairs))
+
+
+def _plain(caption: str) -> str:
+    """A caption whose words alone count."""
+    return " ".join(caption.lower().split())
 
 
 def _rmse(wanted: Any, found: Any) -> float:

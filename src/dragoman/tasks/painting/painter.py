@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,9 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.shortened import shortened
+
+if TYPE_CHECKING:
+    from dragoman.tasks.painting.judge import Judge
 
 MOST = 64
 """Pictures of one caption."""
@@ -98,20 +102,27 @@ class Painter(Predictor):
         count: int = 1,
         beam: int | None = None,
         sampling: SamplingSettings | None = None,
+        judge: Judge | None = None,
     ) -> list[PaintedPicture]:
         """The most probable picture of a caption, or the ``count`` most probable ones; with
-        ``sampling`` so many that are drawn. Errors: ``DataError`` for a caption that cannot be
-        read, ``RecipeError`` for a beam that cannot be searched with."""
+        ``sampling`` so many that are drawn. With a ``judge``, the one that it likes best comes
+        first. Errors: ``DataError`` for a caption that cannot be read, ``RecipeError`` for a beam
+        that cannot be searched with."""
         settings = painting_settings(self.engine.search_settings, count, beam, sampling)
-        (found,) = self.stream([caption], settings)
+        (found,) = self.stream([caption], settings, judge)
         return found
 
     def stream(
-        self, captions: Iterable[str], settings: SearchSettings | None = None
+        self,
+        captions: Iterable[str],
+        settings: SearchSettings | None = None,
+        judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
-        """The pictures of each caption, in their order, the most probable first."""
+        """The pictures of each caption, in their order, the most probable first, or the one that a
+        ``judge`` likes best."""
         for part in parts(iter(captions), _TOGETHER):
-            yield from paint_all(self.engine, part, settings)
+            found = paint_all(self.engine, part, settings)
+            yield from found if judge is None else by_judge(found, judge)
 
     # ---- looking
 
@@ -156,6 +167,22 @@ def paint_all(
     """The pictures of some captions. Errors: ``DataError`` for one that cannot be read."""
     found = engine.search(painting_request(engine, caption, settings) for caption in captions)
     return [painted(engine, caption, best) for caption, best in zip(captions, found, strict=True)]
+
+
+def by_judge(
+    painted: Sequence[Sequence[PaintedPicture]], judge: Judge
+) -> list[list[PaintedPicture]]:
+    """The pictures of some captions, in the order in which a judge likes them. Errors:
+    ``DataError`` for a caption that the judge cannot read."""
+    every = [one for pictures in painted for one in pictures]
+    liked = iter(
+        judge.log_probabilities([one.pixels for one in every], [one.caption for one in every])
+    )
+    found = []
+    for pictures in painted:
+        ranked = sorted(zip(pictures, liked), key=lambda one: -one[1])  # noqa: B905, goes on
+        found.append([picture for picture, _ in ranked])
+    return found
 
 
 def painting_request(
