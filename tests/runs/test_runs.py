@@ -27,7 +27,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fastest import fastest
 from dragoman.recipe import Recipe
-from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
+from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
 from dragoman.runs.lock import locked
 from dragoman.runs.run import Forms, Run
 from dragoman.runs.user_cache import cache_folder
@@ -182,6 +182,13 @@ def test_snapshots_fit_into_a_shorter_run() -> None:
     assert training.validate_every / training.snapshot_every == before
     never = recipe.change(["training.validate_every=0"])
     assert with_updates(never, 600).training.validate_every == 0
+
+
+def test_commands_in_messages_are_a_shell_s(tiny_run: Path, tmp_path: Path) -> None:
+    run = Run.open(shutil.copytree(tiny_run, tmp_path / "two words"))
+    with pytest.raises(RunError, match=r"translate '.*/two words' "):
+        run.require_task("classification", "which does not label")
+    assert f"evaluate '{run.folder}' " in str(nothing_to_measure(run, "is", "a", "b"))
 
 
 def test_files_can_be_read_by_others_as_usual(tiny_run: Path, tmp_path: Path) -> None:

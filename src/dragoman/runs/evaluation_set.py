@@ -170,7 +170,7 @@ def nothing_to_measure(run: Run, there: str, files: str, example: str) -> Dragom
     """What is said where ``there`` "is no text"; ``files``: what to give, such as ``example``."""
     return DragomanError(
         f"there {there} to measure {run.folder} on; give {files}: "
-        f"dragoman evaluate {run.folder} {example}"
+        f"dragoman evaluate {run.quoted} {example}"
     )
 
 
@@ -180,5 +180,5 @@ def _no_pairs(run: Run) -> DragomanError:
         why = "holds out a share of the text for a test, and no pair of so few fell into it"
     return DragomanError(
         f"the recipe of {run.folder} {why}; give two files: "
-        f"dragoman evaluate {run.folder} test.source test.reference"
+        f"dragoman evaluate {run.quoted} test.source test.reference"
     )

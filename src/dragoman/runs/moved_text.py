@@ -80,7 +80,7 @@ def _found(
     raise RunError(
         f"{' and '.join(one.values())} is not the text that {run.folder} was begun with: its "
         "fingerprint differs. Give the old file; or train on this one: "
-        f"dragoman train FILES --from {run.folder}"
+        f"dragoman train FILES --from {run.quoted}"
     )
 
 

@@ -7,6 +7,7 @@ and found again as long as nothing changed.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -227,7 +228,7 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
             f"the training text of {folder} is not what it was begun with ("
             f"{', '.join(changed) or 'there were more corpora'}), so it cannot go on as if nothing "
             "had happened. Put the old files back; or train on the new ones from its weights: "
-            f"dragoman train FILES --from {folder}"
+            f"dragoman train FILES --from {shlex.quote(str(folder))}"
         )
     begun_held = notes.get("held_out")
     if begun_held is None:  # an older run, which did not write them down

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -65,7 +66,7 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
     if not path.is_file():
         raise RunError(
             f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
-            f"dragoman prepare RECIPE --to {folder}"
+            f"dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
         )
     try:
         # As JSON has them, tuples are lists.

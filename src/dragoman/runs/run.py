@@ -24,6 +24,7 @@ only a model that torch holds does (``model.py``).
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -114,10 +115,15 @@ class Run:
         return self.recipe.spec
 
     @property
+    def quoted(self) -> str:
+        """Its folder, as a shell takes it."""
+        return shlex.quote(str(self.folder))
+
+    @property
     def use(self) -> str:
         """A line for a shell that shows how the run is asked."""
         verb, rest = self.task.verbs[0]
-        return f"dragoman {verb} {self.folder} {rest}"
+        return f"dragoman {verb} {self.quoted} {rest}"
 
     def require_task(self, name: str, other: str) -> None:
         """Errors: ``RunError`` for a run that is of another task, ``other`` in words."""
@@ -238,7 +244,7 @@ class Run:
                         f'{side if named else "train"}, as {key} = "{written}", a path relative to '
                         "that file. Was the run or the text moved? Put the text there, or change "
                         "that line to where it is now; "
-                        f"dragoman resume {self.folder} --text FILE does so"
+                        f"dragoman resume {self.quoted} --text FILE does so"
                     )
 
     def scores(self) -> dict[str, Any]:

@@ -183,6 +183,16 @@ def test_what_cannot_be_read_is_told_in_one_line(file: Any, words: str) -> None:
     assert words in str(told.value) and "\n" not in str(told.value)
 
 
+def test_a_file_of_another_format_is_told_with_the_command_that_converts_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "two words.tif"
+    Image.new("L", (3, 3)).save(path)
+    with pytest.raises(DataError) as told:
+        pixels_of(path, 8, 8, 1)
+    assert f"magick '{path}' '{tmp_path / 'two words.png'}'" in str(told.value)
+
+
 def test_patches_are_put_together_again() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), dtype=np.uint8)
     patches = patches_of(pixels, 4)

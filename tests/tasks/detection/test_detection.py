@@ -206,6 +206,13 @@ def test_mistakes_are_told_in_one_line(learned: Path, tmp_path: Path) -> None:
     for box in about["annotations"]:
         box["category_id"] = 1
     one.write_text(json.dumps(about))
+    whole = {**about, "annotations": [{**about["annotations"][0], "image_id": 1.0}]}
+    (tmp_path / "one" / "float.json").write_text(json.dumps(whole))
+    with pytest.raises(DataError, match=r"annotation 1: image_id is 1\.0: write a whole number"):
+        list(read_coco(tmp_path / "one" / "float.json"))
+    (tmp_path / "one" / "float.json").write_text(json.dumps({**about, "annotations": []}))
+    report = evaluate_run(learned / "run", [tmp_path / "one" / "float.json"])
+    assert "None of these pictures has a box" in report.table() and report.scores == {}
     with pytest.raises(DataError, match="one category, 'lamp': there is nothing to tell apart"):
         recipe_of([str(one)], task="detection")
     (tmp_path / "words.txt").write_text("a\n")

@@ -17,7 +17,8 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_rules import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor
+from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor, SetState
+from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
 from dragoman.recipe import Recipe
@@ -195,8 +196,7 @@ def test_true_boxes_are_those_of_the_symbols(tmp_path: Path) -> None:
 def test_a_step_at_a_time_reads_out_what_is_read_at_once() -> None:
     model, memory = predictor(), None
     memory = model.encode(pictures(3))
-    spelled = model.spelled(memory)  # (3, 21, V)
-    assert spelled.shape == (3, PER_BOX * 4 + 1, SYMBOLS.size)
+    spelled = whole(model, memory)  # (3, 21, V)
     assert torch.allclose(spelled.exp().sum(-1), torch.ones(3, 21, dtype=torch.float64))
     state = model.start(memory.select([0, 1]))
     one = torch.zeros(2, 1, dtype=torch.int64)
@@ -212,12 +212,27 @@ def test_a_step_at_a_time_reads_out_what_is_read_at_once() -> None:
     ).all()
 
 
+def whole(model: SetPredictor, memory: Memory) -> torch.Tensor:
+    """(B, 21, V): the log-probabilities of all symbols of some pictures."""
+    given = [torch.zeros(PER_BOX * 4 + 1, dtype=torch.int64)] * memory.layout.batch
+    return model.decode(Sequences.of(given), memory).unflatten(0, (len(given), -1))
+
+
+def test_what_is_kept_of_a_picture_does_not_grow_with_symbols_times_boxes() -> None:
+    """All symbols of 256 pictures with a hundred boxes and COCO's labels were half a gigabyte."""
+    model = predictor()
+    state = model.start(model.encode(pictures(3)))
+    assert isinstance(state, SetState)
+    kept = sum(one.numel() for one in state._read)
+    assert kept == 3 * 4 * (len(SYMBOLS.labels) + 1 + 4)
+
+
 @torch.no_grad()
 def test_what_is_read_out_obeys_the_rules_and_is_what_was_found() -> None:
     model = predictor()
     model.place[-1].bias.copy_(torch.tensor([4.0, 0.0, -9.0, -9.0]))  # a point, at an edge
     memory = model.encode(pictures(5))
-    found, spelled = model.found(memory)[-1], model.spelled(memory)
+    found, spelled = model.found(memory)[-1], whole(model, memory)
     rules = BoxRules(SYMBOLS)
     likely = found.logits.softmax(-1)[..., :-1]
     for number in range(5):

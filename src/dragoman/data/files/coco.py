@@ -141,7 +141,8 @@ def _is_list(about: object, name: str) -> bool:
 def _key(one: dict[str, Any], name: str, at: str) -> Any:
     found = one.get(name)
     if not isinstance(found, int | str) or isinstance(found, bool):
-        raise DataError(f"{at}: {name} is {shortened(json.dumps(found), 40)}: write a number there")
+        told = shortened(json.dumps(found), 40)
+        raise DataError(f"{at}: {name} is {told}: write a whole number there")
     return found
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.errors import DataError
-from dragoman.forms.rows import recording_file
-from dragoman.forms.rows.unusable import conversion
+from dragoman.forms.rows import picture_file, recording_file
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,6 @@ class FileKind:
         return ", ".join(sorted(self.endings))
 
 
-def _foreign_picture(file: Path, kind: str) -> DataError:
-    return DataError(
-        f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
-        f"{conversion('magick', file, '.png')}"
-    )
-
-
 RECORDINGS = FileKind(
     "recording",
     recording_file.ENDINGS,
@@ -50,12 +42,9 @@ RECORDINGS = FileKind(
 PICTURES = FileKind(
     "picture",
     frozenset({".png", ".jpg", ".jpeg", ".jpe", ".gif", ".bmp", ".webp"}),
-    frozenset(
-        {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm",
-         ".pgm", ".pbm"}
-    ),
-    _foreign_picture,
-)  # fmt: skip
+    picture_file.FOREIGN_ENDINGS,
+    picture_file.foreign,
+)
 KINDS = {"frames": RECORDINGS, "picture": PICTURES, "line": PICTURES}
 """By the kind of source that reads them (``source.kind``)."""
 

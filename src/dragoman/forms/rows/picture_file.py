@@ -7,6 +7,7 @@ header tells how many pixels there are before any is decoded.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File, InMemory
 from dragoman.forms.rows.picture_parts import check_parts
-from dragoman.forms.rows.unusable import unusable
+from dragoman.forms.rows.unusable import conversion, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -31,6 +32,11 @@ _BAND = 500_000
 """Pixels that are laid on white at once."""
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
 _NEEDS = "reading pictures needs Pillow: pip install 'dragoman[images]'"
+FOREIGN_ENDINGS = frozenset(
+    {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm", ".pgm",
+     ".pbm"}
+)  # fmt: skip
+"""Of files that hold a picture, and are not read."""
 _ORIENTATION = 0x0112
 """The tag of EXIF that says how a camera was held."""
 _DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
@@ -45,6 +51,14 @@ def library() -> ModuleType:
         raise DataError(_NEEDS) from error
     Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is told in our own words
     return Image
+
+
+def foreign(file: Path, kind: str) -> DataError:
+    """The error of a picture of a kind that is not read, with the command that converts it."""
+    return DataError(
+        f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
+        f"{conversion('magick', file, '.png')}"
+    )
 
 
 def picture_size(file: File) -> tuple[int, int]:
@@ -131,6 +145,8 @@ def _opened(file: File) -> Image:
     except (DataError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder finds in damaged bytes
+        if not isinstance(file, InMemory) and file.suffix.lower() in FOREIGN_ENDINGS:
+            raise foreign(file, file.suffix.removeprefix(".").upper()) from error
         kinds = f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}"
         raise DataError(
             f"{file} is damaged or no picture that can be read ({kinds} can)"

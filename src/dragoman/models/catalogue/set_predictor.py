@@ -49,6 +49,16 @@ class FoundSet(NamedTuple):
     """(B, Q, 4): centre across and down, width and height, from 0 to 1 of what is read."""
 
 
+class ReadOut(NamedTuple):
+    """The boxes of some pictures, the surest first: what a search reads out symbol by symbol. A
+    table of all its symbols would be two megabytes a picture with COCO's labels."""
+
+    labels: Tensor
+    """(B, Q, K + 1) log-probabilities, nothing last."""
+    edges: Tensor
+    """(B, Q, 4) top, left, bottom and right, from 0 to ``bins``."""
+
+
 class SetPredictor(Writing):
     """Encoder, queries, decoder, and two heads over it."""
 
@@ -120,31 +130,38 @@ class SetPredictor(Writing):
 
     # ---- writing it
 
-    def spelled(self, memory: Memory) -> Tensor:
-        """(B, S + 1, V): log P of each symbol behind each number of symbols, the end last."""
+    def read_out(self, memory: Memory) -> ReadOut:
+        """What the last layer says, as boxes with an area, the surest first."""
         logits, places = self.found(memory)[-1]
-        symbols, bins = self.symbols, self.symbols.bins
-        labels = torch.log_softmax(logits, -1)  # (B, Q, K + 1)
+        bins, labels = self.symbols.bins, torch.log_softmax(logits, -1)  # (B, Q, K + 1)
         sure = labels[..., :-1].amax(-1)
         order = torch.sort(sure, dim=-1, descending=True, stable=True).indices  # (B, Q)
-        labels = labels.take_along_dim(order[..., None], 1)
         centre, size = places.take_along_dim(order[..., None], 1).split(2, -1)
         begin, end = centre - size / 2, centre + size / 2
         begin = (begin * bins).round().clamp(0, bins - 1)
         end = torch.maximum((end * bins).round().clamp(0, bins), begin + 1)  # no box is empty
         edges = torch.cat([begin.flip(-1), end.flip(-1)], -1).long()  # top, left, bottom, right
-        pictures, count = order.shape
-        out = labels.new_full((pictures, count, PER_BOX, symbols.size), -math.inf)
-        out[..., :-1, :].scatter_(-1, (edges + symbols.places.start)[..., None], 0.0)
-        out[..., -1, symbols.classes.start : symbols.nothing + 1] = labels
-        last = labels.new_full((pictures, 1, symbols.size), -math.inf)
-        last[..., symbols.eos] = 0.0
-        return torch.cat([out.flatten(1, 2), last], 1)
+        return ReadOut(labels.take_along_dim(order[..., None], 1), edges)
+
+    def spelled(self, read: ReadOut, pictures: Tensor, at: Tensor) -> Tensor:
+        """(N, V): log P of each symbol of some ``pictures`` (N,) behind ``at`` symbols (N,)."""
+        symbols, count = self.symbols, read.labels.shape[1]
+        box, part = (at // PER_BOX).clamp(max=count - 1), at % PER_BOX
+        is_end = at == PER_BOX * count
+        is_label = (part == PER_BOX - 1) & ~is_end
+        is_edge = ~is_label & ~is_end
+        out = read.labels.new_full((len(at), symbols.size), -math.inf)
+        edges = read.edges[pictures[is_edge], box[is_edge], part[is_edge]] + symbols.places.start
+        out[is_edge.nonzero().squeeze(1), edges] = 0.0
+        labels = read.labels[pictures[is_label], box[is_label]]
+        out[is_label, symbols.classes.start : symbols.nothing + 1] = labels
+        out[is_end, symbols.eos] = 0.0
+        return out
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         """(P, V), whatever is given: a set does not depend on what was written of it."""
         layout = target_in.layout
-        return self.spelled(memory)[layout.sequence, layout.positions]
+        return self.spelled(self.read_out(memory), layout.sequence, layout.positions)
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         return hidden if ids is None else hidden[..., ids]
@@ -162,8 +179,8 @@ class SetState(DecodeState):
 
     def __init__(self, model: SetPredictor, memory: Memory) -> None:
         self._model = model
-        self._spelled = model.spelled(memory)
-        self._sources = torch.arange(len(self._spelled), device=memory.rows.device)
+        self._read = model.read_out(memory)
+        self._sources = torch.arange(len(self._read.labels), device=memory.rows.device)
         self._lengths = torch.zeros_like(self._sources)
 
     @property
@@ -176,16 +193,17 @@ class SetState(DecodeState):
 
     def select(self, rows: Tensor) -> None:
         kept, self._sources = torch.unique(self._sources[rows], return_inverse=True)
-        self._spelled, self._lengths = self._spelled[kept], self._lengths[rows]
+        self._read = ReadOut(*(one[kept] for one in self._read))
+        self._lengths = self._lengths[rows]
 
     def admit(self, memory: Memory) -> None:
-        new = self._model.spelled(memory)
-        numbers = torch.arange(len(new), device=new.device) + len(self._spelled)
-        self._spelled = torch.cat([self._spelled, new])
+        new, before = self._model.read_out(memory), len(self._read.labels)
+        numbers = torch.arange(len(new.labels), device=memory.rows.device) + before
+        self._read = ReadOut(*map(torch.cat, zip(self._read, new, strict=True)))
         self._sources = torch.cat([self._sources, numbers])
-        self._lengths = F.pad(self._lengths, (0, len(new)))
+        self._lengths = F.pad(self._lengths, (0, len(numbers)))
 
     def after(self, tokens: int) -> Tensor:
         """(N, V): what follows when each row has taken in so many more."""
         self._lengths = self._lengths + tokens
-        return self._spelled[self._sources, self._lengths - 1]
+        return self._model.spelled(self._read, self._sources, self._lengths - 1)

@@ -132,7 +132,7 @@ class DetectionReport(EvaluationReport):
             for label, (ap50, ap, boxes) in of.by_label.items()
         ]
         amount = f"{plural(of.pictures, 'picture')}, {plural(of.boxes, 'box', 'boxes')}"
-        notes = [_COUNTED]
+        notes = [_COUNTED] if of.boxes else ["None of these pictures has a box: nothing is scored."]
         if len(of.sizes) == 1:
             notes.append(
                 f"All boxes are {_SIZES[of.sizes[0]]}, so AP by size is left out: it would be AP "
