@@ -93,6 +93,7 @@ def told_so(answer: httpx.Response, status: int, words: str) -> dict[str, Any]:
     error: dict[str, Any] = answer.json()["error"]
     assert list(error) == ["message", "type", "param", "code", "values"]
     assert words in error["message"] and "\n" not in error["message"], error
+    assert not error["message"].endswith(".."), error
     kind = KINDS[error["code"]]
     assert (kind.status, set(kind.values)) == (status, set(error["values"])), error
     return error
@@ -245,6 +246,7 @@ WRONG: Sequence[tuple[bytes | None, dict[str, Any], int, str]] = [
     (None, {}, 400, "missing file"),
     (b"", {}, 400, "one.wav is empty"),
     (b"hello", {}, 400, "one.wav is damaged or no recording"),
+    (b"RIFF\x04\0\0\0WAVE", {}, 400, "No 'data' chunk marker."),
     (GOOD[:100], {}, 400, "is cut off"),
     (b"\x1aE\xdf\xa3" + bytes(60), {}, 400, "ffmpeg -i"),
     (recording(np.zeros(0)), {}, 400, "has no samples"),

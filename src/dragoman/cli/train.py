@@ -62,15 +62,14 @@ class TrainArguments(FilesArguments):
     For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
     .jsonl, .tmx, .xlf, .po). For transcription, give a folder of recordings with a .txt file beside
     each; a .tsv, .csv or .jsonl file that lists the file name, text and speaker of each recording;
-    or a Kaldi data folder. A
-    language model or a masked model takes one file or a folder of text; a parser takes one file or
-    a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl file of texts and
-    labels, a folder of recordings or pictures with a subfolder for each label, a .zip file with
-    such folders of pictures, a list (.csv, .tsv, .jsonl) of such files and their labels, or two IDX
-    files with pictures and labels; a tagger takes one file of tagged words; a detector takes boxes
-    in COCO's JSON, or the folder that the file is in; codes and a painter take a list (.tsv, .csv,
-    .jsonl) of pictures and their captions, a folder with a subfolder of pictures for each caption,
-    or two IDX files."""
+    or a Kaldi data folder. A language model or a masked model takes one file or a folder of text; a
+    parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl
+    file of texts and labels, a folder of recordings or pictures with a subfolder for each label, a
+    .zip file with such folders of pictures, a list (.csv, .tsv, .jsonl) of such files and their
+    labels, or two IDX files with pictures and labels; a tagger takes one file of tagged words; a
+    detector takes boxes in COCO's JSON, or the folder that the file is in; codes and a painter take
+    a list (.tsv, .csv, .jsonl) of pictures and their captions, a folder with a subfolder of
+    pictures for each caption, or two IDX files."""
     to: Path | None = None
     """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
     If the folder already contains a run, training does not start."""

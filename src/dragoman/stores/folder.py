@@ -62,6 +62,8 @@ class FolderStore(Store):
                 if name.startswith(below) and name > after and not file.startswith(TEMPORARY):
                     found.append(name)
         for name in sorted(found):
+            if not os.path.isfile(self.folder / name):  # a pipe, which would be waited for
+                continue
             if (stat := self.stat(name)) is not None:
                 yield name, stat
 

@@ -21,6 +21,11 @@ class ClassifyRequest(WithFiles):
     """Say what each word has to do with the most probable label, by two measures that differ."""
     seen: bool = False
     """Give what the model sees of each file, as a picture."""
+    heads: bool = False
+    """With `seen`: give where each head of each layer looks in a picture."""
+    hidden: str = ""
+    """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
+    by commas: `3,7`. `grid` says how many there are."""
     api_key: str | None = None
 
 
@@ -70,6 +75,14 @@ class Rollout(Message):
     """Of each patch, row by row; they sum to 1."""
 
 
+class Grid(Message):
+    """How what is seen is divided into cells that can be hidden: a picture into its patches, sound
+    into stretches of time and four ranges of bands, the highest at the top."""
+
+    rows: int
+    columns: int
+
+
 class Seen(Message):
     """What a model sees of a file: a picture at its size, or sound as the bands of its spectrum,
     time from left to right and low sounds at the bottom."""
@@ -80,6 +93,11 @@ class Seen(Message):
     """The picture in base64."""
     rollout: Rollout | None = None
     """Of pictures that are cut into at most 1,024 patches."""
+    grid: Grid | None = None
+    """Of sound, and of pictures that are cut into at most 1,024 patches."""
+    heads: list[list[list[float]]] | None = None
+    """Of each layer and head, the share of its attention that each patch gets: from the class
+    token, or where there is none, from all patches. Only where it was asked for, of pictures."""
 
 
 class LabelledFile(Message):
