@@ -7,6 +7,7 @@ translation: it ends with exit code 1 if any of them lost, doubled or changed a 
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import signal
@@ -29,6 +30,8 @@ os.environ |= {"OMP_NUM_THREADS": "1", "DRAGOMAN_MEASURE": "off"}
 LINES, OF_PART = 8_000, 200
 _EVERY = 2.5
 """Seconds between two workers that are killed."""
+_LONGEST = 1500
+"""Seconds after which what waits for ever is ended, with exit code 1."""
 
 
 @dataclass
@@ -232,6 +235,7 @@ def prepared() -> Iterator[tuple[Path, list[bytes]]]:
 
 def main() -> int:
     """Print the table."""
+    faulthandler.dump_traceback_later(_LONGEST, exit=True)
     began = time.monotonic()
     with prepared() as (here, expected):
         print(f"{len(expected):,} lines in parts of {OF_PART}, two workers of one thread\n{HEAD}")

@@ -80,9 +80,10 @@ def kill_driver(row: Row, here: Path, to: str) -> subprocess.Popen[str]:
         driver = start(here, to)
         while driver.poll() is None and not any(Path(to, "_dragoman", stage).glob("*")):
             time.sleep(0.02)
-        driver.kill()
+        if driver.poll() is None:
+            driver.kill()
+            row.injected += 1
         driver.communicate()
-        row.injected += 1
     return start(here, to)
 
 

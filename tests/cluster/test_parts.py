@@ -12,15 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
-import zstandard
 from asked_parts import asked, joined, run, wanted
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_workers import InlineWorkers
 from loud import REFUSED
-from pyarrow import parquet
 
 from dragoman.cluster import command
 from dragoman.cluster.inputs.compression import plain_blocks
@@ -47,6 +44,11 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
     return use
 
 
+def installed(name: str) -> Any:
+    """A package of an extra; without it, the test is skipped."""
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
 def text_of(lines: list[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
@@ -69,10 +71,11 @@ def test_parts_hold_the_output_of_their_lines(source: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("ending", ["txt", "gz", "zst"])
 def test_an_input_is_read_by_what_it_holds_and_written_alike(ending: str, tmp_path: Path) -> None:
     text = text_of(LINES)
-    pack = {"txt": bytes, "gz": gzip.compress, "zst": zstandard.compress}[ending]
-    unpack: Callable[[bytes], bytes] = {
-        "txt": bytes, "gz": gzip.decompress, "zst": zstandard.decompress
-    }[ending]  # fmt: skip
+    pack, unpack = {
+        "txt": lambda: (bytes, bytes),
+        "gz": lambda: (gzip.compress, gzip.decompress),
+        "zst": lambda: (installed("zstandard").compress, installed("zstandard").decompress),
+    }[ending]()
     source = tmp_path / f"in.{ending}"
     source.write_bytes(pack(text[:30]) + pack(text[30:]))  # two that were joined, as by cat
     run(wanted(asked([source]), tmp_path / "out"))
@@ -139,6 +142,7 @@ def test_json_lines_keep_their_other_fields_byte_for_byte(tmp_path: Path) -> Non
 
 
 def test_a_table_gets_one_more_column(tmp_path: Path) -> None:
+    pyarrow, parquet = installed("pyarrow"), installed("pyarrow.parquet")
     source = tmp_path / "in.parquet"
     texts = [*LINES, None]
     table = pyarrow.table({"id": list(range(11)), "text": texts})
@@ -460,6 +464,7 @@ def test_stretches_hold_every_line_once(data: bytes, lines: int, size: int) -> N
 
 @given(data=st.binary(max_size=400), size=st.integers(1, 50))
 def test_what_was_packed_comes_back_whatever_the_blocks_are(data: bytes, size: int) -> None:
+    zstandard = installed("zstandard")
     for name, packed in (("gz", gzip.compress(data)), ("zst", zstandard.compress(data))):
         twice = packed + packed
         blocks = [twice[at : at + size] for at in range(0, len(twice), size)]

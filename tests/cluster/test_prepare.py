@@ -20,7 +20,8 @@ from inline_workers import InlineWorkers
 from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
-from dragoman.cluster.prepare import command
+from dragoman.cluster.prepare import command, vocabulary
+from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
@@ -29,8 +30,13 @@ from dragoman.runs import prepare as one_process
 from dragoman.runs.corpora import corpora_of, plain_corpora, plain_pairs
 from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.runs.run import Run
-from dragoman.runs.vocabularies import learn_vocabularies
+from dragoman.runs.vocabularies import (
+    learn_vocabularies,
+    sides_of_vocabularies,
+    training_lines,
+)
 from dragoman.sizing.from_files import recipe_of
+from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
 
 SETTINGS = """
@@ -242,6 +248,21 @@ def test_other_tasks(
     assert learned and all(
         (folder / name).read_bytes() == (tmp_path / "out" / name).read_bytes() for name in learned
     )
+
+
+def test_vocabularies_are_learned_from_the_lines_of_a_training_whatever_ends_them(
+    recipe: Recipe, inline: Callable[..., InlineWorkers], tmp_path: Path
+) -> None:
+    odd = ["lam\rtor", "sip\u2028neu ak", "el\x85on", "two\nlines", "tor\x0bir\x1c el", "neu\r\nak"]
+    with (tmp_path / "b.jsonl").open("a") as file:
+        for text in odd:
+            file.write(json.dumps({"source": text, "target": text[::-1]}) + "\n")
+    run(recipe, tmp_path / "to")
+    store, plan = FolderStore(tmp_path / "to"), make_plan(recipe, 60)
+    for name, sides in sides_of_vocabularies(recipe).items():
+        found = list(vocabulary.training_lines(store, plan, name))
+        assert found == list(training_lines(recipe, sides))
+        assert "sip\u2028neu ak" in found
 
 
 def test_killed_and_begun_again(

@@ -12,7 +12,6 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import pytest
-import zstandard
 from asked_parts import asked, joined, run, wanted
 from faulty_clouds import OF_PAGE, cloud
 from faulty_s3 import BUCKET, FaultySwitch, s3
@@ -30,6 +29,8 @@ from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened
 from dragoman.stores.patient import PatientStore
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
+
+zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
 
 TEXT = "".join(f"line {number}\n" for number in range(40)).encode()
 

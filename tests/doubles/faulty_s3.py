@@ -13,8 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.request import Request, urlopen
 
-from moto.server import DomainDispatcherApplication, create_backend_app
+import pytest
 from werkzeug.serving import make_server
+
+# A module of tests that imports this one is skipped where they are missing.
+pytest.importorskip("obstore", reason="obstore is not installed")
+moto = pytest.importorskip("moto.server", reason="moto is not installed")
 
 BUCKET = "bucket"
 
@@ -75,7 +79,7 @@ class FaultySwitch:
 def s3(monkeypatch: Any) -> Iterator[FaultySwitch]:
     """A server with a bucket that is empty; obstore finds it by the environment, in other
     processes too."""
-    switch = FaultySwitch(DomainDispatcherApplication(create_backend_app))
+    switch = FaultySwitch(moto.DomainDispatcherApplication(moto.create_backend_app))
     server = make_server("127.0.0.1", 0, switch, threaded=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

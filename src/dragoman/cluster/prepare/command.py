@@ -59,6 +59,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.bucket_text import FILE, TOKENS
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FORMAT
+from dragoman.runs.vocabularies import sides_of_vocabularies
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import is_remote, opened, split_address
 from dragoman.stores.store import Store, StoreError
@@ -109,6 +110,8 @@ def run(
         do(Duplicates(plan, to))
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
+    if store.stat(VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
+        do(vocabulary.Lines(plan, to))
     vocabulary.learn(store, plan, say)
     do(Encoding(plan, to))
     counts = counts_of(store, len(plan.parts))
