@@ -16,11 +16,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from opening import AXE, Open, opening, serving
+from opening import AXE, Open, opening
 from playwright.sync_api import Browser, sync_playwright
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 from untrained_run import untrained_run
+from warm_server import serving
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
