@@ -63,8 +63,9 @@ def shipped(name: str) -> str:
             raise RecipeError(
                 f"{name} is a folder: give files, or a recipe. The texts of a folder teach a "
                 "language model (--task language-model) or a masked one (--task masked), its "
-                "bracketed trees a parser (--task parsing), its recordings, in a folder for each "
-                "label, a classifier (--task classification)"
+                "bracketed trees a parser (--task parsing), its recordings or pictures, in a "
+                "folder for each label, a classifier (--task classification), and recordings with "
+                "a text (.txt) beside each a transcriber"
             )
         if Path(name).exists():
             raise RecipeError(

@@ -198,6 +198,24 @@ def test_a_list_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path, en
     said = dragoman("train", listing, "--task", "classification", "--to", tmp_path / "b", *SMALL)
     assert said.code == 1 and f"list.{ending}, line 41: " in said.err, said.err
     assert "none.png does not exist" in said.err and not (tmp_path / "b").exists()
+    listing.write_text(f"{made('Image File', 'Class')}\n" + listing.read_text())
+    said = dragoman("train", listing, "--task", "classification", "--to", tmp_path / "b", *SMALL)
+    assert "line 1: " in said.err and "Image File does not exist. Is it the name of a" in said.err
+    listing.write_text(f"{made('Image File', 'Class')}\n")
+    said = dragoman("train", listing, "--task", "classification", "--to", tmp_path / "b", *SMALL)
+    assert said.code == 1 and (ending != "csv" or "a list of recordings or pictures?" in said.err)
+
+
+def test_a_rare_label_of_a_folder_is_not_taken_for_a_column(
+    dragoman: Dragoman, tmp_path: Path
+) -> None:
+    photos = write_pictures(tmp_path / "photos", 12)
+    (photos / "bird").mkdir()
+    (photos / "lying" / "2.png").rename(photos / "bird" / "2.png")
+    few = ("--set=training.updates=1", "--set=training.validate_every=1")
+    train = ("train", photos, "--task", "classification", "--to", tmp_path / "run")
+    said = dragoman(*train, *SMALL, *few)
+    assert "'bird' with 1: too few to be learned\n" in said.out + said.err
 
 
 @pytest.mark.parametrize(
@@ -206,6 +224,8 @@ def test_a_list_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path, en
         ("cut", "3.jpg is damaged or cut off"),
         ("empty", "3.jpg is empty"),
         ("label", "one label, 'lying': there is nothing to tell apart"),
+        ("all", "has no recording (.flac, .mp3"),
+        ("divided", "photos/train --dev {0}/photos/val --test {0}/photos/test --task class"),
         ("library", "pip install 'dragoman[images]'"),
     ],
 )
@@ -216,6 +236,14 @@ def test_a_folder_of_pictures_that_cannot_be_learned(
     file = photos / "lying" / "3.jpg"
     if damage == "label":
         shutil.rmtree(photos / "standing")
+    elif damage == "all":
+        shutil.rmtree(photos)
+        photos.mkdir()
+    elif damage == "divided":  # as corpora are that come in three parts
+        told = told.format(tmp_path)
+        shutil.rmtree(photos)
+        for part in ("train", "val", "test"):
+            write_pictures(photos / part, 3)
     elif damage == "library":
         monkeypatch.setitem(sys.modules, "PIL", None)
     else:

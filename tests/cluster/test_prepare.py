@@ -307,6 +307,31 @@ def test_settings_of_which_the_tokens_depend_are_refused(
         recipe_of([str(tmp_path / "out")], dev=["a", "b"])
 
 
+def test_a_training_from_what_is_not_whole_tells_what_to_do(
+    recipe: Recipe, tmp_path: Path, inline: Any
+) -> None:
+    """The text is not at hand, from which tokens that were deleted could be made again."""
+    from dragoman.tasks.training import train
+
+    out = tmp_path / "out"
+    run(recipe, out)
+    chosen, _ = recipe_of([str(out)])
+    told = (out / "prepared.json").read_bytes()
+    (out / "prepared.json").unlink()
+    with pytest.raises(DragomanError, match=r"holds no prepared text.*or go on"):
+        recipe_of([str(out)])
+    (out / "prepared.json").write_bytes(told)
+    os.truncate(out / "tokens" / "00000.source.tokens", 4)
+    again = "prepare the text again, in another folder"
+    quiet: dict[str, Any] = {"say": lambda line: None, "display": False, "measure": False}
+    with pytest.raises(DragomanError, match=f"damaged; {again}"):
+        train(chosen, tmp_path / "taken", **quiet)
+    (out / "tokens" / "store.json").unlink()
+    with pytest.raises(DragomanError, match=f"is not a store of tokens; {again}"):
+        train(chosen, tmp_path / "taken", **quiet)
+    assert not (tmp_path / "taken").exists()
+
+
 def test_what_cannot_be_prepared_is_told(recipe: Recipe, tmp_path: Path, inline: Any) -> None:
     run(recipe, tmp_path / "out", part="0/1")
     with pytest.raises(DragomanError, match="another recipe"):

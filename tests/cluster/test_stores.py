@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.reduction import ForkingPickler
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from asked_parts import asked, joined, run, wanted
+from faulty_clouds import OF_PAGE, cloud
 from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
 from loud import loud
@@ -32,23 +34,42 @@ from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswe
 TEXT = "".join(f"line {number}\n" for number in range(40)).encode()
 
 
+SCHEMES = ["s3", "gs", "az"]
+
+
+def of_scheme(
+    scheme: str, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> AbstractContextManager[FaultySwitch]:
+    """A bucket that is empty."""
+    return s3(monkeypatch) if scheme == "s3" else cloud(scheme, monkeypatch, folder)
+
+
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultySwitch]:
+def scheme() -> str:
+    """Of the bucket of a test that names no other."""
+    return "s3"
+
+
+@pytest.fixture
+def bucket(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FaultySwitch]:
     monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
     monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
-    with s3(monkeypatch) as switch:
+    with of_scheme(scheme, monkeypatch, tmp_path) as switch:
         yield switch
 
 
-@pytest.fixture(params=["folder", "s3", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture(params=["folder", "memory", *SCHEMES])
+def store(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Store]:
     """Each kind, empty."""
     if request.param == "folder":
-        return FolderStore(tmp_path)
-    if request.param == "memory":
-        return PatientStore(ObjectStore("memory://"))
-    request.getfixturevalue("bucket")
-    return opened(f"s3://{BUCKET}")
+        yield FolderStore(tmp_path)
+    elif request.param == "memory":
+        yield PatientStore(ObjectStore("memory://"))
+    else:
+        with of_scheme(request.param, monkeypatch, tmp_path):
+            yield opened(f"{request.param}://{BUCKET}")
 
 
 def test_what_every_store_does(store: Store) -> None:
@@ -68,6 +89,32 @@ def test_what_every_store_does(store: Store) -> None:
     assert store.stat("a/x") is None
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_names_of_any_letters_are_listed_and_read(scheme: str, bucket: FaultySwitch) -> None:
+    store = opened(f"{scheme}://{BUCKET}")
+    names = [f"in & out/{name}" for name in ("a b", "a+b", "a%20b", "a=b", "<x>", "ü", "한국어")]
+    for name in names:
+        assert store.create(name, name.encode())
+    assert [name for name, _ in store.names("in & out/")] == sorted(names)
+    for name in names:
+        assert store.read(name, 0, len(name.encode())) == name.encode()
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az"])
+def test_a_list_of_several_answers_goes_on_where_one_was_cut_short(
+    scheme: str, bucket: FaultySwitch
+) -> None:
+    """Every third answer: a list that began again would meet one in each try."""
+    store = opened(f"{scheme}://{BUCKET}")
+    names = [f"in/{number:03}" for number in range(3 * OF_PAGE + 1)]
+    for name in names:
+        assert store.create(name, b"")
+    bucket.every = {"short": 3}
+    assert [name for name, _ in store.names("in/")] == names
+    assert bucket.injected["short"] in (1, 2)
+    assert [name for name, _ in store.names("in/", names[60])] == names[61:]
+
+
 def parts_of(address: str) -> bytes:
     store = opened(address.partition("/out")[0])
     return b"".join(
@@ -79,10 +126,11 @@ def parts_of(address: str) -> bytes:
     "fault",
     ["none", *(pytest.param(one, marks=pytest.mark.slow) for one in ("refuse", "lose", "short"))],
 )
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_bucket_that_fails_gives_what_a_folder_gives(
-    fault: str, bucket: FaultySwitch, tmp_path: Path
+    fault: str, scheme: str, bucket: FaultySwitch, tmp_path: Path
 ) -> None:
-    address = f"s3://{BUCKET}"
+    address = f"{scheme}://{BUCKET}"
     assert opened(address).create("in/a.txt", TEXT)
     assert opened(address).create("in/b.txt.zst", zstandard.compress(TEXT))
     bucket.put.clear()
@@ -108,10 +156,18 @@ def test_a_job_travels_to_other_processes_and_leaves_its_store_behind() -> None:
     assert other == job and other.store.stat("x") is None
 
 
+@pytest.mark.parametrize(
+    ("scheme", "variable"),
+    [
+        ("s3", "AWS_SESSION_TOKEN"),
+        ("gs", "GOOGLE_APPLICATION_CREDENTIALS"),
+        ("az", "AZURE_STORAGE_ACCOUNT_KEY"),
+    ],
+)
 def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
-    bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
+    scheme: str, variable: str, bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = f"s3://{BUCKET}"
+    address = f"{scheme}://{BUCKET}"
     opened(address).create("in.txt", TEXT)
 
     def expire(part: int) -> None:
@@ -119,7 +175,7 @@ def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
 
     workers = InlineWorkers(1, before_part=expire)
     monkeypatch.setattr(command, "workers_at", lambda place: workers)
-    with pytest.raises(DragomanError, match=r"Are there credentials.*AWS_SESSION_TOKEN"):
+    with pytest.raises(DragomanError, match=rf"Are there credentials.*{variable}"):
         run(wanted(asked([f"{address}/in.txt"]), f"{address}/out"))
     bucket.denies = False
     monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))

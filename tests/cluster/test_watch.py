@@ -66,6 +66,32 @@ def test_files_are_done_once_as_they_come(inbox: Path, tmp_path: Path) -> None:
     assert watched.count == 2 and again.count == 1
 
 
+def test_what_is_no_file_keeps_nobody_waiting(inbox: Path, tmp_path: Path) -> None:
+    """Nobody writes into the pipe: who opened it would wait for ever."""
+    loud = Loud()
+    os.mkfifo(inbox / "a.txt")
+    (inbox / "b.txt").symlink_to("/nowhere")
+    (inbox / "c.txt").write_text("one")
+    watched = loud.watch(inbox, tmp_path / "out")
+    watched.look()
+    assert watched.look() and loud.given == ["c.txt"]
+
+
+@pytest.mark.parametrize("name", ["a\nb.txt", "a\x1b[31mb.txt", os.fsdecode(b"a\xff.txt")])
+@pytest.mark.parametrize("text", ["one", "bad"])
+def test_any_name_is_told_in_one_line(name: str, text: str, inbox: Path, tmp_path: Path) -> None:
+    loud = Loud()
+    (inbox / name).write_text(text)
+    watched = loud.watch(inbox, tmp_path / "out")
+    watched.look()
+    assert watched.look() and len(loud.told) == 1
+    assert loud.told[0].isprintable() and repr(name)[1:-1] in loud.told[0]
+    assert (tmp_path / "out" / name).exists() == (text == "one")
+    again = loud.watch(inbox, tmp_path / "out")  # what was set aside is not tried again
+    again.look()
+    assert not again.look() and len(loud.given) == 1
+
+
 def test_a_file_that_grows_waits(inbox: Path, tmp_path: Path) -> None:
     loud = Loud()
     watched = loud.watch(inbox, tmp_path / "out")

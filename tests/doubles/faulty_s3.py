@@ -57,7 +57,7 @@ class FaultySwitch:
 
         answer = b"".join(self._program(environ, keep))
         status, headers = told
-        if environ["REQUEST_METHOD"] == "PUT" and status.startswith("200"):
+        if environ["REQUEST_METHOD"] == "PUT" and status.startswith("20"):
             with self._lock:
                 self.put[environ["PATH_INFO"]] += 1
         if fault == "lose":

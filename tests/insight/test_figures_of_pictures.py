@@ -62,6 +62,36 @@ def test_rollout_follows_attention_through_the_layers(run: Path) -> None:
     assert made.notes[0].english.startswith(f"{picture}: {label}, ")
 
 
+def test_a_picture_is_followed_from_its_patches_to_its_label(run: Path) -> None:
+    picture = str(run.parent / PICTURE)
+    subject = Subject.open(run, picture)
+    made = make_figure("picture-reading", subject)
+    pixels = read_idx(Path(picture.split("#")[0]))[3] / 255
+    cut, in_rows, embedded, first, last, labels = (
+        panel.matrix.values for panel in made.panels if isinstance(panel, Cells)
+    )
+    assert cut.shape == (9, 9) and np.isnan(cut[4]).all() and np.isnan(cut[:, 4]).all()
+    np.testing.assert_allclose(np.delete(np.delete(cut, 4, 0), 4, 1), pixels)
+    np.testing.assert_allclose(in_rows[1], pixels[:4, 4:].ravel())
+    network = subject.predictor.plain
+    values = np.asarray(subject.predictor.source_values(picture))
+    token = int(subject.run.recipe.model.class_token)
+    (linear,) = (
+        one.detach().double().numpy() for one in network.parameters() if one.shape == (32, 16)
+    )
+    assert embedded.shape == (4 + token, 32) and first.shape == last.shape == embedded.shape
+    # What is beside the linear map is the same for every picture: a bias and positions.
+    other = make_figure("picture-reading", Subject.open(run, picture.replace("#3", "#4")))
+    of_other = [panel.matrix.values for panel in other.panels if isinstance(panel, Cells)][2]
+    other_values = np.asarray(subject.predictor.source_values(picture.replace("#3", "#4")))
+    change = (values.astype(float) - other_values.astype(float)) @ linear.T
+    found = (embedded - of_other)[token:]
+    scale = np.linalg.lstsq(change.reshape(-1, 1), found.ravel(), rcond=None)[0][0]
+    np.testing.assert_allclose(found, scale * change, atol=1e-5)
+    assert scale > 0 and labels.sum() == pytest.approx(1)
+    assert made.data[0].rows[0] == ("patches", 4, 16)
+
+
 def test_rollout_without_attention_to_others_is_the_residual() -> None:
     alone = np.broadcast_to(np.eye(5), (3, 2, 5, 5))
     assert (rollout(alone, 5) == 0.2).all()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from PIL import Image
 from row_files import RATE, tone
 from sent_files import damaged, in_base64, sent, told_once
 from serving_echo import Served, client_of, echo_run, post, serves, until
@@ -26,7 +27,7 @@ from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.log_mel import LogMel
 from dragoman.runs.run import Run
-from dragoman.serving.classify import served_files
+from dragoman.serving.classify import seen, served_files
 from dragoman.serving.http import connection, uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -97,6 +98,43 @@ def test_it_answers_what_the_verb_does(tones: Run, served: Served, tmp_path: Pat
             address = f"data:audio/wav;base64,{in_base64(files[0])}"
             (alone,) = (await post(client, "/v1/classify", file=address, top=1))["files"]
             assert alone["name"] == "file" and alone["labels"] == told[0]["labels"][:1]
+
+    asyncio.run(check())
+
+
+def test_hidden_parts_of_sound_are_silent_there(tones: Run, served: Served) -> None:
+    """Cells are counted from the highest bands down, and from left to right."""
+    form = tones.source
+    assert isinstance(form, FramesForm)
+    data = recording(0.6)
+    rows = np.concatenate([one for one in form.in_turns(InMemory("a", data)) if one is not None])
+
+    async def check() -> None:
+        async with served() as client:
+            shown = []
+            for hidden in ("", "0", "10"):
+                (told,) = (await sent(client, data, seen="true", hidden=hidden)).json()["files"]
+                png = Image.open(io.BytesIO(base64.b64decode(told["seen"]["png"])))
+                shown.append(np.asarray(png).astype(int))
+                grid = told["seen"]["grid"]
+                assert grid["rows"] == 4 and "heads" not in told["seen"]
+            whole, high, low = shown
+            columns = grid["columns"]
+            stretch = round(0.25 * 1000 / form.settings.hop_ms)
+            height = whole.shape[0] // 4
+            assert columns == -(-len(rows) // stretch)
+            for one, cell in ((high, 0), (low, 10)):
+                down, across = divmod(cell, columns)
+                part = (
+                    slice(down * height, (down + 1) * height),
+                    slice(across * stretch, (across + 1) * stretch),
+                )
+                assert (one[part] == 127).all()  # the mean, in the middle of black and white
+                changed = one != whole
+                changed[part] = False
+                assert not changed.any()
+            answer = await sent(client, data, hidden=str(4 * columns))
+            assert answer.status_code == 400 and str(4 * columns - 1) in answer.json()["error"]
 
     asyncio.run(check())
 
@@ -304,7 +342,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (FramesForm, "work_of"),
-        (LogMel, "_some"), (served_files, "png_of"), (served_files, "_told"),
+        (LogMel, "_some"), (seen, "png_of"), (served_files, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

@@ -110,6 +110,59 @@ def test_it_answers_what_the_model_says(bars: Run, served: Served, tmp_path: Pat
     asyncio.run(check())
 
 
+def test_hidden_patches_have_the_mean_colour(bars: Run, served: Served) -> None:
+    labeller = Labeller(bars)
+    form = labeller.run.source
+    assert isinstance(form, PicturesForm)
+    pixels = np.asarray(Image.open(io.BytesIO(bar(True, side=8))))
+    left = pixels.copy()
+    left[4:, :4] = round(float(pixels.mean()))  # the third of four patches
+    rows = patches_of(left[..., None], form.settings.patch)
+    wanted = dict(labeller.parts(["left"], values=[rows]))[0]
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await sent(client, bar(True, side=8), seen="true", hidden="2")
+            (told,) = answer.json()["files"]
+            png = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["seen"]["png"]))))
+            assert (png == left).all() and told["seen"]["grid"] == {"rows": 2, "columns": 2}
+            assert told["label"] == wanted.label
+            assert told["probability"] == pytest.approx(wanted.probability, abs=1e-5)
+            whole = (await sent(client, bar(True, side=8))).json()["files"][0]
+            assert whole["probability"] != pytest.approx(told["probability"], abs=1e-4)
+            for hidden in ("4", "1,9", "a", "-1", "1;2", ",", "99999"):
+                answer = await sent(client, bar(True, side=8), hidden=hidden)
+                assert answer.status_code == 400, hidden
+                assert answer.json()["values"]["field"] == "hidden"
+            answer = await sent(client, bar(True, side=8), heads="true")
+            assert answer.status_code == 400 and answer.json()["values"]["field"] == "heads"
+
+    asyncio.run(check())
+
+
+def test_each_head_tells_what_it_looks_at(bars: Run, served: Served) -> None:
+    labeller = Labeller(bars)
+    form = labeller.run.source
+    assert isinstance(form, PicturesForm)
+    rows = patches_of(
+        np.asarray(Image.open(io.BytesIO(bar(True, side=8))))[..., None], form.settings.patch
+    )
+    weights = labeller.engine.attention.record(rows, ()).encoder
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await sent(client, bar(True, side=8), seen="true", heads="true")
+            heads = answer.json()["files"][0]["seen"]["heads"]
+            assert np.shape(heads) == (*weights.shape[:2], 4)
+            for layer, of_layer in enumerate(heads):
+                for head, shares in enumerate(of_layer):
+                    assert sum(shares) == pytest.approx(1, abs=1e-3)
+                    by_hand = [sum(weights[layer, head, :, at]) / 4 for at in range(4)]
+                    assert shares == pytest.approx(by_hand, abs=2e-4)
+
+    asyncio.run(check())
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_format_is_known_by_what_it_holds(served: Served, kind: str) -> None:
     async def check() -> None:

@@ -14,11 +14,17 @@ import pytest
 from PIL import Image
 from sent_files import in_base64, told_once
 from serving_echo import Served, post, serves
+from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
+from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.runs.run import Run
+from dragoman.serving.detect import served_detector
+from dragoman.serving.detect.schema import FoundBox
+from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.service import pictures as service_pictures
 from dragoman.tasks.detection.detector import Detector
 
 
@@ -92,6 +98,9 @@ def test_errors_are_clear(served: Served) -> None:
             told_once(await detect(client, picture(), beam="0"), 400, "beam")
             told_once(await detect(client, picture(), beam="999"), 400, "beam")
             told_once(await detect(client, picture(), run="other"), 404, "other")
+            long = await detect(client, picture(), run="o" * 60_000)
+            told_once(long, 404, "ooo…'")
+            assert len(long.content) < 1_000
             told_once(await client.post("/v1/detect", json={"file": "???"}), 400, "not base64")
             found = await client.post("/v1/classify", files=[("file", ("a.png", picture()))])
             told_once(found, 400, "No run here labels pictures")
@@ -116,3 +125,22 @@ def test_bounds_hold_before_anything_is_decoded(served: Served) -> None:
             told_once(await detect(client, png), 400, "at most 100,000,000")
 
     asyncio.run(check())
+
+
+def test_nothing_slow_is_done_on_the_event_loop(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """25,600 boxes of 256 pictures took more than half a second to be told."""
+    slow = [
+        (uploads.Upload, "read"), (service_pictures, "turned_size"), (PicturesForm, "in_turns"),
+        (served_detector, "detected"), (FoundBox, "__init__"),
+    ]  # fmt: skip
+    work = SlowWork(slow, monkeypatch)
+
+    async def check() -> None:
+        async with served() as client:
+            asked = {"file": [in_base64(picture()), in_base64(picture(48, 20))], "threshold": 0}
+            await work.ask(client, [("/v1/detect", asked)])
+
+    asyncio.run(check())
+    work.require_elsewhere()

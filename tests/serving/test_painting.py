@@ -24,7 +24,8 @@ from trained_run import trained_run
 
 from dragoman.errors import RunError
 from dragoman.forms.codes.codes_form import WEIGHTS, CodesForm
-from dragoman.runs.run import Run
+from dragoman.forms.lexicon import Lexicon
+from dragoman.runs.run import LEXICON, Run
 from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import KINDS
@@ -153,13 +154,16 @@ def test_errors_are_clear_and_in_openai_s_shape(blocks: Run) -> None:
 def test_nothing_slow_is_done_in_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = [(CodesForm, "pictures"), (PaintedPicture, "png"), (served_painter, "painting_request")]
+    slow = [
+        (CodesForm, "pictures"), (PaintedPicture, "png"), (served_painter, "painting_request"),
+        (served_painter, "by_words"), (served_painter, "unknown_words"),
+    ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
 
     async def check() -> None:
         async with served() as client:
-            asked = [(PATH, {"prompt": CAPTION, "n": 2, "scale": scale}) for scale in (1, 64)]
-            await work.ask(client, asked)
+            asked = {"prompt": CAPTION, "n": 2, "explain": True}
+            await work.ask(client, [(PATH, {**asked, "scale": scale}) for scale in (1, 64)])
 
     asyncio.run(check())
     work.require_elsewhere()
@@ -186,6 +190,28 @@ def test_small_pictures_do_not_wait_for_large_ones(
             assert (await large)[0].shape == (64 * SIDE, 64 * SIDE, 3)
 
     asyncio.run(check())
+
+
+def test_the_words_of_the_training_are_read_once(
+    blocks: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A list of 200,000 took half a second of every request, and everybody waited; one that is
+    damaged keeps nobody from painting."""
+    shutil.copytree(blocks.folder, tmp_path / "run")
+    (tmp_path / "run" / LEXICON).write_text("no list\n", encoding="utf-8")
+
+    async def check(run: Run, unknown: list[str]) -> None:
+        async with serves(run, "blocks")() as client:
+            monkeypatch.setattr(Lexicon, "load", lambda _: pytest.fail("it is read again"))
+            for _ in range(2):
+                wish = {"prompt": "a red zebra", "explain": True}
+                answer = await client.post(PATH, json=wish)
+                assert answer.json().get("unknown") == unknown, answer.text
+        monkeypatch.undo()
+
+    asyncio.run(check(blocks, ["zebra"]))
+    asyncio.run(check(Run.open(tmp_path / "run"), []))
+    assert "damaged" in caplog.text
 
 
 def test_how_each_code_was_written_is_told_where_it_is_asked_for(

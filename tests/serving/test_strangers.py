@@ -127,6 +127,26 @@ def test_json_of_too_many_values_is_not_parsed(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(check())
 
 
+def test_slashes_that_were_escaped_are_plain_before_any_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thirteen megabytes of base64 may be nothing but them, and counting values took each by
+    itself: everybody waited for seconds."""
+    looked_at: list[str] = []
+
+    def values(text: str) -> int:
+        looked_at.append(text)
+        return 0
+
+    monkeypatch.setattr(connection, "_values", values)
+    texts = ("a/b", "\\/", "\\\\/", "/" * 9, "\\", '\\"/', "/\\/\\\\//", "\n/\t")
+    for text in texts:
+        body = json.dumps({"file": text}).replace("/", "\\/")
+        assert connection._parsed(body.encode(), 100) == {"file": text}
+    assert all("\\/" not in one.replace("\\\\", "") for one in looked_at)
+    assert len(looked_at) == len(texts)
+
+
 def test_of_a_list_that_is_wrong_the_first_mistake_is_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

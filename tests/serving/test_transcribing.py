@@ -36,6 +36,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.transcribe import endpoint
 from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
 from dragoman.tasks.translation import transcriber as transcribing
+from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
 PATH = "/v1/audio/transcriptions"
@@ -93,6 +94,7 @@ def told_so(answer: httpx.Response, status: int, words: str) -> dict[str, Any]:
     error: dict[str, Any] = answer.json()["error"]
     assert list(error) == ["message", "type", "param", "code", "values"]
     assert words in error["message"] and "\n" not in error["message"], error
+    assert not error["message"].endswith(".."), error
     kind = KINDS[error["code"]]
     assert (kind.status, set(kind.values)) == (status, set(error["values"])), error
     return error
@@ -200,6 +202,51 @@ def test_a_stream_tells_segment_by_segment(served: Served) -> None:
     asyncio.run(check())
 
 
+def test_what_is_seen_of_a_segment(heard: Run, served: Served, tmp_path: Path) -> None:
+    """The spikes are those of CTC, and the attention is that of the last layer."""
+    data = recording(said("rising", silence=0.1))
+    (tmp_path / "one.wav").write_bytes(data)
+    transcriber = Transcriber(heard)
+    form = heard.source
+    assert isinstance(form, FramesForm)
+    # One short recording is read as one piece, and is as long as it is.
+    rows = form.rows(str(tmp_path / "one.wav"))
+    known = ctc_log_probabilities(transcriber.engine, rows).exp().numpy()
+
+    async def check() -> None:
+        async with served() as client:
+            asked = {"response_format": "verbose_json", "seen": "true"}
+            whole = (await sent(client, data, **asked)).json()
+            (segment,) = whole["segments"]
+            seen = segment["seen"]
+            record = transcriber.engine.attention.record(rows, segment["tokens"])
+            looked = [one["looked"] for one in seen["tokens"]]
+            by_hand = record.cross[-1].mean(axis=0)[: len(looked)]
+            assert np.allclose(looked, by_hand, atol=2e-3)
+            written = "".join(one["text"] for one in seen["tokens"])
+            assert written.replace("▁", " ").strip() == segment["text"]
+            for spike in seen["spikes"]:
+                place = round(
+                    spike["second"] * 1000 / form.settings.hop_ms / form.settings.subsample - 0.5
+                )
+                assert known[place].max() == pytest.approx(spike["probability"], abs=1e-3)
+                assert known[place].argmax() != known.shape[1] - 1
+            sure = (known.argmax(axis=1) < known.shape[1] - 1) & (known.max(axis=1) > 0.5)
+            assert bool(seen["spikes"]) == bool(sure.any())
+            plain = await sent(client, data, response_format="verbose_json")
+            assert "seen" not in plain.json()["segments"][0]
+            left = (await sent(client, data, **asked, hidden="0,1")).json()["segments"]
+            assert not left or left[0]["seen"]["png"] != seen["png"]
+            told_so(await sent(client, data, seen="true"), 400, "verbose_json")
+            answer = await sent(client, data, response_format="verbose_json", hidden="999")
+            told_so(answer, 400, "hidden takes numbers from 0 to")
+            two = recording(said("rising", "falling"))
+            answer = await sent(client, two, response_format="verbose_json", hidden="0")
+            told_so(answer, 400, "one segment")
+
+    asyncio.run(check())
+
+
 def test_a_failure_within_a_stream_is_an_event(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +292,7 @@ WRONG: Sequence[tuple[bytes | None, dict[str, Any], int, str]] = [
     (None, {}, 400, "missing file"),
     (b"", {}, 400, "one.wav is empty"),
     (b"hello", {}, 400, "one.wav is damaged or no recording"),
+    (b"RIFF\x04\0\0\0WAVE", {}, 400, "No 'data' chunk marker."),
     (GOOD[:100], {}, 400, "is cut off"),
     (b"\x1aE\xdf\xa3" + bytes(60), {}, 400, "ffmpeg -i"),
     (recording(np.zeros(0)), {}, 400, "has no samples"),

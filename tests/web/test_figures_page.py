@@ -27,6 +27,7 @@ KEPT = re.compile(
 SLOW = {"cost", "cost-length"}
 """They time layers on the machine they are shown on."""
 OF_FILES = {
+    "picture-reading": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
     "picture-rollout": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
     "picture-positions": "패치의 학습된 위치 임베딩을 보여 줍니다.",
     "ctc-spikes": "녹음 위에 CTC를 보여 줍니다. 이 transformer 모델은 CTC를 배우지 않았습니다.",

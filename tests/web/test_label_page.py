@@ -102,6 +102,32 @@ def test_a_picture_is_chosen(opened: Open) -> None:
         expect(page.locator("pre:visible").first).to_contain_text("file=@bar.png")
 
 
+def test_a_hidden_patch_and_each_head_are_shown(opened: Open) -> None:
+    with opened("#label?run=bars") as page:
+        page.get_by_label("Choose a file").set_input_files(png())
+        answered(page, "1")
+        before = shown(page)
+        page.get_by_label("What if a part is hidden?").check()
+        cells = page.locator(".cells button")
+        expect(cells).to_have_count(4)
+        page.get_by_role("button", name="Row 2, column 1").click()
+        told = page.get_by_text(re.compile(r"^1: .+% for the whole, .+% without the hidden"))
+        expect(told).to_be_visible()
+        answered(page)
+        after = shown(page)
+        assert (after[:4] == before[:4]).all() and (after[4:, :4] == after[4, 0]).all()
+        expect(cells.nth(2)).to_have_attribute("aria-pressed", "true")
+        page.get_by_label("Where each head looked").check()
+        heads = page.get_by_role("group", name="Where each head looked").get_by_role("listitem")
+        expect(heads.first).to_be_visible()
+        expect(heads.first).to_have_attribute("title", re.compile("^Layer 1, head 1: most in row"))
+        page.get_by_role("button", name="Show all again").click()
+        expect(told).to_have_count(0)
+        answered(page, "1")
+        assert (shown(page) == before).all()
+        accessible_and_fits(page)
+
+
 DROP = """([data, kind]) => {
   const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
   const moved = new DataTransfer();
@@ -248,6 +274,6 @@ def test_accessible_and_within_the_window(
         page.locator("input[type=file]:visible, .choose input").first.set_input_files(given)
         answered(page)
         if run == "bars":
-            page.locator(".where input").check()
+            page.locator(".where input").first.check()
         page.locator("summary:visible").first.click()
         accessible_and_fits(page)

@@ -76,6 +76,34 @@ def test_a_recording_is_transcribed_and_saved_as_captions(
         expect(page.locator("pre:visible, pre").first).to_contain_text("file=@long.wav")
 
 
+def test_what_is_heard_is_looked_into_and_hidden(opened: Open, tmp_path: Path) -> None:
+    short = write_wav(tmp_path / "short.wav", tone(300.0, 0.3, 1, 1800.0))
+    with opened("#transcribe?run=tones") as page:
+        give(page, short)
+        answered(page)
+        text = page.locator(".part p:visible").inner_text().strip()
+        page.get_by_label("What the model hears").check()
+        picture = page.get_by_role("img", name="The bands of the spectrum")
+        expect(picture).to_be_visible()
+        answered(page)
+        tokens = page.get_by_role("group", name="The tokens that were written").get_by_role(
+            "button"
+        )
+        expect(tokens.first).to_be_visible()
+        expect(page.locator(".looked")).to_have_count(0)
+        tokens.first.click()
+        shares = page.locator(".looked i")
+        assert min(float(one.evaluate("e => e.style.opacity")) for one in shares.all()) == 0
+        page.get_by_label("What if a part is hidden?").locator("visible=true").check()
+        before = picture.get_attribute("src") or ""
+        page.get_by_role("button", name="Row 1, column 1").click()
+        expect(picture).not_to_have_attribute("src", before)
+        expect(page.get_by_text(f"Of the whole recording: {text}")).to_be_visible()
+        accessible_and_fits(page)
+        page.get_by_role("button", name="Show all again").click()
+        expect(picture).to_have_attribute("src", before)
+
+
 def test_a_word_jumps_to_its_second(opened: Open, runs: list[Path], long: Path) -> None:
     wanted = Transcriber(runs[0])(long, words=True)
     word = wanted.segments[1].words[-1]

@@ -98,7 +98,7 @@ def paint(args: PaintArguments) -> None:
         raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
     from dragoman.tasks.painting.painter import Painter, painting_settings, unknown_words
 
-    _tell_unknown(unknown_words(run, captions))
+    _tell_unknown(unknown_words(run.lexicon(), captions))
     judge, made = None, args.count
     if args.judge is not None:
         from dragoman.tasks.painting.judge import Judge

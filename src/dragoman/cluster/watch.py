@@ -118,7 +118,7 @@ class Watch:
             self._store.remove(_note(name))
         if own:
             self.count += 1
-            self._say(f"{self._store.place(name)}: {time.monotonic() - begun:.1f} s")
+            self._say(f"{_shown(self._store.place(name))}: {time.monotonic() - begun:.1f} s")
         return True
 
     def _source(self, file: File, folder: Path) -> Path:
@@ -141,8 +141,10 @@ class Watch:
         self.failed += 1
         note = {"file": name, "reason": reason, "tag": file.stat.tag}
         self._store.remove(_note(name))  # of what stood there before it changed
-        self._store.create(_note(name), json.dumps(note, ensure_ascii=False).encode())
-        self._say(f"set aside: {file.place}: {reason}")
+        written = json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        self._store.create(_note(name), written)
+        shown = _shown(file.place)
+        self._say(f"set aside: {shown}: {reason.replace(file.place, shown)}")
 
     def _bad_before(self) -> Iterator[tuple[str, str]]:
         for name, stat in self._store.names(f"{BAD}/"):
@@ -155,6 +157,12 @@ class Watch:
 
 def _place(address: str) -> str:
     return address if is_remote(address) else split_address(address)[0]
+
+
+def _shown(place: str) -> str:
+    """As it stands in a line: whoever puts a file there may have named it with an end of line, or
+    with what turns a terminal red."""
+    return place if place.isprintable() else repr(place)
 
 
 def _note(name: str) -> str:

@@ -53,14 +53,17 @@ class TokenStore:
         folder: str | os.PathLike[str],
         sizes: Mapping[str, int] | None = None,
         remote: Remote | None = None,
+        mend: str | None = None,
     ) -> None:
         """``sizes``: of the vocabulary of each side; tokens are less than that. ``remote``: where
-        the examples are, if ``folder`` has only ``store.json`` and the sums.
+        the examples are, if ``folder`` has only ``store.json`` and the sums. ``mend``: what to do
+        if it is damaged, where the tokens are not made again once it is deleted.
 
         Raises DataError if the folder holds no whole store.
         """
         self.folder = Path(folder)
         self._sizes = sizes or {}
+        self._mend = mend or f"delete {self.folder}, and they will be made again"
         try:
             found = read_json(self.folder / "store.json")
             if isinstance(found, dict) and found.get("format") not in _FORMATS:
@@ -70,7 +73,7 @@ class TokenStore:
                 )
             about = _About.model_validate(found)
         except (RunError, ValidationError) as error:
-            raise DataError(f"{self.folder} is not a store of tokens; delete it") from error
+            raise DataError(f"{self.folder} is not a store of tokens; {self._mend}") from error
         self.corpora = tuple(CorpusRange(**corpus.model_dump()) for corpus in about.corpora)
         self.notes: dict[str, Any] = about.notes
         """What the maker wished to keep beside it, such as the cleaning report."""
@@ -219,10 +222,7 @@ class TokenStore:
             raise self._damaged(name) from error
 
     def _damaged(self, name: str) -> DataError:
-        return DataError(
-            f"{self.folder / name}: these stored tokens are damaged; delete {self.folder}, "
-            "and they will be made again"
-        )
+        return DataError(f"{self.folder / name}: these stored tokens are damaged; {self._mend}")
 
 
 class _RemoteLengths:

@@ -30,6 +30,8 @@ from dragoman.recipe import Recipe
 from dragoman.runs.bucket_text import FILE, TOKENS, fetch, local_folder, of_address, remote_tokens
 
 FORMAT = 1
+BEGUN = Path("_dragoman") / "fingerprints"
+"""What the first stage of ``prepare`` leaves in the folder."""
 _MOST_READ = 1_000_000
 """Examples whose text is read as a whole from an object store."""
 
@@ -51,8 +53,9 @@ class PreparedFile(BaseModel):
 
 
 def is_prepared(path: str | os.PathLike[str]) -> bool:
-    """Whether it is such a folder; an address is always taken for one."""
-    return of_address(path) is not None or (Path(path) / FILE).is_file()
+    """Whether it is such a folder, or one that is being prepared; an address is always taken for
+    one."""
+    return of_address(path) is not None or any((Path(path) / one).exists() for one in (FILE, BEGUN))
 
 
 def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
@@ -155,7 +158,8 @@ def too_much_text(recipe: Recipe) -> str | None:
 def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
     address = of_address(_place(recipe))
     remote = remote_tokens(address) if address else None
-    return TokenStore(_folder(recipe) / TOKENS, sizes, remote)
+    mend = "prepare the text again, in another folder"
+    return TokenStore(_folder(recipe) / TOKENS, sizes, remote, mend)
 
 
 def _folder(recipe: Recipe) -> Path:

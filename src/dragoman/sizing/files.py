@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.file_examples import files_in, passed_over
+from dragoman.data.files.file_examples import check_undivided, passed_over
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import SplitSettings
@@ -74,8 +74,8 @@ class FilesBuilder(HeadBuilder):
         is_one = len(inputs.names) == 1
         is_folder = is_one and Path(inputs.first).is_dir()
         return inputs.task.name == self.task.name and (
-            (is_one and is_zip(inputs.first))
-            or (is_folder and next(files_in(Path(inputs.first)), None) is not None)
+            is_folder
+            or (is_one and is_zip(inputs.first))
             or (bool(inputs.names) and all(map(is_idx, inputs.names)))
             or _list_of(inputs) is not None
         )
@@ -97,6 +97,7 @@ class FilesBuilder(HeadBuilder):
             )
 
         if len(inputs.names) == 1 and Path(inputs.first).is_dir():
+            check_undivided(Path(inputs.first))
             other = passed_over(Path(inputs.first))
             if other:
                 inputs.say(f"warning: {other}")

@@ -56,7 +56,8 @@ class ClassificationSpec(WithHead):
         assert self.target_file is not None
         found, counts = Labels.learn(pair.target for _, pair in _labelled(examples))
         found.save(folder / self.target_file)
-        few = rare_labels(counts)
+        has_lines = any(one.format != "folders" for one in recipe.data.train)
+        few = rare_labels(counts, may_be_header=has_lines)
         return [
             f"{found.size:,} labels: {found.summary()}",
             *([f"warning: {few}"] if few else []),
@@ -113,15 +114,17 @@ class ClassificationSpec(WithHead):
         return new_classifier(settings, input_of(forms.source), forms.target.size)
 
 
-def rare_labels(counts: Mapping[str, int]) -> str:
-    """What to say of labels that have too few of the examples counted; empty if none has."""
+def rare_labels(counts: Mapping[str, int], *, may_be_header: bool = True) -> str:
+    """What to say of labels that have too few of the examples counted; empty if none has.
+    ``may_be_header``: whether one may be the name of a column."""
     rare = sorted(name for name, count in counts.items() if count < _MIN_EXAMPLES)
     if not rare:
         return ""
+    header = ". Is one the name of a column? A file of examples has no header"
+    header = header if may_be_header else ""
     return (
         f"{len(rare):,} of {len(counts):,} labels have fewer than {_MIN_EXAMPLES} training "
-        f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. "
-        "Is one the name of a column? A file of examples has no header"
+        f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned{header}"
     )
 
 

@@ -97,21 +97,21 @@ class ObjectStore(Store):
             raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         return data
 
-    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
+    def names(self, below: str, after: str = "") -> Iterator[tuple[str, Stat]]:
         if self._is_web:
             raise StoreError(
                 f"{self.place(below)}: a server of files has no list of them; name each file"
             )
         # A prefix of an object store ends with a whole part of a name.
         top = below.rpartition("/")[0]
-
-        def listed() -> list[tuple[str, Stat]]:
-            chunks = self._obstore.list(self._store, top or None)
-            return [(one["path"], _stat(one)) for chunk in chunks for one in chunk]
-
-        for name, stat in sorted(self._asked(below, listed)):
-            if name.startswith(below):
-                yield name, stat
+        chunks = self._asked(
+            below, lambda: iter(self._obstore.list(self._store, top or None, offset=after or None))
+        )
+        while chunk := self._asked(below, lambda: next(chunks, None)):
+            for one in chunk:
+                # Some stores begin with ``after`` itself.
+                if one["path"].startswith(below) and one["path"] > after:
+                    yield one["path"], _stat(one)
 
     def create(self, name: str, data: bytes) -> bool:
         from obstore.exceptions import AlreadyExistsError

@@ -41,8 +41,17 @@ class PatientStore(Store):
 
         return self._until_answered(whole)
 
-    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
-        yield from self._until_answered(lambda: list(self._store.names(below)))
+    def names(self, below: str, after: str = "") -> Iterator[tuple[str, Stat]]:
+        # A list of many names takes many requests, so it goes on behind the last one that came: if
+        # it began again, a store that fails one request in fifty would never list a million.
+        found: list[tuple[str, Stat]] = []
+
+        def list_rest() -> None:
+            for name, stat in self._store.names(below, found[-1][0] if found else after):
+                found.append((name, stat))
+
+        self._until_answered(list_rest)
+        yield from found
 
     def create(self, name: str, data: bytes) -> bool:
         # An answer may be lost behind a write that was made: the next try then says False, which

@@ -52,8 +52,9 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
-        """All objects whose names begin with ``below``, in the order of their names."""
+    def names(self, below: str, after: str = "") -> Iterator[tuple[str, Stat]]:
+        """All objects whose names begin with ``below``, in the order of their names: from the
+        first behind ``after`` on."""
 
     @abstractmethod
     def create(self, name: str, data: bytes) -> bool:

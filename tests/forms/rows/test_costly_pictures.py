@@ -90,6 +90,11 @@ def test_a_file_that_ends_anywhere_ends_the_count() -> None:
     check_parts("a", PNG[:8] + b"\xff\xff\xff\xff" * 9)
 
 
+def test_what_is_behind_the_end_of_a_picture_is_not_counted() -> None:
+    """Some systems fill files up with zeros, which look like chunks of no bytes."""
+    check_parts("a", PNG + bytes(2_000_000))
+
+
 def test_each_byte_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a search that goes back over bytes that fill up, this would not end."""
     monkeypatch.setattr(picture_parts, "_FILL", 1 << 40)

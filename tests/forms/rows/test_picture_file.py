@@ -143,10 +143,10 @@ def test_of_an_animation_the_first_picture_is_read() -> None:
     assert pixels_of(file, 4, 4, 1).max() == 90
 
 
-def bomb(side: int) -> InMemory:
+def bomb(width: int, height: int) -> InMemory:
     """A PNG of so many pixels along each side, a thousandth as large."""
-    head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    data = zlib.compress(bytes((side // 8 + 1) * 8))  # cut off, to be made fast
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    data = zlib.compress(bytes((width // 8 + 1) * 8))  # cut off, to be made fast
     chunks = [(b"IHDR", head), (b"IDAT", data), (b"IEND", b"")]
     made = b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -167,7 +167,9 @@ WHOLE = in_file(Image.fromarray(np.random.default_rng(1).integers(0, 256, (40, 4
             "no picture that can be read (PNG, JPEG, GIF, BMP and WEBP",
         ),
         (InMemory("one.png", WHOLE.data[:-900]), "one.png is damaged or cut off"),
-        (bomb(20_000), "20,000 x 20,000 pixels; at most 100,000,000"),
+        (bomb(20_000, 20_000), "20,000 x 20,000 pixels; at most 100,000,000"),
+        (bomb(1, 65_536), "1 x 65,536 pixels; at most 65,535 are read each way"),
+        (bomb(65_536, 1), "65,536 x 1 pixels; at most 65,535 are read each way"),
         (in_file(Image.new("L", (3, 3)), "TIFF"), "no picture that can be read"),
         (in_file(Image.new("L", (3, 3)), "PPM"), "no picture that can be read"),
         (InMemory("one.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>"), "no picture"),

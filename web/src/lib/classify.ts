@@ -40,6 +40,10 @@ export interface Seen {
   png: string;
   /** Of a picture: how much of the label comes from each patch, row by row. */
   rollout?: { rows: number; columns: number; shares: number[] };
+  /** How it is divided into cells that can be hidden. */
+  grid?: { rows: number; columns: number };
+  /** Of each layer and head, the share of its attention that each patch gets; where asked for. */
+  heads?: number[][][];
 }
 
 export interface LabelledFile {
@@ -52,9 +56,16 @@ export interface LabelledFile {
   seen: Seen;
 }
 
-export async function labelFile(file: Blob, name: string, run: string, signal: AbortSignal): Promise<LabelledFile> {
+export async function labelFile(
+  file: Blob,
+  name: string,
+  run: string,
+  signal: AbortSignal,
+  also: Record<string, string> = {},
+): Promise<LabelledFile> {
   const body = new FormData();
-  for (const [field, value] of Object.entries({ run, top: String(MOST_LABELS), seen: "true" })) body.set(field, value);
+  const fields = { run, top: String(MOST_LABELS), seen: "true", ...also };
+  for (const [field, value] of Object.entries(fields)) body.set(field, value);
   body.set("file", file, name);
   return (await (await call("v1/classify", { method: "POST", body, signal })).json()).files[0];
 }

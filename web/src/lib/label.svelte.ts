@@ -6,13 +6,21 @@ import { ApiError, type RunInfo } from "./api";
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
 
 /** Who answers about a file. */
-type Ask<Answer> = (file: Blob, name: string, run: string, signal: AbortSignal) => Promise<Answer>;
+type Ask<Answer> = (
+  file: Blob,
+  name: string,
+  run: string,
+  signal: AbortSignal,
+  also: Record<string, string>,
+) => Promise<Answer>;
 
 export class FileState<Answer> {
   run = $state.raw<RunInfo | null>(null);
   /** What is asked about, and how it is called. */
   file = $state.raw<Blob | null>(null);
   name = $state("");
+  /** What is asked beside it, by the names of the API's fields. */
+  also = $state.raw<Record<string, string>>({});
   /** The last answer; while another is waited for, that of the file before. */
   answer = $state.raw<Answer | null>(null);
   status = $state<"empty" | "waiting" | "done" | "error">("empty");
@@ -59,6 +67,13 @@ export class FileState<Answer> {
     this.status = "empty";
   }
 
+  /** Ask about the same file again, and for this too; "" leaves it out. */
+  askAlso(field: string, value: string): void {
+    const { [field]: _, ...others } = this.also;
+    this.also = value ? { ...others, [field]: value } : others;
+    this.again();
+  }
+
   again(): void {
     if (this.file) this.give(this.file, this.name);
   }
@@ -73,7 +88,7 @@ export class FileState<Answer> {
     this.#isBusy = true;
     Object.assign(this, { file, name, error: null, status: "waiting" });
     try {
-      const answer = await this.#answer(file, name, this.run?.name ?? "", request.signal);
+      const answer = await this.#answer(file, name, this.run?.name ?? "", request.signal, this.also);
       if (request.signal.aborted) return;
       this.answer = answer;
       this.status = this.#next ? "waiting" : "done";

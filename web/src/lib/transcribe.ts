@@ -10,6 +10,17 @@ export interface SpokenWord {
   probability?: number;
 }
 
+/** What the model hears of a segment. */
+export interface Heard {
+  /** The bands of the spectrum in base64, time from left to right. */
+  png: string;
+  grid?: { rows: number; columns: number };
+  /** Where CTC is sure of a token, in seconds from the begin of the segment. */
+  spikes?: { text: string; second: number; probability: number }[];
+  /** Each token that was written, and the share of attention that each stretch of the sound gets. */
+  tokens: { text: string; looked: number[] }[];
+}
+
 export interface Segment {
   text: string;
   /** Seconds. */
@@ -17,6 +28,8 @@ export interface Segment {
   end: number;
   /** Where the run can tell when each word is said. */
   words?: SpokenWord[];
+  /** Where it was asked for. */
+  seen?: Heard;
 }
 
 export type Told =
@@ -33,12 +46,14 @@ export async function transcribe(
   withWords: boolean,
   signal: AbortSignal,
   onsegment: (segment: Segment) => void,
+  also: Record<string, string> = {},
 ): Promise<number> {
   const body = new FormData();
   body.set("model", run);
   body.set("response_format", "verbose_json");
   body.set("timestamp_granularities[]", withWords ? "word" : "segment");
   body.set("stream", "true");
+  for (const [field, value] of Object.entries(also)) body.set(field, value);
   body.set("file", file, name);
   const response = await call("v1/audio/transcriptions", { method: "POST", body, signal });
   let seconds = 0;

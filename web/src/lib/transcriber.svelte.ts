@@ -14,6 +14,8 @@ export class TranscriberState {
   /** What is asked about, and how it is called. */
   file = $state.raw<Blob | null>(null);
   name = $state("");
+  /** What is asked beside it, by the names of the API's fields. */
+  also = $state.raw<Record<string, string>>({});
   segments = $state.raw<Segment[]>([]);
   /** How many of them stay as they are: all but where somebody still speaks. */
   settled = $state(0);
@@ -80,6 +82,13 @@ export class TranscriberState {
     return last ? Math.min(to, (last.words?.at(-1)?.end ?? last.end) + 0.1) : from;
   }
 
+  /** Ask about the same recording again, and for this too; "" leaves it out. */
+  askAlso(field: string, value: string): void {
+    const { [field]: _, ...others } = this.also;
+    this.also = value ? { ...others, [field]: value } : others;
+    this.again();
+  }
+
   again(): void {
     if (this.file) this.give(this.file, this.name);
   }
@@ -91,16 +100,20 @@ export class TranscriberState {
 
   async #ask(file: Blob, name: string): Promise<void> {
     const request = (this.#request = new AbortController());
-    Object.assign(this, { file, name, segments: [], settled: 0, seconds: 0, error: null, status: "waiting" });
+    // Asked about again, a recording keeps its text until the new one comes.
+    const segments = file === this.file ? this.segments : [];
+    const heard: Segment[] = [];
+    Object.assign(this, { file, name, segments, settled: 0, seconds: 0, error: null, status: "waiting" });
     try {
       const { run } = this;
       const seconds = await transcribe(file, name, run?.name ?? "", !!run?.takes?.words, request.signal, (segment) => {
         if (request.signal.aborted) return;
-        this.segments = [...this.segments, segment];
+        heard.push(segment);
+        this.segments = [...heard];
         this.settled = this.segments.length;
-      });
+      }, this.also);
       if (request.signal.aborted) return;
-      Object.assign(this, { seconds, status: "done" });
+      Object.assign(this, { segments: heard, seconds, status: "done" });
     } catch (error) {
       if (request.signal.aborted) return;
       this.error = ApiError.of(error);

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -21,12 +22,17 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.file_kinds import PICTURES, RECORDINGS, FileKind, kind_among
+from dragoman.forms.rows.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind, kind_among
 from dragoman.forms.rows.idx import read_idx
 from dragoman.forms.rows.unusable import unusable
 from dragoman.forms.rows.zipped import is_zip, names_in
 from dragoman.plural import plural
 
+_SIDES = {
+    "train": "", "training": "", "dev": "--dev", "val": "--dev", "valid": "--dev",
+    "validation": "--dev", "test": "--test", "testing": "--test",
+}  # fmt: skip
+"""Folders of a corpus that comes divided, and the option that takes each."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -62,6 +68,26 @@ def passed_over(root: Path) -> str:
     return (
         f"{root} has {kept} and {left}, and a model reads one kind: the {other.noun}s are left "
         f"out. To learn from them, put them into a folder of their own"
+    )
+
+
+def check_undivided(root: Path) -> None:
+    """Errors: ``DataError`` for a folder that comes divided: its folders are no labels, but parts
+    with a folder for each label in them. It tells the command that takes them apart."""
+    try:
+        inside = sorted(one for one in root.iterdir() if one.is_dir() and one.name[0] not in "._")
+        options = [_SIDES.get(one.name.lower()) for one in inside]
+        if "" not in options or None in options or len({*options}) < max(2, len(inside)):
+            return
+        if not all(any(one.is_dir() for one in part.iterdir()) for part in inside):
+            return
+    except OSError as error:
+        raise unusable(root, error) from error
+    parts = sorted(zip(map(str, options), inside, strict=True))
+    command = " ".join(f"{option} {shlex.quote(str(part))}".strip() for option, part in parts)
+    raise DataError(
+        f"{root} has folders named {' and '.join(one.name for one in inside)}, and the folders of "
+        f"labels are in these. Name them apart: dragoman train {command} --task classification"
     )
 
 
@@ -195,7 +221,7 @@ def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
         try:
             kind = path.stat().st_mode
         except (OSError, ValueError) as error:
-            raise DataError(f"{place}: {unusable(path, error)}") from error
+            raise DataError(f"{place}: {unusable(path, error)}{_header(pair)}") from error
         if not stat.S_ISREG(kind):
             what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
             raise DataError(f"{place}: {path} is {what}: name a file")
@@ -204,6 +230,14 @@ def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
             raise DataError(f"{place}: {path} stands in line {seen[key]} already")
         seen[key] = pair.line
         yield pair._replace(source=str(path))
+
+
+def _header(pair: Pair) -> str:
+    """What to do where the first line seems to name columns."""
+    name = Path(pair.source.strip())
+    if pair.line > 1 or any(name.suffix.lower() in kind.endings for kind in KINDS.values()):
+        return ""
+    return ". Is it the name of a column? A list has no header: remove its first line"
 
 
 def grouped(pairs: Iterable[Pair], corpus: CorpusSettings) -> Iterator[Pair]:

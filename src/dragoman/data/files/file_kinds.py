@@ -93,6 +93,11 @@ def check_is_read(path: Path, task: str) -> None:
         advice = _UNPACK
     elif task == "classification":
         advice = "Save it as tab-separated text (.tsv), text and label, without a header"
+        if ending == ".csv":
+            advice += (
+                "; or is it a list of recordings or pictures? It has a file and a label on each "
+                "line, no header, and is in UTF-8"
+            )
     elif task in ("language-model", "masked"):
         advice = "Take the text out, one text a line (.txt)"
     elif task == "parsing":

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MOST_PIXELS = 100_000_000
 """Of one file: 300 MB of colours."""
+_MOST_ROWS = 65_535
+"""As many as a JPEG file may have. Pillow goes over a picture row by row, and lets no other thread
+run meanwhile: of 25 million rows of one pixel each, for half a second at a time."""
 _BAND = 500_000
 """Pixels that are laid on white at once."""
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
@@ -137,6 +140,12 @@ def _opened(file: File) -> Image:
             raise DataError(
                 f"{file} has {image.width:,} x {image.height:,} pixels; at most {MOST_PIXELS:,} "
                 "are read of one picture: make it smaller"
+            )
+    if max(image.width, image.height) > _MOST_ROWS:
+        with image:
+            raise DataError(
+                f"{file} has {image.width:,} x {image.height:,} pixels; at most {_MOST_ROWS:,} are "
+                "read each way: cut it"
             )
     return image
 

@@ -72,10 +72,12 @@ def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
 
 
 def _chunks(data: bytes) -> Iterator[int]:
-    """Where each chunk begins."""
+    """Where each chunk begins; what is behind the last one is not looked at."""
     at = 8
     while at < len(data):
         yield at
+        if data[at + 4 : at + 8] == b"IEND":
+            return
         at += 12 + int.from_bytes(data[at : at + 4])
 
 

@@ -100,7 +100,7 @@ def opened(raw: Recording) -> Any:
     except (OSError, ValueError) as error:
         raise unusable(name, error) from error
     except sound.LibsndfileError as error:
-        raise _not_one(name, error.error_string) from error
+        raise _not_one(name, error.error_string.rstrip(".")) from error
     if recording.format not in _FORMATS:  # of another kind behind what begins as one of these
         recording.close()
         raise _not_one(name, f"it is {recording.format}")

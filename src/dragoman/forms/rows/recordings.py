@@ -96,5 +96,6 @@ def _block(name: str, file: Any, count: int) -> Floats:
     try:
         found: Floats = file.read(count, dtype="float32", always_2d=True)
     except library().LibsndfileError as error:
-        raise DataError(f"{name} is damaged or cut off: {error.error_string}") from error
+        told = error.error_string.rstrip(".")
+        raise DataError(f"{name} is damaged or cut off: {told}") from error
     return found

@@ -133,6 +133,7 @@ FIGURES: dict[str, Entry] = {
     "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
     "alignment": OfRun(run.alignment_figure, needs=("cross",), sentence="first"),
     "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
+    "picture-reading": OfRun(patches.reading_figure, needs=(PATCHES,), sentence="first"),
     "picture-rollout": OfRun(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
     "picture-positions": OfRun(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
     "ctc-spikes": OfRun(spikes.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),

@@ -9,21 +9,27 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
-from dragoman.pictures.figure import DataTable, Words
+from dragoman.nn.probes import Probe
+from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import Cells, HeadGrid
+from dragoman.tasks.classification.labeller import Labeller
 
 Array = NDArray[np.float64]
 
 _SIDE = 280.0
 """Pixels of the longer side of a picture."""
+_LAYERS, _LABELS = 2, 10
+"""As many are drawn at most."""
 
 
 def rollout_figure(subject: Subject) -> Drawn:
@@ -77,6 +83,88 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
     shares = shares[size - patches :]
     found: Array = shares / shares.sum()
     return found
+
+
+def reading_figure(subject: Subject) -> Drawn:
+    """A picture on its way through the model: its patches, the row of each, what a layer after the
+    other makes of the rows, and the labels."""
+    predictor, form = subject.predictor, subject.run.source
+    assert isinstance(form, PicturesForm) and isinstance(predictor, Labeller)
+    values = np.asarray(predictor.source_values(subject.sentence))
+    pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
+    down, across = form.settings.grid
+    patch, channels = form.settings.patch, form.settings.channels
+    grid = pixels.reshape(down, patch, across, patch)
+    apart = np.full((down, patch + 1, across, patch + 1), np.nan)
+    apart[:, :patch, :, :patch] = grid
+    cut = apart.reshape(down * (patch + 1), across * (patch + 1))[:-1, :-1]
+    pixel = _SIDE / max(cut.shape)
+    stages = _stages(predictor, values)
+    in_rows = values.astype(np.float64).reshape(len(values), -1, channels).mean(axis=-1) / 255
+    bare = [""] * len(cut), [""] * cut.shape[1]
+    panels: list[Panel] = [
+        Cells(MatrixPicture("Its patches", cut, *bare, cell=(pixel, pixel), reach=1.0)),
+        Cells(_of_rows("Patches as rows", in_rows, 1.0)),
+        *(Cells(_of_rows(name, rows)) for name, rows in stages),
+    ]
+    (found,) = predictor([subject.sentence])
+    ranked = found.ranked[:_LABELS]
+    panels.append(
+        Cells(
+            MatrixPicture(
+                "The labels", np.array([[share] for _, share in ranked]),
+                [name for name, _ in ranked], ["probability"], reach=1.0,
+            )
+        )
+    )  # fmt: skip
+    sizes = [
+        ("patches", len(values), patch * patch * channels),
+        *((name.lower(), *rows.shape) for name, rows in stages),
+    ]
+    width = stages[0][1].shape[1]
+    return Drawn(
+        panels,
+        [
+            DataTable("", ("stage", "rows", "numbers of a row"), sizes),
+            DataTable("labels", ("label", "probability"), ranked),
+        ],
+        run=subject.name,
+        notes=[
+            Words(
+                f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
+                f"{patch * patch * channels} numbers of each become {width}. The label: "
+                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f} %.",
+                f"{subject.sentence}: {patch} x {patch} 화소 패치 {len(values)}개. 패치의 수 "
+                f"{patch * patch * channels}개가 {width}개가 됩니다. 레이블: "
+                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f}%.",
+            )
+        ],
+    )
+
+
+def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPicture:
+    """A row of numbers below the other, in a picture of one size."""
+    cell = (_SIDE / rows.shape[1], _SIDE / len(rows))
+    # Labels that are too low to be drawn, since rows are too many.
+    return MatrixPicture(name, rows, ["00"] * len(rows), cell=cell, reach=reach)
+
+
+def _stages(predictor: Labeller, values: NDArray[np.uint8]) -> list[tuple[str, Array]]:
+    """Name -> (T, D): the rows that the first layer reads, and those that each layer has made; of
+    many layers the first and the last."""
+
+    class Embedded(Probe):
+        def take_embedded(self, rows: Tensor) -> Tensor:
+            found.append(("Rows, with their places", rows.double().numpy()))
+            return rows
+
+    found: list[tuple[str, Array]] = []
+    with torch.inference_mode(), Embedded() as probe:
+        predictor.network.encode(predictor.reading.texts([values]))
+    layers = [rows.double().numpy() for rows in probe.activations.values()]
+    every = list(enumerate(layers, 1))
+    shown = every if len(every) <= _LAYERS else [every[0], every[-1]]
+    return found + [(f"After layer {number}", rows) for number, rows in shown]
 
 
 def places_figure(subject: Subject) -> Drawn:

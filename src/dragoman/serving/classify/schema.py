@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.uploads import WithFiles
+from dragoman.serving.service.cells import Grid
 
 
 class ClassifyRequest(WithFiles):
@@ -21,6 +22,11 @@ class ClassifyRequest(WithFiles):
     """Say what each word has to do with the most probable label, by two measures that differ."""
     seen: bool = False
     """Give what the model sees of each file, as a picture."""
+    heads: bool = False
+    """With `seen`: give where each head of each layer looks in a picture."""
+    hidden: str = ""
+    """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
+    by commas: `3,7`. `grid` says how many there are."""
     api_key: str | None = None
 
 
@@ -80,6 +86,11 @@ class Seen(Message):
     """The picture in base64."""
     rollout: Rollout | None = None
     """Of pictures that are cut into at most 1,024 patches."""
+    grid: Grid | None = None
+    """Of sound, and of pictures that are cut into at most 1,024 patches."""
+    heads: list[list[list[float]]] | None = None
+    """Of each layer and head, the share of its attention that each patch gets: from the class
+    token, or where there is none, from all patches. Only where it was asked for, of pictures."""
 
 
 class LabelledFile(Message):

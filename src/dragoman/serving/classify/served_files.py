@@ -7,20 +7,16 @@ thread of its own, in as many places as it costs, so that small files never wait
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
-from dragoman.insight.figures.patches import rollout
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.forms.rows.settings import FramesSource, LineSource
 from dragoman.plural import plural
 from dragoman.runs.run import Run
-from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Rollout, Seen
+from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Seen
+from dragoman.serving.classify.seen import seen
 from dragoman.serving.classify.served_classifier import (
     TOKENS_AT_ONCE,
     check_labels,
@@ -35,12 +31,10 @@ from dragoman.serving.http.refusals import (
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
+from dragoman.serving.service.cells import hidden_cells, without
 from dragoman.serving.service.pictures import LINE
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
-
-_MOST_PATCHES = 1_024
-"""Of a picture whose attention is told: 4 MB for each head of a layer."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +93,10 @@ class ServedFileClassifier(ServedRun):
                 "no_words_in_files",
                 "why goes by the words of a text, and a file has none: leave it out.",
             )
+        if request.heads and not request.seen:
+            told = "heads are told of what is seen: set seen too"
+            raise Refusal("bad_field", f"Invalid request: {told}", field="heads", problem=told)
+        hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 
     def opened(self, uploads: Sequence[Upload]) -> Iterator[Opened]:
@@ -152,7 +150,9 @@ class ServedFileClassifier(ServedRun):
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for what costs too much to be read: once, or twice where what is seen
         is asked for."""
-        count = sum(min(len(one), self.labeller.longest) for one in rows) * (1 + request.seen)
+        count = sum(min(len(one), self.labeller.longest) for one in rows) * (
+            1 + request.seen + request.heads
+        )
         noun = self.form.settings.noun_of_row
         self.check_cost(
             count * READING,
@@ -166,30 +166,16 @@ class ServedFileClassifier(ServedRun):
     ) -> Iterator[tuple[int, LabelledFile]]:
         """Each file with its number, as they come: a turn's worth is read at once."""
         names = [one.file.called for one in opened]
-        for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, rows):
-            seen = self._seen(rows[number]) if request.seen else None
-            yield number, _told(found, opened[number].size, request.top, seen)
-
-    def _seen(self, rows: Rows) -> Seen:
-        pixels = self.form.picture(rows[: self.labeller.longest])
-        png = base64.b64encode(png_of(pixels)).decode("ascii")
-        looked = self._rollout(rows)
-        return Seen(width=pixels.shape[1], height=pixels.shape[0], png=png, rollout=looked)
-
-    def _rollout(self, rows: Rows) -> Rollout | None:
-        source = self.form.settings
-        if not isinstance(source, PictureSource) or source.patches > _MOST_PATCHES:
-            return None
-        down, across = source.grid
-        read = rows[: self.labeller.longest]
-        shares = np.zeros(down * across)  # the rest is not read
-        record = self.labeller.engine.attention.record(read, ())
-        shares[: len(read)] = rollout(record.encoder, len(read))
-        told = [float(f"{share:.4g}") for share in shares]
-        return Rollout(rows=down, columns=across, shares=told)
+        cells = hidden_cells(request.hidden)
+        read = [without(self.form, one, cells, self.labeller.longest) for one in rows]
+        for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, read):
+            shown = None
+            if request.seen:
+                shown = seen(self.labeller, self.form, read[number], heads=request.heads)
+            yield number, _told(found, opened[number].size, request.top, shown)
 
 
-def _told(found: ClassifiedText, size: float, top: int | None, seen: Seen | None) -> LabelledFile:
+def _told(found: ClassifiedText, size: float, top: int | None, shown: Seen | None) -> LabelledFile:
     return LabelledFile(
         name=found.text,
         label=found.label,
@@ -197,5 +183,5 @@ def _told(found: ClassifiedText, size: float, top: int | None, seen: Seen | None
         labels=labels_told(found, top),
         cut=found.cut,
         size=round(size, 3),
-        seen=seen,
+        seen=shown,
     )

@@ -145,10 +145,11 @@ def endpoints(service: Service) -> Endpoints:
         requests = run.requests(opened, await run.decoded(opened, client), settings)
         run.check_searches(requests)
         found = await run.queue.search(requests, client)
-        pictures = [
+        told = (
             run.told(one, best, request.threshold)
             for one, (best, *_) in zip(opened, found, strict=True)
-        ]
+        )
+        pictures = await service.texts.all(client, told)
         answer = DetectAnswer(run=run.name, files=pictures)
         return await service.written(client, lambda: answer)
 

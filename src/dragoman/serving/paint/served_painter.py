@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dragoman.engine.alignment_head import Alignment, by_words
-from dragoman.errors import DataError, RecipeError
+from dragoman.errors import DataError, RecipeError, RunError
+from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -59,6 +60,7 @@ class ServedPainter(ServedRun):
         form = codes_form(painter.engine)
         form.coder  # noqa: B018, damaged weights are told of now
         self.height, self.width = form.symbols.source.height, form.symbols.source.width
+        self._lexicon = _words_of(painter.run)
         self.painting = self.executor("pictures")
         """Where pictures are made of codes, and written where they are small."""
         self._writing = self.executor("large pictures")
@@ -114,16 +116,25 @@ class ServedPainter(ServedRun):
         except DataError as error:
             raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
 
-    async def written(
+    def unknown(self, request: ImagesRequest) -> list[str]:
+        """Words of the caption that no caption of the training has."""
+        return unknown_words(self._lexicon, [request.prompt])
+
+    async def looked(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
-    ) -> list[WrittenCodes]:
+    ) -> list[Alignment]:
+        """How much each code looked at each token of the caption."""
+        ((tokens, _),) = self.engine.source.tokens_of_words([request.prompt])
+        return await self.align([(tokens, one.tokens) for one in found], client)
+
+    def written(
+        self, request: ImagesRequest, found: Sequence[Hypothesis], looked: Sequence[Alignment]
+    ) -> Iterator[WrittenCodes]:
         """How the codes of each picture were written."""
-        ((tokens, numbers),) = self.engine.source.tokens_of_words([request.prompt])
-        alignments = await self.align([(tokens, one.tokens) for one in found], client)
-        return [
-            self._written(one, by_words(alignment, numbers, len(request.prompt.split())))
-            for one, alignment in zip(found, alignments, strict=True)
-        ]
+        ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
+        words = len(request.prompt.split())
+        for one, alignment in zip(found, looked, strict=True):
+            yield self._written(one, by_words(alignment, numbers, words))
 
     def _written(self, found: Hypothesis, looked: Alignment) -> WrittenCodes:
         symbols, count = codes_form(self.engine).symbols, len(found.tokens)
@@ -152,6 +163,15 @@ class ServedPainter(ServedRun):
         return await executor.all_in(client, places, files)
 
 
+def _words_of(run: Run) -> Lexicon | None:
+    """The words of the captions of its training, read once: there may be 200,000. None also where
+    their list is damaged, which ``knowledge_of`` tells: it must not keep the run from painting."""
+    try:
+        return run.lexicon()
+    except RunError:
+        return None
+
+
 def _image(picture: PaintedPicture, scale: int) -> PaintedImage:
     return PaintedImage(b64_json=base64.b64encode(picture.png(scale)).decode())
 
@@ -176,8 +196,10 @@ def endpoints(service: Service) -> Endpoints:
         answer = ImagesAnswer(created=int(time.time()), data=data)
         if request.explain:
             answer.words = request.prompt.split()
-            answer.unknown = unknown_words(run.run, [request.prompt]) if run.run else []
-            for image, written in zip(data, await run.written(request, found, client), strict=True):
+            answer.unknown = await service.texts.do(client, partial(run.unknown, request))
+            looked = await run.looked(request, found, client)
+            told = await service.texts.all(client, run.written(request, found, looked))
+            for image, written in zip(data, told, strict=True):
                 image.written = written
         return await service.written(client, lambda: answer)
 

@@ -11,8 +11,11 @@ from dragoman.forms.languages import base
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.outputs.schema import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
+from dragoman.shortened import shortened
 
 AUTO = "auto"
+_SHOWN = 100
+"""Characters of a name that is none: it may be megabytes long."""
 
 Served = TypeVar("Served", bound=ServedRun)
 
@@ -86,7 +89,7 @@ class Catalogue:
         for run in self.runs:
             if run.name == name:
                 return run
-        runs = [run.name for run in self.runs]
+        runs, name = [run.name for run in self.runs], shortened(name, _SHOWN)
         raise Refusal(
             "no_such_run",
             f"There is no run {name!r} here; there are: {', '.join(runs)}.",

@@ -15,7 +15,6 @@ from starlette.responses import PlainTextResponse, Response
 from dragoman.forms.languages import name_of
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.recordings.captions import Segment, SpokenWord, captions
-from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.openai_errors import (
     MODELS,
     OPENAI_REFUSALS,
@@ -35,7 +34,7 @@ from dragoman.serving.transcribe.schema import (
     TranscriptionRequest,
     Usage,
 )
-from dragoman.serving.transcribe.served_transcriber import ServedTranscriber, words_of
+from dragoman.serving.transcribe.served_transcriber import Found, ServedTranscriber, words_of
 
 ANY = "whisper-1"
 """A name that clients have built in: it stands for any run that transcribes."""
@@ -130,14 +129,14 @@ class _Hearing:
     file: InMemory
     seconds: float
 
-    def _heard(self) -> AsyncGenerator[tuple[Segment, Hypothesis]]:
+    def _heard(self) -> AsyncGenerator[Found]:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
         """When all is heard."""
         async with aclosing(self._heard()) as heard:
             found = [one async for one in heard]
-        segments = [segment for segment, _ in found]
+        segments = [one.segment for one in found]
         layout = self.request.response_format
         if layout in ("text", "srt", "vtt"):
             return PlainTextResponse(captions(segments, layout))
@@ -146,12 +145,10 @@ class _Hearing:
             told = self._verbose(told, found)
         return answer(told)
 
-    def _verbose(
-        self, told: TranscriptionAnswer, found: Sequence[tuple[Segment, Hypothesis]]
-    ) -> TranscriptionAnswer:
+    def _verbose(self, told: TranscriptionAnswer, found: Sequence[Found]) -> TranscriptionAnswer:
         asked = self.request.timestamp_granularities
         segments = [self.run.message(number, *one) for number, one in enumerate(found)]
-        words = [_word(one) for one in words_of([segment for segment, _ in found])]
+        words = [_word(one) for one in words_of([one.segment for one in found])]
         told.task, told.language = "transcribe", name_of(self.run.target).lower()
         told.duration = round(self.seconds, 3)
         told.segments = segments if "segment" in asked else None
@@ -166,19 +163,19 @@ class _Hearing:
         """Segment by segment."""
         segments: list[Segment] = []
         async with aclosing(self._heard()) as heard:
-            async for segment, best in heard:
+            async for one in heard:
                 before = " " if segments else ""
-                delta = before + segment.text.strip()
+                delta = before + one.segment.text.strip()
                 yield _event({"type": "transcript.text.delta", "delta": delta})
                 if self.request.response_format == "verbose_json":
-                    yield _event(self._segment(len(segments), segment, best))
-                segments.append(segment)
+                    yield _event(self._segment(len(segments), one))
+                segments.append(one.segment)
         done = {"type": "transcript.text.done", "text": _text(segments)}
         yield _event({**done, "usage": self._usage.model_dump()})
 
-    def _segment(self, number: int, segment: Segment, best: Hypothesis) -> dict[str, Any]:
-        told = self.run.message(number, segment, best).model_dump()
-        words = [_word(one).model_dump(exclude_none=True) for one in segment.words]
+    def _segment(self, number: int, found: Found) -> dict[str, Any]:
+        told = self.run.message(number, *found).model_dump(exclude_none=True)
+        words = [_word(one).model_dump(exclude_none=True) for one in found.segment.words]
         kind = {"type": "transcript.text.segment", **told, "id": str(number)}
         return {**kind, "words": words} if "word" in self.request.timestamp_granularities else kind
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
+from dragoman.serving.service.cells import Grid
 
 Granularity = Literal["word", "segment"]
 
@@ -32,6 +33,12 @@ class TranscriptionRequest(WithFiles):
     trained with CTC."""
     stream: bool = False
     """Answer with events, a segment at a time: for `json` and `verbose_json`."""
+    seen: bool = False
+    """With `verbose_json`: give what the model sees of each segment, when CTC is sure of a token,
+    and where the decoder looked while it wrote each."""
+    hidden: str = ""
+    """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
+    by commas: `3,7`. `grid` says how many there are. For a recording of one segment."""
     beam: int | None = Field(default=None, ge=1)
     """The width of the search. Default: the run's own."""
     prompt: str | None = None
@@ -66,6 +73,38 @@ class TranscribedWord(Message):
     """How sure the model is of it, given the words before it."""
 
 
+class HeardToken(Message):
+    """A token that was written."""
+
+    text: str
+    looked: list[float]
+    """The share of the attention of the last layer that each row of the encoder gets."""
+
+
+class Spike(Message):
+    """Where CTC is more than half sure of a token."""
+
+    text: str
+    second: float
+    """From the begin of the segment."""
+    probability: float
+
+
+class Heard(Message):
+    """What a model sees of a segment: the bands of its spectrum, time from left to right and low
+    sounds at the bottom."""
+
+    width: int
+    height: int
+    png: str
+    """The picture in base64."""
+    grid: Grid | None = None
+    """Its cells that can be hidden."""
+    spikes: list[Spike] | None = None
+    """Of a run that was trained with CTC."""
+    tokens: list[HeardToken]
+
+
 class TranscribedSegment(Message):
     """A part of the recording. It has the fields that OpenAI's clients read."""
 
@@ -86,6 +125,8 @@ class TranscribedSegment(Message):
     """Bytes of the text over its bytes compressed by zlib, as Whisper computes it."""
     no_speech_prob: float = 0.0
     """Always 0: silence is cut away before the model reads."""
+    seen: Heard | None = None
+    """Only where it was asked for."""
 
 
 class TranscriptionAnswer(Message):

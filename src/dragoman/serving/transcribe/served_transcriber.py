@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
@@ -33,12 +35,22 @@ from dragoman.serving.http.refusals import (
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import SECONDS_OF_A_PLACE
+from dragoman.serving.service.cells import hidden_cells, without
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.transcribe.schema import TranscribedSegment, TranscriptionRequest
+from dragoman.serving.transcribe.heard import heard
+from dragoman.serving.transcribe.schema import Heard, TranscribedSegment, TranscriptionRequest
 from dragoman.tasks.translation.transcriber import Piece, Transcriber
 
 AT_ONCE = 8
 """Pieces of a recording that are in the queue together."""
+
+
+class Found(NamedTuple):
+    """A segment, how it was found, and what was seen of it, where that was asked for."""
+
+    segment: Segment
+    best: Hypothesis
+    seen: Heard | None
 
 
 class ServedTranscriber(ServedRun):
@@ -117,6 +129,9 @@ class ServedTranscriber(ServedRun):
             )
         if request.stream and request.response_format not in ("json", "verbose_json"):
             raise wrong_field("stream", "a stream is json or verbose_json (response_format)")
+        if request.seen and request.response_format != "verbose_json":
+            raise wrong_field("seen", "what is seen is told in response_format=verbose_json only")
+        hidden_cells(request.hidden)
         if request.beam is not None:
             self.check_width(request.beam)
         (upload,) = uploads
@@ -145,7 +160,7 @@ class ServedTranscriber(ServedRun):
 
     async def heard(
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
-    ) -> AsyncGenerator[tuple[Segment, Hypothesis]]:
+    ) -> AsyncGenerator[Found]:
         """Each segment in which something is said, with how it was found, in their order."""
         places = 1 + int(seconds // SECONDS_OF_A_PLACE)
         executor = self.opening if places == 1 else self.decoding
@@ -155,12 +170,15 @@ class ServedTranscriber(ServedRun):
             async for found, _ in executor.turns(client, self._measured(file)):
                 measured += found
             spans, _ = await executor.do_in(client, partial(self._spans, measured))
+            if request.hidden and len(spans) > 1:
+                told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
+                raise wrong_field("hidden", told)
             waiting: list[Piece] = []
             async for some, is_last in executor.turns(client, self._pieces(file, spans)):
                 waiting += some
                 while len(waiting) >= AT_ONCE or (is_last and waiting):
                     together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
-                    for one in await self._searched(together, client, request.beam, words):
+                    for one in await self._searched(together, client, request, words):
                         if one[0].text.strip():
                             yield one
 
@@ -178,18 +196,27 @@ class ServedTranscriber(ServedRun):
             yield from self.transcriber.pieces(file, spans)
 
     async def _searched(
-        self, pieces: Sequence[Piece], client: str, beam: int | None, words: bool
-    ) -> list[tuple[Segment, Hypothesis]]:
-        found = await self.queue.search(self.transcriber.requests(pieces, beam), client)
+        self, given: Sequence[Piece], client: str, request: TranscriptionRequest, words: bool
+    ) -> list[Found]:
+        cells, longest = hidden_cells(request.hidden), self.transcriber.engine.longest
+        pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in given]
+        asked = self.transcriber.requests(pieces, request.beam)
+        found = await self.queue.search(asked, client)
 
-        def told() -> Iterator[tuple[Segment, Hypothesis]]:
+        def told() -> Iterator[Found]:
             for piece, hypotheses in zip(pieces, found, strict=True):
                 best = self.transcriber.best(piece, hypotheses)
-                yield self.transcriber.segment(piece, best, words=words), best
+                segment = self.transcriber.segment(piece, best, words=words)
+                seen = None
+                if request.seen and segment.text.strip():
+                    seen = heard(self.transcriber, self.form, piece.rows, best)
+                yield Found(segment, best, seen)
 
         return await self.hearing.all(client, told())
 
-    def message(self, number: int, segment: Segment, best: Hypothesis) -> TranscribedSegment:
+    def message(
+        self, number: int, segment: Segment, best: Hypothesis, seen: Heard | None = None
+    ) -> TranscribedSegment:
         """A segment as the API tells it."""
         text = segment.text.strip()
         raw = text.encode()
@@ -203,6 +230,7 @@ class ServedTranscriber(ServedRun):
             tokens=list(best.tokens),
             avg_logprob=round(sum(each) / max(1, len(each)), 5),
             compression_ratio=round(len(raw) / len(zlib.compress(raw)), 3),
+            seen=seen,
         )
 
 

@@ -25,7 +25,7 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.codes.codes_form import CodesForm
-from dragoman.forms.lexicon import words_in
+from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
@@ -129,7 +129,7 @@ class Painter(Predictor):
     def unknown(self, captions: Sequence[str]) -> list[str]:
         """The words of some captions that no caption of the training has, each once: what to paint
         for them is not known. Errors: ``RunError`` for a damaged list of words."""
-        return unknown_words(self.run, captions)
+        return unknown_words(self.run.lexicon(), captions)
 
     def shown(self, text: str, prefix: str = "") -> PaintedPicture:
         """Its picture. Errors: ``DataError`` for a prefix."""
@@ -139,9 +139,8 @@ class Painter(Predictor):
         return found
 
 
-def unknown_words(run: Run, captions: Sequence[str]) -> list[str]:
+def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]:
     """As ``Painter.unknown``; none where a run has no list of words."""
-    lexicon = run.lexicon()
     if lexicon is None:
         return []
     words = (caption[slice(*span)] for caption in captions for span in words_in(caption))

@@ -1,0 +1,63 @@
+"""What a run that transcribes sees of a part of a recording, and where it looked.
+
+Shapes: S rows of the encoder, V outputs, N tokens that were written.
+"""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+
+from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.forms.rows.settings import FramesSource
+from dragoman.forms.text_form import as_text
+from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.service.cells import grid_of
+from dragoman.serving.transcribe.schema import Heard, HeardToken, Spike
+from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
+from dragoman.tasks.translation.transcriber import Transcriber
+
+_SURE = 0.5
+
+
+def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
+    """Of the rows of a part, and what was written of it."""
+    pixels = form.picture(rows)
+    text = as_text(transcriber.run.target)
+    record = transcriber.engine.attention.record(rows, best.tokens)
+    looked = record.cross[-1].mean(axis=0)  # (N + 1, S)
+    tokens = [
+        HeardToken(text=name, looked=[float(f"{share:.3g}") for share in shares])
+        for name, shares in zip(text.shown(best.tokens), looked, strict=False)
+    ]
+    return Heard(
+        width=pixels.shape[1], height=pixels.shape[0],
+        png=base64.b64encode(png_of(pixels)).decode("ascii"), grid=grid_of(form, len(rows)),
+        spikes=_spikes(transcriber, form, rows), tokens=tokens,
+    )  # fmt: skip
+
+
+def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
+    """One for each run of rows in which CTC is sure of the same token, where it is the surest."""
+    settings = form.settings
+    if transcriber.engine.network.ctc is None or not isinstance(settings, FramesSource):
+        return None
+    known = ctc_log_probabilities(transcriber.engine, rows).exp().numpy()  # (S, V + 1)
+    surest, blank = known.argmax(axis=1), known.shape[1] - 1
+    seconds = settings.hop_ms / 1000 * settings.subsample
+    text = as_text(transcriber.run.target)
+    ends = np.flatnonzero(np.diff(surest, append=-1)) + 1
+    found = []
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        token = int(surest[begin])
+        place = begin + int(known[begin:end, token].argmax())
+        sure = float(known[place, token])
+        if token == blank or sure <= _SURE:
+            continue
+        (name,) = text.shown([token])
+        found.append(
+            Spike(text=name, second=round((place + 0.5) * seconds, 3), probability=round(sure, 4))
+        )
+    return found
