@@ -1,6 +1,7 @@
 """A browser, the demo run served, and the page built: what the page's tests stand on.
 
-They need Chromium (Debian: ``apt install chromium``) and Node. In CI their absence is a failure;
+They need Chromium (Debian: ``apt install chromium-headless-shell``, or ``chromium``, which takes
+more than twice as long to open a page) and Node. In CI their absence is a failure;
 elsewhere the page's tests are left out, and pytest says so in one line.
 """
 
@@ -15,11 +16,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from opening import AXE, Open, opening, serving
+from opening import AXE, Open, opening
 from playwright.sync_api import Browser, sync_playwright
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 from untrained_run import untrained_run
+from warm_server import serving
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
@@ -39,10 +41,10 @@ def leave_out(reason: str) -> None:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """Debian's Chromium, headless, with a camera and a microphone that it makes up."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     program = next((found for name in names if (found := shutil.which(name))), None)
     if program is None:
-        leave_out("there is no Chromium here (Debian: apt install chromium)")
+        leave_out("there is no Chromium here (Debian: apt install chromium-headless-shell)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=["--no-sandbox", *DEVICES]

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening, serving
+from opening import Open, accessible_and_fits, in_every_look, opening
 from PIL import Image
 from playwright.sync_api import Browser, Page, Request, expect
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
+from warm_server import serving
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening, serving
+from opening import Open, accessible_and_fits, in_every_look, opening
 from PIL import Image
 from playwright.sync_api import Browser, Page, Request, expect
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
 from trained_run import trained_run
+from warm_server import serving
 
 BAR = np.zeros((64, 64), np.uint8)
 BAR[:, 24:32] = 250

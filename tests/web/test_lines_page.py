@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening, serving
+from opening import Open, accessible_and_fits, in_every_look, opening
 from PIL import Image
 from playwright.sync_api import Browser, expect
 from tiny_cells import tiny_cell
 from trained_run import trained_run
+from warm_server import serving
 
 from dragoman.forms.rows.drawn_text import drawn
 from dragoman.forms.rows.settings import DrawingSettings

@@ -12,9 +12,10 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
-from opening import Open, accessible, fits, in_every_look, opening, saved, serving
+from opening import Open, accessible, fits, in_every_look, opening, saved
 from playwright.sync_api import Browser, Page, expect
 from untrained_run import untrained_run
+from warm_server import serving
 
 from dragoman.demo.corpus import demo_corpus
 from dragoman.recipe import Recipe

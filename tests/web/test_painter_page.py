@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening, serving
+from opening import Open, accessible_and_fits, in_every_look, opening
 from playwright.sync_api import Browser, Page, expect
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
+from warm_server import serving
 
 ANSWER = re.compile("v1/images/generations")
 CAPTION = "#paint?text=a%20red%20block%20above"

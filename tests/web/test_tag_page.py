@@ -12,10 +12,11 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening, saved, serving, told
+from opening import Open, accessible_and_fits, in_every_look, opening, saved, told
 from playwright.sync_api import Browser, Page, Route, expect
 from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
+from warm_server import serving
 
 from dragoman.tasks.tagging.evaluation import evaluate_run
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening, saved, serving
+from opening import Open, accessible_and_fits, in_every_look, opening, saved
 from playwright.sync_api import Browser, Page, Route, expect
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
 from trained_run import trained_run
+from warm_server import serving
 
 from dragoman.tasks.translation.transcriber import Transcriber
 

@@ -187,6 +187,8 @@ def _is_another(start: bytes) -> bool:
     if start.isascii():
         return False
     whole = start[: start.rfind(b"\n") + 1] or start
+    if _is_utf8(whole):
+        return False
     text = whole.decode("utf-8", "surrogateescape")
     wrong = sum("\udc80" <= character <= "\udcff" for character in text)
     right = sum(not character.isascii() for character in text) - wrong
@@ -196,9 +198,9 @@ def _is_another(start: bytes) -> bool:
     return sum(not _is_utf8(line) for line in lines) > _LINES * len(lines)
 
 
-def _is_utf8(line: bytes) -> bool:
+def _is_utf8(text: bytes) -> bool:
     try:
-        line.decode("utf-8")
+        text.decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True
