@@ -25,7 +25,9 @@ def runs(kinds: dict[str, Path]) -> None:
 def commands(page: Page) -> list[str]:
     """The request and the verb of the open view."""
     page.get_by_text("The same in a shell").locator("visible=true").click()
-    return page.locator("pre[role=group]:visible").all_inner_texts()
+    shown = page.locator("pre[role=group]:visible")
+    expect(shown.first).to_be_visible()
+    return shown.all_inner_texts()
 
 
 SHOWN = {
