@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from command_line import Dragoman
 from PIL import Image
+from tiny_cells import tiny_cell
 from tiny_shapes import SIDE, write_blocks
+from trained_run import trained_run
 
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.picture_file import pixels_of
+from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings
@@ -28,6 +31,7 @@ from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged
 from dragoman.tasks.painting.judge import Judge
 from dragoman.tasks.painting.painter import Painter, in_a_row
 from dragoman.tasks.training import train
+from dragoman.tasks.translation.translator import Translator
 
 CODES = (
     "model.model_dim=32", "model.blocks=1", "plan.tokens_per_update=192", "source.patch=4",
@@ -187,6 +191,35 @@ def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
     )  # fmt: skip
     assert chosen.scores["judged"] > drawn.scores["judged"]
     assert "a friendly one" in chosen.table() and "friendly" not in drawn.table()
+
+
+def test_a_judge_may_write_captions(tmp_path: Path, dragoman: Dragoman) -> None:
+    """What it finds probable is what ``dragoman score`` says of the files."""
+    recipe = tiny_cell("translation", "transformer", "picture", tmp_path / "data")
+    run = trained_run(recipe, tmp_path / "run")
+    draw = np.random.default_rng(1)
+    pictures = [draw.integers(0, 256, (8, 8, 1), dtype=np.uint8) for _ in range(3)]
+    captions = ["0", "1", "0"]
+    files = [tmp_path / f"{number}.png" for number in range(3)]
+    for file, picture in zip(files, pictures, strict=True):
+        file.write_bytes(png_of(picture))
+    captioner = Judge(run)
+    found = captioner.log_probabilities(pictures, captions)
+    values = [captioner.run.source.read([str(file)])[0] for file in files]
+    tokens = captioner.run.target.tokens(captions)
+    engine = Translator(captioner.run).engine
+    assert found == pytest.approx(
+        [one.log_probability for one in engine.score(values, tokens)], abs=1e-4
+    )
+    assert len(set(found)) == 3
+    texts = [one.text for one in Translator(captioner.run).stream(map(str, files))]
+    assert captioner.captions(pictures) == texts
+    (tmp_path / "files.txt").write_text("".join(f"{file}\n" for file in files))
+    (tmp_path / "captions.txt").write_text("".join(f"{one}\n" for one in captions))
+    said = dragoman("score", tmp_path / "run", tmp_path / "files.txt", tmp_path / "captions.txt")
+    assert said.code == 0, said.err
+    told = [float(line.split("\t")[0]) for line in said.out.splitlines()]
+    assert told == pytest.approx(found, abs=2e-3)
 
 
 def test_a_caption_of_two_orders_is_judged_by_both() -> None:

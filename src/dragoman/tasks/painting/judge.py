@@ -11,6 +11,7 @@ CLIP).
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,7 +66,7 @@ class Judge:
             files = _written(pictures, Path(folder))
             if not isinstance(self._reads, Labeller):
                 scored = self._reads.score(zip(files, captions, strict=True))
-                return [one.score for one in scored]
+                return [math.fsum(one.token_log_probabilities) for one in scored]
             return [
                 dict(zip(one.names, one.log_probabilities.tolist(), strict=True)).get(
                     caption, -np.inf

@@ -1,4 +1,5 @@
-"""Scoring translations that are given: log P(target | source) of each pair, by force decoding.
+"""Scoring translations that are given: log P(target | source) of each pair, by force decoding; a
+source may be the name of a file.
 
 There is no half of a score, so a side that is too long is not cut: it is refused, and by its
 characters before it is cut into tokens where these say enough (``long_texts.py``).
@@ -6,13 +7,14 @@ characters before it is cut into tokens where these say enough (``long_texts.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import far_too_long
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
+from dragoman.forms.form import Values
 from dragoman.tasks.translation.result import Translation
 
 MAX_TOKENS = 2000
@@ -25,8 +27,9 @@ class _Read(NamedTuple):
 
     source: str
     target: str
-    values: list[int]
-    tokens: list[int]
+    values: Sequence[int] | Values
+    """Tokens, or the rows of a file."""
+    tokens: Sequence[int]
 
 
 def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
@@ -44,17 +47,25 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
 def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
     """Errors: ``DataError`` that says which line is too long."""
     most = MAX_TOKENS if engine.places is None else min(MAX_TOKENS, engine.places - 1)
+    reads_files = engine.source.width is not None
     for number, (source, target) in enumerate(pairs, 1):
-        sides = []
+        sides: list[Sequence[int] | Values] = []
         for side, text in (("source", source), ("translation", target)):
-            if far_too_long(text, most):
+            is_file = side == "source" and reads_files
+            if not is_file and far_too_long(text, most):
                 raise DataError(_too_long(number, side, f"{len(text):,} characters", most))
-            form = engine.source.values if side == "source" else engine.target.tokens
-            (found,) = form([text])
+            found: Sequence[int] | Values
+            if is_file:
+                found = engine.source.read([text])[0]
+            else:
+                form = engine.source.values if side == "source" else engine.target.tokens
+                found = form([text])[0]
             if len(found) > most:
-                raise DataError(_too_long(number, side, f"{len(found):,} tokens", most))
-            sides.append(list(found))
-        yield _Read(source, target, *sides)
+                unit = "rows" if is_file else "tokens"
+                raise DataError(_too_long(number, side, f"{len(found):,} {unit}", most))
+            sides.append(found)
+        values, tokens = sides
+        yield _Read(source, target, values, tokens)  # type: ignore[arg-type]  # only a source has rows
 
 
 def _too_long(line: int, side: str, length: str, most: int) -> str:
