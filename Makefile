@@ -48,7 +48,7 @@ test-matrix: $(DEV) ## the tests under eight combinations of instruction sets an
 test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
 	@$(BIN)/python tests/native/sanitised.py $(ARGS)
 
-test-cluster: $(DEV) ## work in parts while workers and drivers are killed and a store fails (six minutes)
+test-cluster: $(DEV) ## work in parts while workers and drivers are killed and a store fails (four minutes)
 	@$(BIN)/python -m pytest tests/cluster $(TWO) $(ARGS)
 	@$(BIN)/python -W ignore tests/cluster/recovery.py
 
