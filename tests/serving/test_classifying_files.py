@@ -342,7 +342,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (FramesForm, "work_of"),
-        (LogMel, "_some"), (seen, "png_of"), (served_files, "_told"),
+        (LogMel, "_some"), (seen, "png_base64"), (served_files, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

@@ -6,7 +6,6 @@ Shapes: H, W, C of a picture; R, S patches from top to bottom and from left to r
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.pictures.attention import short_label
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps.pixels import png_base64
 from dragoman.pictures.labels import escape
 from dragoman.pictures.theme import svg
 
@@ -79,7 +78,7 @@ def looked_at_svg(title: str, looked: Sequence[LookedAt]) -> str:
 
 
 def _image(pixels: npt.NDArray[np.uint8], left: float, top: float) -> str:
-    address = base64.b64encode(png_of(pixels)).decode("ascii")
+    address = png_base64(pixels)
     return (
         f'<image x="{left}" y="{top}" width="{_SIDE}" height="{_SIDE}" '
         f'style="image-rendering:pixelated" href="data:image/png;base64,{address}"/>'

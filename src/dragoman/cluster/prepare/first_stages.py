@@ -61,17 +61,13 @@ class Reading(Stage):
         name = self.plan.names[self.plan.parts[number].corpus]
         pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
         hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
+        found: dict[str, Content] = {place_of(READ, number, "pairs"): written(pairs)}
         prepared = moses_of(recipe)
-        return {
-            place_of(READ, number, "pairs"): written(pairs),
-            **(
-                {}
-                if prepared is None
-                else {place_of(READ, number, MOSES): written([*map(prepared, pairs)])}
-            ),
-            place_of(READ, number, "json"): json.dumps(cleaner.report.to_dict()).encode(),
-            self.name(number): by_partition(hashes, self.plan.partitions),
-        }
+        if prepared is not None:
+            found[place_of(READ, number, MOSES)] = written([*map(prepared, pairs)])
+        found[place_of(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
+        found[self.name(number)] = by_partition(hashes, self.plan.partitions)
+        return found
 
 
 class Duplicates(Stage):

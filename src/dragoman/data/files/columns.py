@@ -66,9 +66,7 @@ def listed_corpus(
             first = [pair.source.strip() for pair in islice(read_pairs(corpus), _FIRST)]
         except DataError:  # its own builder tells of it
             continue
-        if any(
-            Path(one).suffix.lower() in kind.endings for one in first for kind in KINDS.values()
-        ):
+        if any(kind.reads(one) for one in first for kind in KINDS.values()):
             return corpus.model_copy(update={"holds": "files"})
     return None
 

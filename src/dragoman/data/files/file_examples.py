@@ -46,12 +46,11 @@ def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
 
     found = _shown_in(root)
     kind = kind or kind_among(found)
-    converted = {file.with_suffix("") for file in found if file.suffix.lower() in kind.endings}
+    converted = {file.with_suffix("") for file in found if kind.reads(file)}
     for file in sorted(found):
-        ending = file.suffix.lower()
-        if ending in kind.foreign_endings and file.with_suffix("") not in converted:
+        if file.suffix.lower() in kind.foreign_endings and file.with_suffix("") not in converted:
             raise kind.foreign(file, file.suffix.removeprefix(".").upper())
-        if ending in kind.endings and _is_file(file):
+        if kind.reads(file) and _is_file(file):
             yield file
 
 
@@ -153,8 +152,7 @@ def read_folders(root: Path) -> Iterator[Pair]:
 
 def _read_zipped(archive: Path) -> Iterator[Pair]:
     """As ``read_folders``, of pictures in a ZIP file; a folder around all of them is no label."""
-    parts = [(name, name.split("/")) for name in names_in(archive)]
-    shown = [(name, inside) for name, inside in parts if _is_picture(name)]
+    shown = [(name, name.split("/")) for name in names_in(archive) if PICTURES.reads(name)]
     if not shown:
         raise DataError(
             f"{archive} has no picture ({PICTURES.formats}) in a folder of its own label; of "
@@ -172,14 +170,10 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
         yield Pair(number, f"{archive}#{name}", _composed(inside[start]))
 
 
-def _is_picture(name: str) -> bool:
-    return Path(name).suffix.lower() in PICTURES.endings
-
-
 def pictures_in_zip(archive: Path) -> list[str]:
     """All pictures of a ZIP file. Errors: ``DataError`` where there are none, or for one that
     cannot be read."""
-    found = [f"{archive}#{name}" for name in names_in(archive) if _is_picture(name)]
+    found = [f"{archive}#{name}" for name in names_in(archive) if PICTURES.reads(name)]
     if not found:
         raise DataError(f"{archive} has no picture ({PICTURES.formats})")
     return found
@@ -234,8 +228,7 @@ def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
 
 def _header(pair: Pair) -> str:
     """What to do where the first line seems to name columns."""
-    name = Path(pair.source.strip())
-    if pair.line > 1 or any(name.suffix.lower() in kind.endings for kind in KINDS.values()):
+    if pair.line > 1 or any(kind.reads(pair.source.strip()) for kind in KINDS.values()):
         return ""
     return ". Is it the name of a column? A list has no header: remove its first line"
 

@@ -6,14 +6,12 @@ from __future__ import annotations
 import hashlib
 import os.path
 from functools import lru_cache
-from pathlib import Path
 
 from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
-from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.pictures_form import picture_at
 from dragoman.forms.rows.unusable import unusable
-from dragoman.forms.rows.zipped import file_of
+from dragoman.forms.rows.zipped import file_of, place_of
 
 _BLOCK = 1 << 20
 
@@ -32,11 +30,8 @@ def content_of(raw: str) -> str:
     path, _, place = raw.rpartition("#")
     if is_idx(path) and place.isascii() and place.isdecimal() and not os.path.isfile(raw):
         return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()
-    file = file_of(raw)
-    if isinstance(file, InMemory):
-        return hashlib.blake2b(file.data, digest_size=16).hexdigest()
     try:
-        about = file.stat()
+        about = place_of(raw)[0].stat()
         return _hash_of(raw, about.st_mtime_ns, about.st_size)
     except (OSError, ValueError) as error:
         raise unusable(raw, error) from error
@@ -46,7 +41,7 @@ def content_of(raw: str) -> str:
 def _hash_of(raw: str, changed: int, size: int) -> str:
     """``changed`` and ``size`` tell a file from one that took its place."""
     digest = hashlib.blake2b(digest_size=16)
-    with Path(raw).open("rb") as file:
+    with file_of(raw).open("rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

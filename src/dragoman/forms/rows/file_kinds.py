@@ -22,6 +22,10 @@ class FileKind:
     foreign: Callable[[Path, str], DataError]
     """The error of such a file, whose format is named, with the command that converts it."""
 
+    def reads(self, name: str | Path) -> bool:
+        """Whether a file of that name is read, by its ending."""
+        return Path(name).suffix.lower() in self.endings
+
     def count(self, files: Iterable[Path]) -> int:
         """How many of the files are of this kind, read or not."""
         endings = {*self.endings, *self.foreign_endings}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,8 @@ class InMemory:
     def __str__(self) -> str:
         return self.called
 
-    def open(self) -> BytesIO:
-        """Its bytes, to be read."""
+    def open(self, mode: Literal["rb"] = "rb") -> BytesIO:
+        """Its bytes, to be read, as a path opens them."""
         return BytesIO(self.data)
 
 

@@ -33,13 +33,20 @@ def names_in(path: Path) -> list[str]:
     return sorted(_opened(path).names)
 
 
+def place_of(raw: str) -> tuple[Path, str | None]:
+    """The file on the disk that a raw example names, and where it is a ZIP file, the name in it."""
+    at = raw.lower().rfind(_PLACE)
+    if at < 0 or os.path.exists(raw):
+        return Path(raw), None
+    return Path(raw[: at + 4]), raw[at + len(_PLACE) :]
+
+
 def file_of(raw: str) -> File:
     """What a raw example names: a file, or one in a ZIP file. Errors: ``DataError`` for one that is
     not in it or cannot be unpacked."""
-    at = raw.lower().rfind(_PLACE)
-    if at < 0 or os.path.exists(raw):
-        return Path(raw)
-    path, name = Path(raw[: at + 4]), raw[at + len(_PLACE) :]
+    path, name = place_of(raw)
+    if name is None:
+        return path
     archive = _opened(path)
     info = archive.names.get(name)
     if info is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import textwrap
 from collections.abc import Sequence
 from html import escape
@@ -10,7 +9,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps.pixels import png_base64
 
 _SIDE, _GAP, _LINE = 160, 16, 15
 """Of a picture, between two of them, and of a line of a caption, in pixels of the drawing."""
@@ -34,7 +33,7 @@ def captioned_svg(
     out = [head, f'<rect width="{width}" height="{height}" fill="#ffffff"/>']
     for number, (pixels, told) in enumerate(zip(pictures, lines, strict=True)):
         x, y = _GAP + number % columns * wide, _GAP + number // columns * high
-        data = base64.b64encode(png_of(pixels)).decode("ascii")
+        data = png_base64(pixels)
         out.append(
             f'<image x="{x}" y="{y}" width="{_SIDE}" height="{_SIDE}" '
             f'style="image-rendering: pixelated" href="data:image/png;base64,{data}"/>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 import zlib
 
@@ -21,6 +22,11 @@ def png_of(pixels: npt.NDArray[np.uint8]) -> bytes:
     head = struct.pack(">IIBBBBB", width, height, 8, _COLOUR_TYPES[channels], 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines.tobytes())), (b"IEND", b""))
     return _SIGNATURE + b"".join(_chunk(name, data) for name, data in chunks)
+
+
+def png_base64(pixels: npt.NDArray[np.uint8]) -> str:
+    """``png_of`` as text: for JSON, and for addresses in pages and pictures."""
+    return base64.b64encode(png_of(pixels)).decode("ascii")
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.insight.figures.patches import rollout
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps.pixels import png_base64
 from dragoman.serving.classify.schema import Rollout, Seen
 from dragoman.serving.service.cells import MOST_PATCHES, grid_of
 from dragoman.tasks.classification.labeller import Labeller
@@ -20,7 +19,7 @@ def seen(labeller: Labeller, form: RowsForm, rows: Rows, *, heads: bool) -> Seen
     """A picture of what is read; ``heads``: with where each head looks."""
     read = rows[: labeller.longest]
     pixels = form.picture(read)
-    png = base64.b64encode(png_of(pixels)).decode("ascii")
+    png = png_base64(pixels)
     looked, of_heads = _attention(labeller, form, rows, heads=heads)
     return Seen(
         width=pixels.shape[1], height=pixels.shape[0], png=png, rollout=looked,

@@ -5,14 +5,12 @@ Shapes: S rows of the encoder, V outputs, N tokens that were written.
 
 from __future__ import annotations
 
-import base64
-
 import numpy as np
 
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.text_form import as_text
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps.pixels import png_base64
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.service.cells import grid_of
 from dragoman.serving.transcribe.schema import Heard, HeardToken, Spike
@@ -34,7 +32,7 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
     ]
     return Heard(
         width=pixels.shape[1], height=pixels.shape[0],
-        png=base64.b64encode(png_of(pixels)).decode("ascii"), grid=grid_of(form, len(rows)),
+        png=png_base64(pixels), grid=grid_of(form, len(rows)),
         spikes=_spikes(transcriber, form, rows), tokens=tokens,
     )  # fmt: skip
 

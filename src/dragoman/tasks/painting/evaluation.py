@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.painting import PAINTING, count_seen
+from dragoman.tasks.painting.judge import Judge
 from dragoman.tasks.painting.painter import (
     Bytes,
     PaintedPicture,
@@ -47,9 +48,6 @@ from dragoman.tasks.shared.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
-
-if TYPE_CHECKING:
-    from dragoman.tasks.painting.judge import Judge
 
 logger = logging.getLogger("dragoman")
 
@@ -183,7 +181,10 @@ def evaluate_run(
     if not pairs:
         raise nothing_to_measure(opened, "are no captions", "a list of pictures", "test.tsv")
     warn_of_learned(opened, pairs)
-    report = _measured(opened, pairs, test, changes, precision, judge, best_of)
+    if best_of > 1 and judge is None:
+        raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
+    chosen = None if judge is None else Judge(judge, precision)
+    report = _measured(opened, pairs, test, changes, precision, chosen, best_of)
     if keep and not files and judge is None:
         keep_figures(opened, report, pairs, changes, precision)
     return report
@@ -195,20 +196,16 @@ def _measured(
     test: str,
     changes: Sequence[str],
     precision: str,
-    judged_by: str | Path | None,
+    judge: Judge | None,
     best_of: int,
 ) -> PaintingReport:
     from dragoman.engine.settings import EngineSettings
-    from dragoman.tasks.painting.judge import Judge
 
     search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision})
-    judge = None if judged_by is None else Judge(judged_by, precision)
     painter, form = Painter(run, settings, search), run.forms.target
     assert isinstance(form, CodesForm)
     if best_of > 1:
-        if judge is None:
-            raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
         search = painting_settings(search, best_of, None, search.sampling)
     logger.info("%s paints %s: %s", run.folder, plural(len(pairs), "caption"), painter.description)
     began = time.perf_counter()
@@ -220,16 +217,11 @@ def _measured(
     scored = painter.score_ids([pair.source for pair in pairs], true)
     tokens = sum(len(one.token_log_probabilities) for one in scored)
     scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
-    wanted = np.stack([form.picture_at(pair.target) for pair in pairs]).astype(np.float64)
-    told = np.stack(form.pictures(true))
-    scores["rmse"] = _rmse(wanted, np.stack([one.pixels for one in found]))
-    scores["rmse_of_codes"] = _rmse(wanted, told)
+    wanted = [form.picture_at(pair.target) for pair in pairs]
+    told, painted = form.pictures(true), [one.pixels for one in found]
+    scores["rmse"], scores["rmse_of_codes"] = _rmse(wanted, painted), _rmse(wanted, told)
     if judge is not None:
-        shown = {
-            "judged": [one.pixels for one in found],
-            "judged_of_codes": form.pictures(true),
-            "judged_of_true": [form.picture_at(pair.target) for pair in pairs],
-        }
+        shown = {"judged": painted, "judged_of_codes": told, "judged_of_true": wanted}
         scores |= {name: judged_right(judge, pairs, every) for name, every in shown.items()}
     how = f"beam {search.beam}"
     if search.sampling is not None:
@@ -264,5 +256,5 @@ def _plain(caption: str) -> str:
     return " ".join(caption.lower().split())
 
 
-def _rmse(wanted: Any, found: Any) -> float:
-    return math.sqrt(float(np.square(wanted - found).mean()))
+def _rmse(wanted: Sequence[Bytes], found: Sequence[Bytes]) -> float:
+    return math.sqrt(float(np.square(np.stack(wanted).astype(np.float64) - found).mean()))

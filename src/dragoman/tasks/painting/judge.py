@@ -16,18 +16,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.errors import RunError
+from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class Judge:
@@ -67,10 +63,9 @@ class Judge:
             if not isinstance(self._reads, Labeller):
                 scored = self._reads.score(zip(files, captions, strict=True))
                 return [math.fsum(one.token_log_probabilities) for one in scored]
+            labels = {name: number for number, name in enumerate(self._reads.labels.names)}
             return [
-                dict(zip(one.names, one.log_probabilities.tolist(), strict=True)).get(
-                    caption, -np.inf
-                )
+                float(one.log_probabilities[labels[caption]]) if caption in labels else -math.inf
                 for one, caption in zip(self._reads(files), captions, strict=True)
             ]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -180,8 +181,9 @@ def by_judge(
     )
     found = []
     for pictures in painted:
-        ranked = sorted(zip(pictures, liked), key=lambda one: -one[1])  # noqa: B905, goes on
-        found.append([picture for picture, _ in ranked])
+        own = list(islice(liked, len(pictures)))
+        order = sorted(range(len(pictures)), key=lambda number: -own[number])
+        found.append([pictures[number] for number in order])
     return found
 
 

@@ -7,7 +7,7 @@ characters before it is cut into tokens where these say enough (``long_texts.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dragoman.engine.engine import Engine
@@ -27,9 +27,8 @@ class _Read(NamedTuple):
 
     source: str
     target: str
-    values: Sequence[int] | Values
-    """Tokens, or the rows of a file."""
-    tokens: Sequence[int]
+    values: Values
+    tokens: list[int]
 
 
 def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
@@ -49,23 +48,18 @@ def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
     most = MAX_TOKENS if engine.places is None else min(MAX_TOKENS, engine.places - 1)
     reads_files = engine.source.width is not None
     for number, (source, target) in enumerate(pairs, 1):
-        sides: list[Sequence[int] | Values] = []
-        for side, text in (("source", source), ("translation", target)):
-            is_file = side == "source" and reads_files
-            if not is_file and far_too_long(text, most):
+        texts = (
+            {"translation": target} if reads_files else {"source": source, "translation": target}
+        )
+        for side, text in texts.items():
+            if far_too_long(text, most):
                 raise DataError(_too_long(number, side, f"{len(text):,} characters", most))
-            found: Sequence[int] | Values
-            if is_file:
-                found = engine.source.read([text])[0]
-            else:
-                form = engine.source.values if side == "source" else engine.target.tokens
-                found = form([text])[0]
-            if len(found) > most:
-                unit = "rows" if is_file else "tokens"
-                raise DataError(_too_long(number, side, f"{len(found):,} {unit}", most))
-            sides.append(found)
-        values, tokens = sides
-        yield _Read(source, target, values, tokens)  # type: ignore[arg-type]  # only a source has rows
+        (values,), (tokens,) = engine.source.read([source]), engine.target.tokens([target])
+        for side, count in (("source", len(values)), ("translation", len(tokens))):
+            if count > most:
+                unit = "rows" if reads_files and side == "source" else "tokens"
+                raise DataError(_too_long(number, side, f"{count:,} {unit}", most))
+        yield _Read(source, target, values, tokens)
 
 
 def _too_long(line: int, side: str, length: str, most: int) -> str:
