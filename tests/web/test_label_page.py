@@ -126,6 +126,17 @@ def test_a_hidden_patch_and_each_head_are_shown(opened: Open) -> None:
         answered(page, "1")
         assert (shown(page) == before).all()
         accessible_and_fits(page)
+        asked: list[Request] = []
+        page.on("request", lambda one: asked.append(one) if "classify" in one.url else None)
+        cells.nth(1).click()
+        expect(told).to_be_visible()
+        answered(page)
+        # Of another file nothing is hidden, and it is asked about once.
+        page.get_by_label("Choose a file").set_input_files({**png(), "name": "other.png"})
+        expect(page.get_by_role("img", name="other.png")).to_be_visible()
+        answered(page, "1")
+        assert (shown(page) == before).all() and len(asked) == 2
+        expect(cells.nth(1)).to_have_attribute("aria-pressed", "false")
 
 
 DROP = """([data, kind]) => {

@@ -2,6 +2,7 @@
 
 import { viewFor, type Place, type TaskView } from "./address";
 import { ApiError, type RunInfo } from "./api";
+import { AskedBeside } from "./beside.svelte";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
 
@@ -14,13 +15,11 @@ type Ask<Answer> = (
   also: Record<string, string>,
 ) => Promise<Answer>;
 
-export class FileState<Answer> {
+export class FileState<Answer> extends AskedBeside {
   run = $state.raw<RunInfo | null>(null);
   /** What is asked about, and how it is called. */
   file = $state.raw<Blob | null>(null);
   name = $state("");
-  /** What is asked beside it, by the names of the API's fields. */
-  also = $state.raw<Record<string, string>>({});
   /** The last answer; while another is waited for, that of the file before. */
   answer = $state.raw<Answer | null>(null);
   status = $state<"empty" | "waiting" | "done" | "error">("empty");
@@ -36,6 +35,7 @@ export class FileState<Answer> {
   #isBusy = false;
 
   constructor(view: TaskView, answer: Ask<Answer>) {
+    super();
     this.#view = view;
     this.#answer = answer;
   }
@@ -44,6 +44,7 @@ export class FileState<Answer> {
     if (viewFor(run) !== this.#view || this.run?.name === run.name) return;
     const isOther = this.run?.reads !== run.reads;
     this.run = run;
+    this.showAll();
     if (isOther) this.clear();
     else this.again();
   }
@@ -67,13 +68,6 @@ export class FileState<Answer> {
     this.status = "empty";
   }
 
-  /** Ask about the same file again, and for this too; "" leaves it out. */
-  askAlso(field: string, value: string): void {
-    const { [field]: _, ...others } = this.also;
-    this.also = value ? { ...others, [field]: value } : others;
-    this.again();
-  }
-
   again(): void {
     if (this.file) this.give(this.file, this.name);
   }
@@ -86,6 +80,7 @@ export class FileState<Answer> {
   async #ask(file: Blob, name: string): Promise<void> {
     const request = (this.#request = new AbortController());
     this.#isBusy = true;
+    if (file !== this.file) this.showAll();
     Object.assign(this, { file, name, error: null, status: "waiting" });
     try {
       const answer = await this.#answer(file, name, this.run?.name ?? "", request.signal, this.also);

@@ -2,6 +2,7 @@
 
 import { viewFor, type Place } from "./address";
 import { ApiError, type RunInfo } from "./api";
+import { AskedBeside } from "./beside.svelte";
 import type { Recorder } from "./recorder.svelte";
 import { later, settledOf, transcribe, type Segment } from "./transcribe";
 
@@ -9,13 +10,11 @@ const PERIOD = 700; // ms between two questions while somebody speaks
 const LEAST = 0.4; // seconds that are worth asking about
 const QUIET = 5; // seconds without a word, of which no more than the last one is kept
 
-export class TranscriberState {
+export class TranscriberState extends AskedBeside {
   run = $state.raw<RunInfo | null>(null);
   /** What is asked about, and how it is called. */
   file = $state.raw<Blob | null>(null);
   name = $state("");
-  /** What is asked beside it, by the names of the API's fields. */
-  also = $state.raw<Record<string, string>>({});
   segments = $state.raw<Segment[]>([]);
   /** How many of them stay as they are: all but where somebody still speaks. */
   settled = $state(0);
@@ -31,6 +30,7 @@ export class TranscriberState {
   setRun(run: RunInfo): void {
     if (viewFor(run) !== "transcribe" || this.run?.name === run.name) return;
     this.run = run;
+    this.showAll();
     this.again();
   }
 
@@ -82,13 +82,6 @@ export class TranscriberState {
     return last ? Math.min(to, (last.words?.at(-1)?.end ?? last.end) + 0.1) : from;
   }
 
-  /** Ask about the same recording again, and for this too; "" leaves it out. */
-  askAlso(field: string, value: string): void {
-    const { [field]: _, ...others } = this.also;
-    this.also = value ? { ...others, [field]: value } : others;
-    this.again();
-  }
-
   again(): void {
     if (this.file) this.give(this.file, this.name);
   }
@@ -101,7 +94,9 @@ export class TranscriberState {
   async #ask(file: Blob, name: string): Promise<void> {
     const request = (this.#request = new AbortController());
     // Asked about again, a recording keeps its text until the new one comes.
-    const segments = file === this.file ? this.segments : [];
+    const isSame = file === this.file;
+    const segments = isSame ? this.segments : [];
+    if (!isSame) this.showAll();
     const heard: Segment[] = [];
     Object.assign(this, { file, name, segments, settled: 0, seconds: 0, error: null, status: "waiting" });
     try {
