@@ -136,6 +136,11 @@ def test_hidden_patches_have_the_mean_colour(bars: Run, served: Served) -> None:
                 assert answer.json()["values"]["field"] == "hidden"
             answer = await sent(client, bar(True, side=8), heads="true")
             assert answer.status_code == 400 and answer.json()["values"]["field"] == "heads"
+            two = {"file": 2 * [base64.b64encode(bar(True, side=8)).decode()]}
+            two |= {"seen": True, "heads": True}
+            answer = await client.post("/v1/classify", json=two)
+            assert answer.status_code == 400 and answer.json()["values"]["field"] == "heads"
+            assert "one at a time" in answer.json()["error"]
 
     asyncio.run(check())
 

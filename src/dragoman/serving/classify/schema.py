@@ -23,7 +23,7 @@ class ClassifyRequest(WithFiles):
     seen: bool = False
     """Give what the model sees of each file, as a picture."""
     heads: bool = False
-    """With `seen`: give where each head of each layer looks in a picture."""
+    """With `seen`, of one file: give where each head of each layer looks in a picture."""
     hidden: str = ""
     """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
     by commas: `3,7`. `grid` says how many there are."""

@@ -96,6 +96,9 @@ class ServedFileClassifier(ServedRun):
         if request.heads and not request.seen:
             told = "heads are told of what is seen: set seen too"
             raise Refusal("bad_field", f"Invalid request: {told}", field="heads", problem=told)
+        if request.heads and count > 1:  # each file has layers x heads x patches of numbers
+            told = "heads are told of one file: send one at a time"
+            raise Refusal("bad_field", f"Invalid request: {told}", field="heads", problem=told)
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 

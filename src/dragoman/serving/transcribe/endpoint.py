@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastapi import Request
@@ -22,7 +23,7 @@ from dragoman.serving.http.openai_errors import (
     OpenAiErrorBody,
     openai_error,
 )
-from dragoman.serving.http.openapi import answer
+from dragoman.serving.http.openapi import answer, json_response, written
 from dragoman.serving.http.stream import event_stream, until
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
@@ -143,6 +144,8 @@ class _Hearing:
         told = TranscriptionAnswer(text=_text(segments), usage=self._usage)
         if layout == "verbose_json":
             told = self._verbose(told, found)
+        if self.request.seen:  # some MB of pictures and numbers: beside the event loop
+            return json_response(await self.run.hearing.do(self.client, partial(written, told)))
         return answer(told)
 
     def _verbose(self, told: TranscriptionAnswer, found: Sequence[Found]) -> TranscriptionAnswer:
