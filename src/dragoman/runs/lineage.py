@@ -182,12 +182,12 @@ def record_learned(
 
 
 def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """The pairs; where sources are files, with what each holds in place of its name."""
-    if recipe.source.is_text:
-        yield from pairs
-        return
+    """The pairs; where files are read or written, with what each holds in place of its name."""
+    known = recipe.spec.as_learned
     for pair in pairs:
-        yield pair._replace(source=content_of(pair.source))
+        if not recipe.source.is_text:
+            pair = pair._replace(source=content_of(pair.source))
+        yield known(pair)
 
 
 def _comparable(

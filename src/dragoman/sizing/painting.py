@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -34,6 +34,8 @@ PAINTING_TABLE = (
 _SAMPLE_SIZE = 100
 _CAPTION = 128
 """Tokens of a caption."""
+_MANY = 4
+"""Pictures of a caption, on average, from which on paintings are drawn and not searched for."""
 
 
 class PaintingBuilder(RecipeBuilder):
@@ -83,13 +85,18 @@ class PaintingBuilder(RecipeBuilder):
         return held_like(option, named, train)
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        # Where a caption has many pictures, each as right as another, no picture is exact, and the
+        # most probable one says little.
+        is_open = _MANY * len(set(seen.texts)) <= len(seen.texts)
+        training: dict[str, Any] = {"label_smoothing": 0.0, "average_last": 5}
+        search = {"beam": 1, "sampling": {"temperature": 1.0}} if is_open else {"beam": 4}
         return {
             "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
             "text": {"shared": False, "character_coverage": 1.0},
             "model": {"tie": "target", "norm": "pre"},
             "plan": {"max_source": _CAPTION},
-            "training": {"label_smoothing": 0.0, "average_last": 5},
-            "search": {"beam": 4, "length_penalty": 0.0},
+            "training": training | ({"metric": "loss"} if is_open else {}),
+            "search": {**search, "length_penalty": 0.0},
             "evaluation": {"dev_sentences": 200, "dev_beam": 1},
         }
 

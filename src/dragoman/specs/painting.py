@@ -138,6 +138,10 @@ class PaintingSpec(Spec):
                 )
         return said
 
+    def as_learned(self, pair: Pair) -> Pair:
+        """The caption of this picture: another picture of it is another example."""
+        return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
+
     def for_overlap(self, pair: Pair) -> Pair:
         """The caption alone."""
         return Pair(pair.line, "", pair.source, pair.whole)

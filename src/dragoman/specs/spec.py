@@ -300,6 +300,10 @@ class Spec(Task):
         Errors: ``DataError`` for a set on which nothing could be measured."""
         return []
 
+    def as_learned(self, pair: Pair) -> Pair:
+        """An example as runs keep in mind that they have learned from it."""
+        return pair
+
     def for_overlap(self, pair: Pair) -> Pair:
         """What of an example counts when dev and test are looked for in training."""
         return pair

@@ -109,10 +109,10 @@ def _check_files(prepared: Prepared) -> None:
 
 def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:
     """What is noted of the side that a run learns from; what frequencies alone tell, where all it
-    learns is to predict the tokens of a text."""
-    if len(recipe.spec.sides) > 1:
+    learns is to predict the tokens of a text, or pictures of which a caption has many."""
+    if len(recipe.spec.sides) > 1 and recipe.search.sampling is None:
         return text_notes(prepared.train, "target", None, ())
-    form = prepared.forms.written
+    form = prepared.forms.target
     return text_notes(
         prepared.train, "target", form.size, form.encode([pair.target for pair in prepared.dev])
     )

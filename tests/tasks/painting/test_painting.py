@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command_line import Dragoman
 from PIL import Image
+from row_files import write_bars
 from tiny_cells import tiny_cell
 from tiny_shapes import SIDE, write_blocks
 from trained_run import trained_run
@@ -29,7 +30,9 @@ from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
 from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right
 from dragoman.tasks.painting.judge import Judge
-from dragoman.tasks.painting.painter import Painter, in_a_row
+from dragoman.tasks.painting.painter import Anew, Painter, in_a_row
+from dragoman.tasks.painting.runtime import PaintingRuntime
+from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.translator import Translator
 
@@ -279,6 +282,57 @@ def test_the_same_seed_draws_the_same_pictures(painter: Painter) -> None:
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert len(set(drawn(1))) > 1
+
+
+def test_a_caption_that_comes_again_is_drawn_anew(painter: Painter) -> None:
+    own = SamplingSettings(seed=3, temperature=3.0)
+    settings = painter.engine.search_settings.model_copy(update={"sampling": own})
+    given = [CAPTIONS[0], CAPTIONS[1], CAPTIONS[0], CAPTIONS[0], CAPTIONS[1]]
+    found = [one.codes for one, *_ in painter.stream(given, settings)]
+    for codes, caption, seed in zip(found, given, (3, 3, 4, 5, 4), strict=True):
+        alone = painter.paint(caption, sampling=own.model_copy(update={"seed": seed}))
+        assert codes == alone[0].codes
+    assert len(set(found)) == len(found)
+    last = own.model_copy(update={"seed": 2**63 - 1})
+    anew = Anew(settings.model_copy(update={"sampling": last}))
+    drawn = [anew("a").sampling, anew("a").sampling]
+    assert [one.seed for one in drawn if one is not None] == [2**63 - 1, 0]
+    searched = Anew(settings.model_copy(update={"sampling": None}))
+    assert searched("a") is searched("a")
+
+
+def test_of_a_name_there_are_many_right_pictures(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are drawn, each anew; other pictures of the same name are no leak, and none is exact."""
+    given = [str(file) for file in write_bars(tmp_path, 160)]
+    test = [str(file) for file in write_bars(tmp_path / "test", 40, seed=2)]
+    runs = {"codes": tmp_path / "codes", "painting": tmp_path / "painting"}
+    for task, folder in runs.items():
+        codes = None if task == "codes" else str(runs["codes"])
+        sizes = CODES if task == "codes" else (*PAINTER, "training.updates=60")
+        recipe, _ = recipe_of(given, task=task, test=test, changes=sizes, codes=codes)
+        said: list[str] = []
+        train(recipe, folder, say=said.append, display=False, measure=False)
+        assert not any("learned from" in line for line in said)
+    assert recipe.search.sampling is not None and recipe.training.metric == "loss"
+    run = Run.open(runs["painting"])
+    # Whether it has learned is told by its loss, beside that of guessing by frequency.
+    guess = run.notes()["text"]["by_frequency"]
+    for loss, found in ((0.8 * guess, None), (guess, "token frequencies alone")):
+        why = PaintingRuntime().hardly_learned(
+            run, TrainingSummary(1, 1.0, loss, {"exact": 0.0, "loss": loss}, ())
+        )
+        assert why is found if found is None else found in str(why)
+    with caplog.at_level("WARNING"):
+        report = evaluate_run(run)
+        assert not caplog.records
+        evaluate_run(run, [Path(file) for file in given])
+        assert "has learned from" in caplog.text
+    by_name: dict[str, set[str]] = {}
+    for picture in report.pictures:
+        by_name.setdefault(picture.caption, set()).add(picture.text)
+    assert by_name.keys() == {"0", "1"} and all(len(texts) > 3 for texts in by_name.values())
 
 
 def test_a_painter_is_one_folder(learned: Path, painter: Painter, tmp_path: Path) -> None:

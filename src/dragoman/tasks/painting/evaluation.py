@@ -32,6 +32,7 @@ from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.painting import PAINTING, count_seen
 from dragoman.tasks.painting.judge import Judge
 from dragoman.tasks.painting.painter import (
+    Anew,
     Bytes,
     PaintedPicture,
     Painter,
@@ -78,7 +79,8 @@ class PaintingValidation(Validation[Batch]):
         total, tokens = next_token_loss(self)
         some = self.some()
         captions = [pair.source for pair in some]
-        found = [best for best, *_ in paint_all(self.engine(), captions, self.search_settings())]
+        settings = [*map(Anew(self.search_settings()), captions)]
+        found = [best for best, *_ in paint_all(self.engine(), captions, settings)]
         true = self.forms.target.tokens([pair.target for pair in some])
         scores = {"loss": total / max(tokens, 1), **code_scores(true, [one.ids for one in found])}
         return Evaluation(scores, samples_of(some, [one.text for one in found]))

@@ -10,8 +10,10 @@ the codes tells the picture from them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,9 +122,10 @@ class Painter(Predictor):
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
         """The pictures of each caption, in their order, the most probable first, or the one that a
-        ``judge`` likes best."""
+        ``judge`` likes best. Where they are drawn, a caption that comes again is drawn anew."""
+        anew = Anew(settings or self.engine.search_settings)
         for part in parts(iter(captions), _TOGETHER):
-            found = paint_all(self.engine, part, settings)
+            found = paint_all(self.engine, part, list(map(anew, part)))
             yield from found if judge is None else by_judge(found, judge)
 
     # ---- looking
@@ -162,11 +165,30 @@ def painting_settings(
     return with_beams(own.model_copy(update={"sampling": None, "n_best": 1}), beam, count)
 
 
+class Anew:
+    """The settings of the search for each of some captions. A draw depends on its seed and its
+    caption, so a caption that comes again gets the seeds after those that it has had."""
+
+    def __init__(self, settings: SearchSettings) -> None:
+        self._settings = settings
+        self._times: Counter[str] = Counter()
+
+    def __call__(self, caption: str) -> SearchSettings:
+        """For the next caption."""
+        own, times = self._settings, self._times[caption]
+        self._times[caption] += 1
+        if own.sampling is None or not times:
+            return own
+        seed = (own.sampling.seed + times) % 2**63
+        return own.model_copy(update={"sampling": own.sampling.model_copy(update={"seed": seed})})
+
+
 def paint_all(
-    engine: Engine, captions: Sequence[str], settings: SearchSettings | None = None
+    engine: Engine, captions: Sequence[str], settings: Sequence[SearchSettings]
 ) -> list[list[PaintedPicture]]:
-    """The pictures of some captions. Errors: ``DataError`` for one that cannot be read."""
-    found = engine.search(painting_request(engine, caption, settings) for caption in captions)
+    """The pictures of some captions, each searched for as its settings say. Errors: ``DataError``
+    for one that cannot be read."""
+    found = engine.search(map(partial(painting_request, engine), captions, settings))
     return [painted(engine, caption, best) for caption, best in zip(captions, found, strict=True)]
 
 
