@@ -125,6 +125,7 @@ def machine_key(work: str = "") -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
 def _torch() -> str:
     try:
         return metadata.version("torch")

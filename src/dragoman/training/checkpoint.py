@@ -18,6 +18,7 @@ the model still works; it only cannot be trained further.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -106,11 +107,16 @@ class TrainingState:
         if written == 2:
             content["masks"] = "pool"  # for all, then
         try:
-            return TypeAdapter(cls).validate_json(json.dumps(content))
+            return _checked().validate_json(json.dumps(content))
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, problem["loc"]))[:100]
             raise RunError(f"{where} is damaged: {place}: {problem['msg']}") from None
+
+
+@functools.cache
+def _checked() -> TypeAdapter[TrainingState]:
+    return TypeAdapter(TrainingState)
 
 
 @dataclass(frozen=True)
