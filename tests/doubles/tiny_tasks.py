@@ -68,7 +68,7 @@ def _write_text(task: str, folder: Path) -> list[Path]:
     if task == "detection":
         return [write_scenes(folder / "scenes", 60)]
     if task in ("codes", "painting"):
-        return [write_blocks(folder, copies=6)]
+        return [write_blocks(folder, copies=24 if task == "painting" else 6)]
     if task == "parsing":
         return [write_treebank(folder / "toy.mrg", treebank(120))]
     pairs = demo_corpus(train_pairs=200, dev_pairs=1, test_pairs=1).train
