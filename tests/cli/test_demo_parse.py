@@ -37,8 +37,9 @@ def test_a_parser_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
     assert float(ours) > 1.2 * float(shape) > 20
     assert float(ours) == pytest.approx(Run.open(to).scores()["scores"]["f1"]["value"], abs=0.06)
     sentences = [" ".join(tree.words) for tree in SHOWN]
-    for sentence in sentences:
-        assert re.search(rf"\n  {re.escape(sentence)}  \((right|wrong)\)\n  S\n  ├─ ", said.out)
+    for sentence in sentences:  # so small a parser may put one node alone below the first
+        tree = rf"\n  {re.escape(sentence)}  \((right|wrong)\)\n  S(\n  ├─| ─) "
+        assert re.search(tree, said.out)
     for name, sentence in zip(PICTURES, sentences, strict=False):
         shown = [text.text for text in ElementTree.parse(to / name).getroot().iter() if text.text]
         assert [word for word in shown if word in sentence.split()] == sentence.split()

@@ -120,7 +120,7 @@ RUNS = {
 
 RUNS_SERVED = (
     *("demo", "diary", "blanks", "letters", "trees", "tagged", "tones", "digits", "scenes"),
-    *("lines", "talks"),
+    *("lines", "talks", "shapes"),
 )
 
 CHANGES = {
