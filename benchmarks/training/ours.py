@@ -9,11 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dragoman.native.allocator import keep_memory
+from dragoman.native.allocator import keep_few_primitives, keep_memory
 from dragoman.training.speed.waiting import wait_briefly
 
 # Before torch, as the command line does.
 keep_memory()
+keep_few_primitives(os.environ)
 wait_briefly(os.environ)
 
 import numpy as np  # noqa: E402

@@ -363,6 +363,7 @@ def test_the_tables_of_the_page_are_those_of_the_results(name: str) -> None:
 def _loaded(monkeypatch: pytest.MonkeyPatch, kind: str) -> Any:
     """``training/ours.py`` or ``translating/ours.py``: each has a conversation of its own."""
     monkeypatch.setattr("dragoman.native.allocator.keep_memory", lambda: True)
+    monkeypatch.setattr("dragoman.native.allocator.keep_few_primitives", lambda environment: None)
     monkeypatch.setattr("dragoman.training.speed.waiting.wait_briefly", lambda environment: None)
     monkeypatch.syspath_prepend(str(BENCHMARKS / kind))
     for name in ("ours", "conversation"):

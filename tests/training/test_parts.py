@@ -416,6 +416,20 @@ def test_threads_spin_briefly(before: dict[str, str], after: dict[str, str]) -> 
     assert environment == after
 
 
+def test_onednn_keeps_the_code_of_few_shapes() -> None:
+    asked: dict[str, str] = {}
+    allocator.keep_few_primitives(asked)
+    assert asked == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
+    asked = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024"}
+    allocator.keep_few_primitives(asked)
+    assert asked == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024"}
+    code = "import os; from dragoman.cli.console import prepare_process; prepare_process(); "
+    code += "print(os.environ['ONEDNN_PRIMITIVE_CACHE_CAPACITY'])"
+    unset = {name: value for name, value in os.environ.items() if "ONEDNN" not in name}
+    done = subprocess.run([sys.executable, "-c", code], env=unset, capture_output=True, text=True)
+    assert done.stdout == "64\n"
+
+
 def test_torch_gets_no_more_threads_than_a_quota_has_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "affinity", lambda: 64)
     two, nine = {"OMP_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "9"}

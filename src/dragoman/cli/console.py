@@ -86,10 +86,11 @@ def command(*words: object) -> str:
 
 def prepare_process() -> None:
     """What must happen before torch is imported."""
-    from dragoman.native.allocator import keep_memory
+    from dragoman.native.allocator import keep_few_primitives, keep_memory
     from dragoman.training.speed.waiting import wait_briefly
 
     keep_memory()
+    keep_few_primitives(os.environ)
     wait_briefly(os.environ)
 
 

@@ -1,9 +1,10 @@
-"""Tell glibc to keep the memory that it has, instead of returning it after every layer.
+"""What a process keeps in memory: blocks that are free, and code that oneDNN has compiled.
 
-By default glibc takes each large block from the kernel and gives it back when it is freed. Every
-activation of every layer then meets fresh pages, and the kernel spends a quarter of a training
-step on filling them with zeros. With both thresholds out of reach, blocks are reused. Nothing
-happens where the C library is not glibc.
+glibc is told to keep the memory that it has, instead of returning it after every layer. By default
+it takes each large block from the kernel and gives it back when it is freed. Every activation of
+every layer then meets fresh pages, and the kernel spends a quarter of a training step on filling
+them with zeros. With both thresholds out of reach, blocks are reused. Nothing happens where the C
+library is not glibc.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 
 # From <malloc.h>.
@@ -24,6 +25,9 @@ _TOP_PAD_BYTES = 64 << 20
 _MMAP_THRESHOLD_BYTES = 1 << 20
 _LARGE_PAGES_BYTES = 3 << 29  # less than what _M_TRIM_THRESHOLD would give back
 _MADV_HUGEPAGE = 14
+
+_PRIMITIVES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+_KEPT_PRIMITIVES = 64
 
 _kept = False
 
@@ -50,6 +54,17 @@ def keep_memory() -> bool:
     if _kept:
         _wish_large_pages(library)
     return _kept
+
+
+def keep_few_primitives(environment: MutableMapping[str, str]) -> None:
+    """Ask oneDNN to keep the code of few shapes, unless ``environment`` says of how many; call it
+    before torch computes anything.
+
+    oneDNN compiles each convolution and product for its shape and keeps the last 1,024 of them, up
+    to a megabyte each. Recordings and texts are of thousands of lengths, so that a training grew by
+    a gigabyte, and hardly any shape came again. 64 are more than one update has.
+    """
+    environment.setdefault(_PRIMITIVES, str(_KEPT_PRIMITIVES))
 
 
 def _wish_large_pages(library: ctypes.CDLL) -> None:
