@@ -139,6 +139,38 @@ def test_hidden_parts_of_sound_are_silent_there(tones: Run, served: Served) -> N
     asyncio.run(check())
 
 
+def test_each_head_tells_what_it_hears(tones: Run, served: Served) -> None:
+    """Of all rows behind the convolutions, and of the row in the middle of a stretch of time."""
+    labeller = Labeller(tones)
+    form = tones.source
+    assert isinstance(form, FramesForm)
+    data = recording(0.6)
+    rows = np.concatenate([one for one in form.in_turns(InMemory("a", data)) if one is not None])
+    weights = labeller.engine.attention.record(rows, ()).encoder  # (L, H, T, T)
+    count = weights.shape[-1]
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await sent(client, data, seen="true", heads="true")
+            seen = answer.json()["files"][0]["seen"]
+            assert seen["rollout"]["rows"] == 1 and seen["rollout"]["columns"] == count
+            assert sum(seen["rollout"]["shares"]) == pytest.approx(1, abs=1e-3)
+            assert np.asarray(seen["heads"]) == pytest.approx(weights.mean(axis=2), abs=2e-4)
+            columns = seen["grid"]["columns"]
+            stretch = round(0.25 * 1000 / form.settings.hop_ms)
+            for cell in (0, columns + 1, 3 * columns):  # of any band
+                begin = cell % columns * stretch
+                middle = (begin + min(begin + stretch, len(rows))) // 2
+                answer = await sent(client, data, seen="true", heads="true", at=str(cell))
+                heads = np.asarray(answer.json()["files"][0]["seen"]["heads"])
+                at = min(middle * count // len(rows), count - 1)
+                assert heads == pytest.approx(weights[:, :, at], abs=2e-4)
+            answer = await sent(client, data, seen="true", heads="true", at=str(4 * columns))
+            assert answer.status_code == 400 and str(4 * columns - 1) in answer.json()["error"]
+
+    asyncio.run(check())
+
+
 @pytest.mark.parametrize(("kind", "coding"), FORMATS)
 def test_every_format_is_known_by_what_it_holds(served: Served, kind: str, coding: str) -> None:
     """Whatever it is called."""

@@ -164,6 +164,13 @@ def test_each_head_tells_what_it_looks_at(bars: Run, served: Served) -> None:
                     assert sum(shares) == pytest.approx(1, abs=1e-3)
                     by_hand = [sum(weights[layer, head, :, at]) / 4 for at in range(4)]
                     assert shares == pytest.approx(by_hand, abs=2e-4)
+            picture = bar(True, side=8)
+            answer = await sent(client, picture, seen="true", heads="true", at="2")
+            of_third = answer.json()["files"][0]["seen"]["heads"]
+            assert np.asarray(of_third) == pytest.approx(weights[:, :, 2], abs=2e-4)
+            for asked in ({"at": "2"}, {"heads": "true", "at": "4"}, {"heads": "true", "at": "-1"}):
+                answer = await sent(client, picture, seen="true", **asked)
+                assert answer.status_code == 400 and answer.json()["values"]["field"] == "at"
 
     asyncio.run(check())
 

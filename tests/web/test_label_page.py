@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from opening import Open, accessible_and_fits, in_every_look, opening
 from PIL import Image
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
 from trained_run import trained_run
@@ -102,6 +102,22 @@ def test_a_picture_is_chosen(opened: Open) -> None:
         expect(page.locator("pre:visible").first).to_contain_text("file=@bar.png")
 
 
+CHANGED = "([one, before]) => one.innerHTML"
+
+
+def _looks_from_a_part(page: Page, heads: Locator) -> None:
+    """A click on a part gives other shares, and a second click those of before."""
+    dimmed = heads.first.locator(".patches")
+    all_rows = dimmed.inner_html()
+    part = page.get_by_role("group", name="Parts to look from").get_by_role("button").nth(1)
+    part.click()
+    expect(page.get_by_text("from the part that you clicked")).to_be_visible()
+    expect(part).to_have_attribute("aria-pressed", "true")
+    page.wait_for_function(f"{CHANGED} !== before", arg=[dimmed.element_handle(), all_rows])
+    part.click()
+    page.wait_for_function(f"{CHANGED} === before", arg=[dimmed.element_handle(), all_rows])
+
+
 def test_a_hidden_patch_and_each_head_are_shown(opened: Open) -> None:
     with opened("#label?run=bars") as page:
         page.get_by_label("Choose a file").set_input_files(png())
@@ -121,6 +137,7 @@ def test_a_hidden_patch_and_each_head_are_shown(opened: Open) -> None:
         heads = page.get_by_role("group", name="Where each head looked").get_by_role("listitem")
         expect(heads.first).to_be_visible()
         expect(heads.first).to_have_attribute("title", re.compile("^Layer 1, head 1: most in row"))
+        _looks_from_a_part(page, heads)
         page.get_by_role("button", name="Show all again").click()
         expect(told).to_have_count(0)
         answered(page, "1")
@@ -254,6 +271,12 @@ def test_a_recording_of_another_rate_is_converted(opened: Open, tmp_path: Path) 
         )
         answered(page, "falling")
         expect(page.get_by_text("falling.wav, 0.3 s")).to_be_visible()
+        page.get_by_label("Where it looked").check()
+        expect(page.locator(".where-told")).to_contain_text("of the time")
+        page.get_by_label("Where each head looked").check()
+        heads = page.get_by_role("group", name="Where each head looked").get_by_role("listitem")
+        expect(heads.first).to_have_attribute("title", re.compile("head 1: most at .+ of the time"))
+        _looks_from_a_part(page, heads)
 
 
 def test_what_is_no_recording_is_told_of(opened: Open) -> None:

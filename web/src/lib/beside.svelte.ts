@@ -15,7 +15,13 @@ export abstract class AskedBeside {
 
   /** Other files and runs have other cells: for them none is hidden. */
   protected showAll(): void {
-    this.#set("hidden", "");
+    this.leaveOut("hidden");
+    this.leaveOut("at");
+  }
+
+  /** From now on; what is seen stays until something is asked. */
+  leaveOut(field: string): void {
+    this.#set(field, "");
   }
 
   #set(field: string, value: string): void {

@@ -23,7 +23,10 @@ class ClassifyRequest(WithFiles):
     seen: bool = False
     """Give what the model sees of each file, as a picture."""
     heads: bool = False
-    """With `seen`, of one file: give where each head of each layer looks in a picture."""
+    """With `seen`, of one file: give where each head of each layer looks."""
+    at: int | None = Field(default=None, ge=0, le=9999)
+    """With `heads`: where they look from this cell, counted as those of `hidden`, in place of from
+    what the label is read from. Of sound, from the middle of its stretch of time."""
     hidden: str = ""
     """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
     by commas: `3,7`. `grid` says how many there are."""
@@ -66,14 +69,14 @@ class LabelledText(Message):
 
 
 class Rollout(Message):
-    """How much of what says the label comes from each patch of a picture, by attention alone
-    (Abnar and Zuidema, 2020)."""
+    """How much of what says the label comes from each patch of a picture, or from each row that the
+    layers read of sound, by attention alone (Abnar and Zuidema, 2020)."""
 
     rows: int
-    """Patches from top to bottom."""
+    """Patches from top to bottom; 1 of sound."""
     columns: int
     shares: list[float]
-    """Of each patch, row by row; they sum to 1."""
+    """Of each part, row by row; they sum to 1."""
 
 
 class Seen(Message):
@@ -85,12 +88,14 @@ class Seen(Message):
     png: str
     """The picture in base64."""
     rollout: Rollout | None = None
-    """Of pictures that are cut into at most 1,024 patches."""
+    """Where the encoder attends; of pictures that are cut into at most 1,024 patches, and of sound
+    of at most 1,024 rows behind the convolutions."""
     grid: Grid | None = None
     """Of sound, and of pictures that are cut into at most 1,024 patches."""
     heads: list[list[list[float]]] | None = None
-    """Of each layer and head, the share of its attention that each patch gets: from the class
-    token, or where there is none, from all patches. Only where it was asked for, of pictures."""
+    """Of each layer and head, the share of its attention that each part of `rollout` gets: from the
+    cell `at`, or if none is given, from the class token, or where there is none, from all rows.
+    Only where it was asked for."""
 
 
 class LabelledFile(Message):

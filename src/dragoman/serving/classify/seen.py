@@ -2,52 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.rows.settings import FramesSource, PictureSource
 from dragoman.insight.figures.patches import rollout
+from dragoman.models.settings import EncoderSettings
 from dragoman.pictures.bitmaps.pixels import png_base64
 from dragoman.serving.classify.schema import Rollout, Seen
-from dragoman.serving.service.cells import MOST_PATCHES, grid_of
+from dragoman.serving.service.cells import MOST_PATCHES, grid_of, row_of
 from dragoman.tasks.classification.labeller import Labeller
 
 
-def seen(labeller: Labeller, form: RowsForm, rows: Rows, *, heads: bool) -> Seen:
-    """A picture of what is read; ``heads``: with where each head looks."""
+def seen(labeller: Labeller, form: RowsForm, rows: Rows, *, heads: bool, at: int | None) -> Seen:
+    """A picture of what is read; ``heads``: with where each head looks, from the cell ``at`` or, if
+    that is None, from what the label is read from. Raises Refusal 400 for a cell that is not
+    there."""
     read = rows[: labeller.longest]
     pixels = form.picture(read)
-    png = png_base64(pixels)
-    looked, of_heads = _attention(labeller, form, rows, heads=heads)
+    looked = of_heads = None
+    attended = _attended(labeller, form, read)
+    if attended is not None:
+        weights, places = attended
+        source = form.settings
+        shape = source.grid if isinstance(source, PictureSource) else (1, places)
+        shares = _told(_filled(rollout(weights, places), shape))
+        looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
+        if heads:
+            begin = weights.shape[-1] - places  # behind the class token, if there is one
+            if at is not None:
+                given = weights[..., begin + row_of(form, at, len(read), places), :]
+            else:
+                given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
+            each = _filled(given[..., begin:], shape)
+            of_heads = [[_told(head) for head in layer] for layer in each]
     return Seen(
-        width=pixels.shape[1], height=pixels.shape[0], png=png, rollout=looked,
+        width=pixels.shape[1], height=pixels.shape[0], png=png_base64(pixels), rollout=looked,
         grid=grid_of(form, len(read)), heads=of_heads,
     )  # fmt: skip
 
 
-def _attention(
-    labeller: Labeller, form: RowsForm, rows: Rows, *, heads: bool
-) -> tuple[Rollout | None, list[list[list[float]]] | None]:
-    source = form.settings
-    if not isinstance(source, PictureSource) or source.patches > MOST_PATCHES:
-        return None, None
-    down, across = source.grid
-    read = rows[: labeller.longest]
-    weights = labeller.engine.attention.record(read, ()).encoder  # (L, H, T, T)
-    shares = np.zeros(down * across)  # the rest is not read
-    shares[: len(read)] = rollout(weights, len(read))
-    looked = Rollout(rows=down, columns=across, shares=_told(shares))
-    if not heads:
-        return looked, None
-    # Of the class token, or where there is none, of all patches: what the label is read from.
-    has_token = weights.shape[-1] > len(read)
-    of_each = weights[..., 0, :] if has_token else weights.mean(axis=-2)  # (L, H, T)
-    padded = np.zeros((*of_each.shape[:2], down * across))
-    padded[..., : len(read)] = of_each[..., -len(read) :]
-    return looked, [[_told(head) for head in layer] for layer in padded]
+def _attended(
+    labeller: Labeller, form: RowsForm, read: Rows
+) -> tuple[NDArray[np.float32], int] | None:
+    """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
+    file; None where nothing attends, or where they are more than a picture shows."""
+    source, model = form.settings, labeller.run.recipe.model
+    if isinstance(source, FramesSource):
+        is_shown = len(read) <= MOST_PATCHES * source.subsample
+    else:
+        is_shown = isinstance(source, PictureSource) and source.patches <= MOST_PATCHES
+    if not is_shown:
+        return None
+    weights = labeller.engine.attention.record(read, ()).encoder
+    if not len(weights):
+        return None
+    has_token = isinstance(model, EncoderSettings) and model.class_token
+    return weights, weights.shape[-1] - has_token
 
 
-def _told(shares: Sequence[float] | np.ndarray) -> list[float]:
+def _filled(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
+    """(…, P) shares of the parts that are read -> of all; the rest has none."""
+    missing = shape[0] * shape[1] - shares.shape[-1]
+    return np.pad(shares, [(0, 0)] * (shares.ndim - 1) + [(0, missing)])
+
+
+def _told(shares: NDArray[np.floating]) -> list[float]:
     return [float(f"{share:.4g}") for share in shares]

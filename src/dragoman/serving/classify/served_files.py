@@ -99,6 +99,9 @@ class ServedFileClassifier(ServedRun):
         if request.heads and count > 1:  # each file has layers x heads x patches of numbers
             told = "heads are told of one file: send one at a time"
             raise Refusal("bad_field", f"Invalid request: {told}", field="heads", problem=told)
+        if request.at is not None and not request.heads:
+            told = "at goes with heads: set heads too"
+            raise Refusal("bad_field", f"Invalid request: {told}", field="at", problem=told)
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 
@@ -174,7 +177,8 @@ class ServedFileClassifier(ServedRun):
         for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, read):
             shown = None
             if request.seen:
-                shown = seen(self.labeller, self.form, read[number], heads=request.heads)
+                one = read[number]
+                shown = seen(self.labeller, self.form, one, heads=request.heads, at=request.at)
             yield number, _told(found, opened[number].size, request.top, shown)
 
 

@@ -83,12 +83,31 @@ def without(form: RowsForm, rows: Rows, cells: Sequence[int], longest: int) -> R
     return found
 
 
+def row_of(form: RowsForm, cell: int, read: int, rows: int) -> int:
+    """Which of ``rows``, which a model makes of ``read`` patches or frames, stands for a cell: that
+    of the patch, or that of the middle of a stretch of sound. Raises Refusal 400 for a cell that is
+    not there, or that is behind what is read."""
+    grid = grid_of(form, read)
+    assert grid is not None
+    is_picture = isinstance(form.settings, PictureSource)
+    count = min(grid.rows * grid.columns, rows) if is_picture else grid.rows * grid.columns
+    if cell >= count:
+        raise _bad_cells(f"a number from 0 to {count - 1}, since {count} cells are read", "at")
+    if is_picture:
+        return cell
+    assert isinstance(form.settings, FramesSource)
+    stretch = _stretch(form.settings, read)
+    begin = cell % grid.columns * stretch
+    middle = (begin + min(begin + stretch, read)) // 2
+    return min(middle * rows // read, rows - 1)
+
+
 def _stretch(settings: FramesSource, frames: int) -> int:
     """The frames of a cell."""
     least = max(1, round(_STRETCH_SECONDS * 1000 / settings.hop_ms))
     return max(least, -(-frames // _MOST_STRETCHES))
 
 
-def _bad_cells(wanted: str) -> Refusal:
-    told = f"hidden takes {wanted}"
-    return Refusal("bad_field", f"Invalid request: {told}", field="hidden", problem=told)
+def _bad_cells(wanted: str, field: str = "hidden") -> Refusal:
+    told = f"{field} takes {wanted}"
+    return Refusal("bad_field", f"Invalid request: {told}", field=field, problem=told)
