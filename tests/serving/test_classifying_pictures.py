@@ -70,7 +70,9 @@ def check_rollout(run: Run, told: dict[str, Any], png: Image.Image) -> None:
 def bars(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that tells lying bars from standing ones."""
     folder = tmp_path_factory.mktemp("bars")
-    return trained_run(tiny_cell("classification", "encoder", "picture", folder), folder / "run")
+    recipe = tiny_cell("classification", "encoder", "picture", folder)
+    learned = ["model.positions.kind=learned", "model.positions.maximum=4"]
+    return trained_run(recipe.change(learned), folder / "run")
 
 
 @pytest.fixture
@@ -171,6 +173,56 @@ def test_each_head_tells_what_it_looks_at(bars: Run, served: Served) -> None:
             for asked in ({"at": "2"}, {"heads": "true", "at": "4"}, {"heads": "true", "at": "-1"}):
                 answer = await sent(client, picture, seen="true", **asked)
                 assert answer.status_code == 400 and answer.json()["values"]["field"] == "at"
+
+    asyncio.run(check())
+
+
+def test_how_a_picture_is_read_is_drawn(bars: Run, served: Served) -> None:
+    """The same panels that the figure has."""
+    labeller = Labeller(bars)
+
+    async def check() -> None:
+        async with served() as client:
+            picture = bar(True, side=8)
+            answer = await sent(client, picture, seen="true", reading="true")
+            (told,) = answer.json()["files"]
+            panels = told["seen"]["reading"]
+            titles = [panel["title"] for panel in panels]
+            layers = len(labeller.network.attentions_of("encoder"))
+            assert titles[:3] == ["Its patches", "Patches as rows", "Rows, with their places"]
+            assert titles[3:] == [f"After layer {n + 1}" for n in range(layers)] + ["The labels"]
+            shares = np.frombuffer(base64.b64decode(panels[-1]["values"]["data"]), np.float32)
+            assert panels[-1]["rows"] == [one["name"] for one in told["labels"]]
+            assert shares == pytest.approx([one["probability"] for one in told["labels"]], abs=1e-5)
+            rows = patches_of(
+                np.asarray(Image.open(io.BytesIO(picture)))[..., None],
+                labeller.run.source.settings.patch,
+            )
+            drawn = np.frombuffer(base64.b64decode(panels[1]["values"]["data"]), np.float32)
+            assert drawn == pytest.approx(rows.ravel() / 255, abs=1e-6)
+            answer = await sent(client, picture, reading="true")
+            assert answer.status_code == 400 and answer.json()["values"]["field"] == "reading"
+
+    asyncio.run(check())
+
+
+def test_figures_of_a_labeller_show_no_file(bars: Run, served: Served) -> None:
+    async def check() -> None:
+        async with served() as client:
+            (run,) = (await client.get("/v1/info")).json()["runs"]
+            listed = {
+                one["name"]: one for one in (await client.get("/v1/figures")).json()["figures"]
+            }
+            assert run["figures"] and listed["picture-positions"].get("missing") is None
+            made = await client.post("/v1/figures", json={"name": "picture-positions"})
+            assert made.status_code == 200 and made.json()["panels"][0]["kind"] == "heads"
+            for name in ("picture-reading", "picture-rollout"):
+                assert "the view Label" in listed[name]["missing"]["en"]
+                refused = await client.post(
+                    "/v1/figures", json={"name": name, "sentence": "/etc/hostname"}
+                )
+                assert refused.status_code == 400 and refused.json()["code"] == "no_figure_here"
+            assert "opens a Transformer" in listed["heads"]["missing"]["en"]
 
     asyncio.run(check())
 

@@ -1,6 +1,7 @@
 // The API of a run that labels, typed as docs/serve.md and /docs describe it.
 
 import { call, post } from "./api";
+import type { Panel } from "./figures";
 import type { Ink } from "./coloured_words";
 
 export interface Label {
@@ -44,6 +45,8 @@ export interface Seen {
   grid?: { rows: number; columns: number };
   /** Of each layer and head, the share of its attention that each patch gets; where asked for. */
   heads?: number[][][];
+  /** The picture on its way through the model; where asked for. */
+  reading?: Panel[];
 }
 
 export interface LabelledFile {

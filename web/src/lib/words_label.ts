@@ -39,6 +39,10 @@ export const labelEnglish = {
   label_show_all: "Show all again",
   label_change: (label: string, before: string, now: string) => `${label}: ${before} for the whole, ${now} without the hidden parts.`,
   label_heads: "Where each head looked",
+  label_reading: "How it reads the picture, step by step",
+  label_reading_note:
+    "The picture is cut into patches; the pixels of each are a row; a linear map or convolutions make it as wide as the model, and its place is added; in each layer, rows look at each other; the label is read from them. Blue is above zero, orange below.",
+  label_reading_large: "This run reads more than 256 patches, too many to be drawn.",
   label_heads_note:
     "Of each head, the share of its attention that each part gets, from all rows that the label is read from. Click a part of the picture to see where the heads looked from there.",
   label_heads_at: "Of each head, the share of its attention that each part gets, from the part that you clicked. Click it again to go back.",
@@ -95,6 +99,10 @@ export const labelKorean: typeof labelEnglish = {
   label_show_all: "모두 다시 보이기",
   label_change: (label, before, now) => `${label}: 전체에서 ${before}, 가린 뒤 ${now}입니다.`,
   label_heads: "헤드마다 본 곳",
+  label_reading: "그림을 읽는 과정",
+  label_reading_note:
+    "그림을 패치로 자르고, 패치마다 화소를 한 행으로 늘어놓습니다. 선형 변환이나 합성곱이 행을 모델의 폭으로 만들고 위치를 더합니다. 층마다 행들이 서로를 보며, 그 행들에서 레이블을 읽어 냅니다. 파란색은 0보다 크고 주황색은 작습니다.",
+  label_reading_large: "이 모델은 256개가 넘는 패치를 읽어 모두 그릴 수 없습니다.",
   label_heads_note:
     "레이블을 읽어 내는 모든 행에서 각 부분이 받은 어텐션의 비율을 헤드마다 보입니다. 그림의 한 부분을 누르면 헤드가 그곳에서 본 곳을 보입니다.",
   label_heads_at: "누른 부분에서 각 부분이 받은 어텐션의 비율을 헤드마다 보입니다. 다시 누르면 돌아갑니다.",

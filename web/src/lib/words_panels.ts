@@ -135,6 +135,15 @@ const WORDS: Record<string, string> = {
   "Encoder self-attention": "인코더 셀프 어텐션",
   "Decoder self-attention": "디코더 셀프 어텐션",
   "Cross-attention": "교차 어텐션",
+  "Its patches": "패치",
+  "Patches as rows": "행으로 늘어놓은 패치",
+  "Rows, with their places": "위치를 더한 행",
+  "The labels": "레이블",
+  probability: "확률",
+  row: "행",
+  column: "열",
+  "Cosine of each patch's position with all others, where it lies in the picture":
+    "패치마다 위치 임베딩과 다른 모든 패치의 코사인, 그림 속 자리대로",
   "AER, the step choosing the word": "AER, 단어를 고른 단계",
   "AER, the step having read the word": "AER, 단어를 읽은 단계",
 };
@@ -164,6 +173,7 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
     /^(encoder|decoder) layer (\d+), (self-attention|cross-attention|feed-forward)$/,
     (side, n, part) => `${PARTS[side ?? ""]} ${n}층 ${PARTS[part ?? ""]}`,
   ],
+  [/^After layer (\d+)$/, (n) => `${n}층 뒤`],
   [/^head (\d+)$/, (n) => `헤드 ${n}`],
   [/^(\d+): (\d+) tokens$/, (n, length) => `${n}번: 토큰 ${length}개`],
   [/^layer (\d+)$/, (n) => `${n}층`],

@@ -6,6 +6,7 @@ model, P or, with a class token before them, P + 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -91,6 +92,38 @@ def reading_figure(subject: Subject) -> Drawn:
     predictor, form = subject.predictor, subject.run.source
     assert isinstance(form, PicturesForm) and isinstance(predictor, Labeller)
     values = np.asarray(predictor.source_values(subject.sentence))
+    (found,) = predictor([subject.sentence])
+    panels, stages = reading(predictor, form, values, found.ranked)
+    numbers, width = stages[0][2], stages[1][2]
+    patch, ranked = form.settings.patch, found.ranked[:_LABELS]
+    return Drawn(
+        panels,
+        [
+            DataTable("", ("stage", "rows", "numbers of a row"), stages),
+            DataTable("labels", ("label", "probability"), ranked),
+        ],
+        run=subject.name,
+        notes=[
+            Words(
+                f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
+                f"{numbers} numbers of each become {width}. The label: "
+                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f} %.",
+                f"{subject.sentence}: {patch} x {patch} 화소 패치 {len(values)}개. 패치의 수 "
+                f"{numbers}개가 {width}개가 됩니다. 레이블: "
+                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f}%.",
+            )
+        ],
+    )
+
+
+def reading(
+    predictor: Labeller,
+    form: PicturesForm,
+    values: NDArray[np.uint8],
+    ranked: Sequence[tuple[str, float]],
+) -> tuple[list[Panel], list[tuple[str, int, int]]]:
+    """(P, F) patches of a picture and its labels, the most probable first -> what is drawn of its
+    way through the model; of each stage its name, its rows and the numbers of a row."""
     pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
     down, across = form.settings.grid
     patch, channels = form.settings.patch, form.settings.channels
@@ -107,8 +140,7 @@ def reading_figure(subject: Subject) -> Drawn:
         Cells(_of_rows("Patches as rows", in_rows, 1.0)),
         *(Cells(_of_rows(name, rows)) for name, rows in stages),
     ]
-    (found,) = predictor([subject.sentence])
-    ranked = found.ranked[:_LABELS]
+    ranked = ranked[:_LABELS]
     panels.append(
         Cells(
             MatrixPicture(
@@ -121,25 +153,7 @@ def reading_figure(subject: Subject) -> Drawn:
         ("patches", len(values), patch * patch * channels),
         *((name.lower(), *rows.shape) for name, rows in stages),
     ]
-    width = stages[0][1].shape[1]
-    return Drawn(
-        panels,
-        [
-            DataTable("", ("stage", "rows", "numbers of a row"), sizes),
-            DataTable("labels", ("label", "probability"), ranked),
-        ],
-        run=subject.name,
-        notes=[
-            Words(
-                f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
-                f"{patch * patch * channels} numbers of each become {width}. The label: "
-                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f} %.",
-                f"{subject.sentence}: {patch} x {patch} 화소 패치 {len(values)}개. 패치의 수 "
-                f"{patch * patch * channels}개가 {width}개가 됩니다. 레이블: "
-                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f}%.",
-            )
-        ],
-    )
+    return panels, sizes
 
 
 def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPicture:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from dragoman.serving.http.messages import Message, Texts
@@ -27,6 +29,8 @@ class ClassifyRequest(WithFiles):
     at: int | None = Field(default=None, ge=0, le=9999)
     """With `heads`: where they look from this cell, counted as those of `hidden`, in place of from
     what the label is read from. Of sound, from the middle of its stretch of time."""
+    reading: bool = False
+    """With `seen`, of one picture: give how the model reads it, from its patches to the labels."""
     hidden: str = ""
     """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
     by commas: `3,7`. `grid` says how many there are."""
@@ -96,6 +100,10 @@ class Seen(Message):
     """Of each layer and head, the share of its attention that each part of `rollout` gets: from the
     cell `at`, or if none is given, from the class token, or where there is none, from all rows.
     Only where it was asked for."""
+    reading: list[dict[str, Any]] | None = None
+    """The picture on its way through the model, drawn as the `panels` of `/v1/figures` are: its
+    patches, their rows, what layers make of them, and the labels. Only where it was asked for, of
+    pictures of at most 256 patches."""
 
 
 class LabelledFile(Message):

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, PictureSource
-from dragoman.insight.figures.patches import rollout
+from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.pictures.bitmaps.pixels import png_base64
-from dragoman.serving.classify.schema import Rollout, Seen
+from dragoman.serving.classify.schema import ClassifyRequest, Rollout, Seen
 from dragoman.serving.service.cells import MOST_PATCHES, grid_of, row_of
 from dragoman.tasks.classification.labeller import Labeller
 
+_MOST_READ = 256
+"""Patches of a picture whose way through the model is drawn: its rows are sent as numbers."""
 
-def seen(labeller: Labeller, form: RowsForm, rows: Rows, *, heads: bool, at: int | None) -> Seen:
-    """A picture of what is read; ``heads``: with where each head looks, from the cell ``at`` or, if
-    that is None, from what the label is read from. Raises Refusal 400 for a cell that is not
-    there."""
+
+def seen(
+    labeller: Labeller,
+    form: RowsForm,
+    rows: Rows,
+    ranked: Sequence[tuple[str, float]],
+    asked: ClassifyRequest,
+) -> Seen:
+    """A picture of what is read, and what else is asked of it. ``ranked``: its labels, the most
+    probable first. Raises Refusal 400 for a cell that is not there."""
     read = rows[: labeller.longest]
     pixels = form.picture(read)
-    looked = of_heads = None
+    looked = of_heads = panels = None
     attended = _attended(labeller, form, read)
     if attended is not None:
         weights, places = attended
@@ -29,17 +40,20 @@ def seen(labeller: Labeller, form: RowsForm, rows: Rows, *, heads: bool, at: int
         shape = source.grid if isinstance(source, PictureSource) else (1, places)
         shares = _told(_filled(rollout(weights, places), shape))
         looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
-        if heads:
+        if asked.heads:
             begin = weights.shape[-1] - places  # behind the class token, if there is one
-            if at is not None:
-                given = weights[..., begin + row_of(form, at, len(read), places), :]
+            if asked.at is not None:
+                given = weights[..., begin + row_of(form, asked.at, len(read), places), :]
             else:
                 given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
             each = _filled(given[..., begin:], shape)
             of_heads = [[_told(head) for head in layer] for layer in each]
+        if asked.reading and isinstance(form, PicturesForm) and places <= _MOST_READ:
+            drawn, _ = reading(labeller, form, read, ranked)
+            panels = [panel.to_dict() for panel in drawn]
     return Seen(
         width=pixels.shape[1], height=pixels.shape[0], png=png_base64(pixels), rollout=looked,
-        grid=grid_of(form, len(read)), heads=of_heads,
+        grid=grid_of(form, len(read)), heads=of_heads, reading=panels,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource, LineSource
+from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Seen
@@ -51,7 +51,6 @@ class ServedFileClassifier(ServedRun):
 
     task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
     does = "labels pictures or recordings"
-    has_figures = False
     takes_files = True
 
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
@@ -62,6 +61,7 @@ class ServedFileClassifier(ServedRun):
         self.form = form
         self.labeller = labeller
         self.is_sound = isinstance(form.settings, FramesSource)
+        self.has_figures = isinstance(form.settings, PictureSource)
         self.opening = self.executor("files")
         """Where files are opened, and decoded where they hold little."""
         self.decoding = self.executor("large files")
@@ -93,15 +93,13 @@ class ServedFileClassifier(ServedRun):
                 "no_words_in_files",
                 "why goes by the words of a text, and a file has none: leave it out.",
             )
-        if request.heads and not request.seen:
-            told = "heads are told of what is seen: set seen too"
-            raise Refusal("bad_field", f"Invalid request: {told}", field="heads", problem=told)
-        if request.heads and count > 1:  # each file has layers x heads x patches of numbers
-            told = "heads are told of one file: send one at a time"
-            raise Refusal("bad_field", f"Invalid request: {told}", field="heads", problem=told)
+        for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
+            if is_asked and not request.seen:
+                raise _bad_field(field, f"{field} goes with what is seen: set seen too")
+            if is_asked and count > 1:  # each file has layers x rows x … of numbers
+                raise _bad_field(field, f"{field} is told of one file: send one at a time")
         if request.at is not None and not request.heads:
-            told = "at goes with heads: set heads too"
-            raise Refusal("bad_field", f"Invalid request: {told}", field="at", problem=told)
+            raise _bad_field("at", "at goes with heads: set heads too")
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 
@@ -157,7 +155,7 @@ class ServedFileClassifier(ServedRun):
         """Raises Refusal 400 for what costs too much to be read: once, or twice where what is seen
         is asked for."""
         count = sum(min(len(one), self.labeller.longest) for one in rows) * (
-            1 + request.seen + request.heads
+            1 + request.seen + request.heads + request.reading
         )
         noun = self.form.settings.noun_of_row
         self.check_cost(
@@ -177,9 +175,12 @@ class ServedFileClassifier(ServedRun):
         for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, read):
             shown = None
             if request.seen:
-                one = read[number]
-                shown = seen(self.labeller, self.form, one, heads=request.heads, at=request.at)
+                shown = seen(self.labeller, self.form, read[number], found.ranked, request)
             yield number, _told(found, opened[number].size, request.top, shown)
+
+
+def _bad_field(field: str, told: str) -> Refusal:
+    return Refusal("bad_field", f"Invalid request: {told}", field=field, problem=told)
 
 
 def _told(found: ClassifiedText, size: float, top: int | None, shown: Seen | None) -> LabelledFile:

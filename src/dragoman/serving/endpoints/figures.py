@@ -138,6 +138,7 @@ class FigureMaker:
 
     def __init__(self, run: ServedRun) -> None:
         self._run = run.run
+        self._takes_files = run.takes_files
         self._missing = {name: _missing(name, run) for name in captions()}
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._subjects: OrderedDict[str, Subject] = OrderedDict()
@@ -199,8 +200,10 @@ class FigureMaker:
         assert self._run is not None, "_missing has refused it"
         subject = self._subjects.get(sentence)
         if subject is None:
-            subject = Subject.open(self._run.folder, sentence or None)
-        tokens = len(subject.predictor.given_ids(subject.sentence))
+            # Its own example would be a file of the machine that it was trained on.
+            own = "" if self._takes_files else None
+            subject = Subject.open(self._run.folder, sentence or own)
+        tokens = len(subject.predictor.given_ids(subject.sentence)) if subject.sentence else 0
         if tokens > MAX_SENTENCE:
             raise Refusal(
                 "too_long_for_figure",
@@ -283,6 +286,13 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     needed = missing(name, model)
     if needed is not None:
         return _both(needed)
+    if run.takes_files and sentence_of(name) is not None:
+        return TwoLanguages(
+            en=f"This figure shows a file, and {run.name} reads {run.reads}: the view Label shows "
+            "where it looks in yours, and how it reads it.",
+            ko=f"이 그림은 파일을 보여 줍니다. {run.name} 모델이 파일에서 본 곳과 읽는 과정은 분류 "
+            "화면에서 볼 수 있습니다.",
+        )
     if FIGURES[name].trains and transformer_of(model).settings.positions.kind != "learned":
         return TwoLanguages(
             en=f"{run.name} has fixed positions, so a small model would have to be trained for "

@@ -53,8 +53,9 @@ class ServedRun(ABC):
     """Whether it is chosen by the languages of a text."""
     takes_files: ClassVar[bool] = False
     """Whether it reads files, and no text."""
-    has_figures: ClassVar[bool] = True
-    """Whether the figures of the book can be made of it: of what writes or fills in."""
+    has_figures: bool = True
+    """Whether figures of the book can be made of it: of what writes or fills in, and of what labels
+    pictures those that show no file."""
 
     def __init__(
         self,
