@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from command_line import Dragoman
 
 from dragoman.recipe import Recipe
@@ -15,6 +16,7 @@ SHORT = (
 )  # fmt: skip
 
 
+@pytest.mark.slow  # a training, as of the other demos
 def test_a_language_model_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
     to = tmp_path / "letters"
     to.mkdir()

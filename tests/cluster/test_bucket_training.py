@@ -122,6 +122,7 @@ def test_the_weights_are_those_of_a_folder(
     assert bucket.injected == before
 
 
+@pytest.mark.slow  # several trainings from a bucket
 def test_what_is_kept_is_bounded_and_the_weights_are_the_same(
     bucket: FaultySwitch, expected: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +163,7 @@ def at_second_block(
     monkeypatch.setattr(Units, "ahead", lambda self, *args: None)
 
 
+@pytest.mark.slow  # it waits between tries
 def test_credentials_that_expire_are_told_and_the_training_goes_on(
     bucket: FaultySwitch, expected: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +178,7 @@ def test_credentials_that_expire_are_told_and_the_training_goes_on(
     assert Run.open(tmp_path / "run").weights_hash == expected.weights_hash
 
 
+@pytest.mark.slow  # it waits until it gives up
 def test_a_store_that_stays_silent_ends_it_with_one_line(
     bucket: FaultySwitch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +280,7 @@ def epoch(folder: Path, cache: Path, slices: int, rank: int, ranks: int) -> tupl
     return found, counting.given
 
 
+@pytest.mark.slow  # whole epochs are read
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_hosts_together_read_an_epoch_once(large: Path, tmp_path: Path, hosts: int) -> None:
     one, bytes_of_one = epoch(large, tmp_path / "one", hosts, 0, 1)

@@ -208,6 +208,7 @@ def test_shares_do_all_together(
     check(tmp_path / "out", expected)
 
 
+@pytest.mark.slow  # it starts many processes
 def test_processes_and_a_store_that_is_no_folder(
     recipe: Recipe, tmp_path: Path, expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +266,7 @@ def test_vocabularies_are_learned_from_the_lines_of_a_training_whatever_ends_the
         assert "sip\u2028neu ak" in found
 
 
+@pytest.mark.slow  # it starts many processes
 def test_killed_and_begun_again(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any
 ) -> None:

@@ -192,6 +192,7 @@ def test_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not loud.watch(f"s3://{BUCKET}/in", f"s3://{BUCKET}/out").look()
 
 
+@pytest.mark.slow  # it waits for files to be dropped
 def test_the_command(tmp_path: Path) -> None:
     """Really started, stopped by Ctrl-C, and started again."""
     (tmp_path / "run").mkdir()

@@ -141,6 +141,7 @@ def test_updates_that_are_counted_for_several_trainings_bring_the_way_along(
     assert counted.training.way == choices[0] and len(choices) == 1
 
 
+@pytest.mark.slow  # it times every way to compute
 def test_this_very_model_is_measured(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

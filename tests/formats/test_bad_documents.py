@@ -256,10 +256,7 @@ LONG |= {
 LONG["comments in front"] = ("a.xlf", b"<!--a-->" * 500 + b"<tmp/>")
 SOME = (
     "comments in front",
-    "codes of a paragraph of Word",
     "placeholders",
-    "messages",
-    "blocks of Markdown",
 )
 
 

@@ -81,7 +81,12 @@ FEW = {"Korean", "Chinese", "Thai", "emoji"}
 @pytest.mark.usefixtures("slow_machine")
 @pytest.mark.parametrize(
     ("name", "task"),
-    [(name, task) for name in SCRIPTS for task in WRITTEN if task == "translation" or name in FEW],
+    [
+        pytest.param(name, task, marks=() if name in FEW else pytest.mark.slow)  # as those of few
+        for name in SCRIPTS
+        for task in WRITTEN
+        if task == "translation" or name in FEW
+    ],
 )
 def test_a_minute_on_a_slow_machine(name: str, task: str, tmp_path: Path) -> None:
     files = files_of(task, name, tmp_path)

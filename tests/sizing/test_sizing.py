@@ -245,6 +245,7 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
     assert len(said) >= 3 and "width 128, 3 layers, updates of 1,024 tokens" in said[0]
 
 
+@pytest.mark.slow  # it times models of several sizes
 def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path) -> None:
     text = tmp_path / "long.txt"
     text.write_text("A line of a long text.\n" * 150_000, encoding="utf-8")

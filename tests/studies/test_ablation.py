@@ -116,6 +116,7 @@ def test_rows_are_named_or_in_groups() -> None:
         chosen(rows_of(Recipe.load("demo-recurrent")), ["heads"])
 
 
+@pytest.mark.slow  # six trainings; test_every_task.py ablates each task
 def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ablation"
     words = ("ablate", recipe, "--to", folder, "--seeds")

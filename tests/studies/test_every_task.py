@@ -17,8 +17,13 @@ from dragoman.studies.ablation import Ablation, scores_of
 from dragoman.studies.comparable import judged_by
 from dragoman.studies.sweep import Sweep
 
+SOME = ("translation", "classification", "painting")
+"""Of text, of a label, and over rows; the others are slow, as each of them trains four times."""
 
-@pytest.fixture(params=list(TASKS))
+
+@pytest.fixture(
+    params=[pytest.param(one, marks=() if one in SOME else pytest.mark.slow) for one in TASKS]
+)
 def recipe(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     tiny_recipe_of(request.param, tmp_path).save(tmp_path / "tiny.toml")
     return tmp_path / "tiny.toml"

@@ -64,6 +64,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Parser, "stream", stream)
 
 
+@pytest.mark.slow  # two parsers are trained and measured
 @pytest.mark.usefixtures("trained")
 def test_each_has_the_figures_that_evaluate_gives_it(
     runs: tuple[Path, Path], gold: Path, dragoman: Dragoman

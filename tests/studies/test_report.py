@@ -86,6 +86,7 @@ def systems(tiny_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     return one, other
 
 
+@pytest.mark.slow  # two kinds of model are trained and timed
 def test_one_report_of_two_kinds(
     dragoman: Dragoman, systems: tuple[Path, Path], tmp_path: Path, parallel_text: tuple[Path, Path]
 ) -> None:

@@ -81,6 +81,7 @@ def test_texts_that_a_run_has_learned_from_are_counted(
     assert "whether more has learned from any of the" in said.out and said.code == 0
 
 
+@pytest.mark.slow  # a parser is trained; labels and trees are looked at above
 def test_trees_that_a_parser_has_learned_from_are_counted(tmp_path: Path) -> None:
     """Of a file that all are measured on."""
     run = trained_run(tiny_recipe_of("parsing", tmp_path, *SHORT), tmp_path / "run")

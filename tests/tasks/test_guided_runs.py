@@ -59,6 +59,7 @@ def made_links(folder: Path) -> WordLinks:
     return found
 
 
+@pytest.mark.slow  # a model of words is learned
 def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_path: Path) -> None:
     """After some updates the head that was taught agrees with its teacher, as no other does."""
     changes = [
@@ -92,6 +93,7 @@ def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_pa
     np.testing.assert_allclose(weights, record.cross[0, 2, 1:, :-1], atol=1e-5)
 
 
+@pytest.mark.slow  # two trainings; test_resume.py stops others
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     few: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

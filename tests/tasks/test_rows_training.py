@@ -124,8 +124,12 @@ HEARD = (
 
 
 @pytest.mark.parametrize(
-    ("cell", "changes"), [(CELLS[0], ()), (CELLS[1], ()), (CELLS[2], HEARD)],
-    ids=["frames", "picture", "heard with CTC and parts hidden"],
+    ("cell", "changes"),
+    [
+        pytest.param(CELLS[0], (), id="frames", marks=pytest.mark.slow),  # the third has frames too
+        pytest.param(CELLS[1], (), id="picture", marks=pytest.mark.slow),
+        pytest.param(CELLS[2], HEARD, id="heard with CTC and parts hidden"),
+    ],
 )  # fmt: skip
 def test_killed_and_gone_on_with_it_ends_as_if_it_had_not_been(
     cell: tuple[str, str, str], changes: tuple[str, ...], tmp_path: Path

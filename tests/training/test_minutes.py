@@ -151,6 +151,7 @@ class Runs:
         self.kept = plan
 
 
+@pytest.mark.slow  # a run is trained again and again
 def test_a_corrected_run_is_the_same_resumed_or_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def kill_again_and_again(run: ToyRun, kills: int, draw: random.Random) -> int:
     return halves
 
 
+@pytest.mark.slow  # ten processes that import torch
 def test_ten_kills_change_nothing(tmp_path: Path, uninterrupted: ToyRun) -> None:
     run = replace(uninterrupted, folder=tmp_path / "run")
     assert kill_again_and_again(run, 10, random.Random(1)) >= 2

@@ -350,6 +350,7 @@ def test_a_process_that_ends_is_told_by_the_others(tmp_path: Path) -> None:
     assert "another of the processes" in (tmp_path / "said-1").read_text()
 
 
+@pytest.mark.slow  # processes that import torch
 def test_torchrun_follows_the_path_of_one(tmp_path: Path) -> None:
     ToyRun(tmp_path / "one", 12).train()
     subprocess.run(

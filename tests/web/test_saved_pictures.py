@@ -43,6 +43,7 @@ def marks(text: str, tag: str) -> list[ElementTree.Element]:
     return [one for one in ElementTree.fromstring(text).iter() if one.tag.endswith(f"}}{tag}")]
 
 
+@pytest.mark.slow  # every view is opened
 def test_every_picture_of_every_view_is_saved(opened_kinds: Open) -> None:
     with opened_kinds() as page:
         with_charts(page, chart("Loss", {"x": [1, 2, 3], "y": [3.0, 2.5, 1.25]}))

@@ -127,6 +127,7 @@ def test_a_memory_of_any_size_is_read_in_flat_memory() -> None:
     assert peaks[1] < 1.2 * peaks[0], peaks
 
 
+@pytest.mark.slow  # words are aligned, and a test set is measured
 def test_they_are_aligned_and_measured_too(
     tmp_path: Path, tiny_run: Path, dragoman: Dragoman
 ) -> None:

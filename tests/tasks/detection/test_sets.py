@@ -277,6 +277,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow  # half a minute; test_detection.py has one of tokens
 def test_a_toy_is_learned_in_seconds(learned: Path, dragoman: Dragoman) -> None:
     report = evaluate_run(learned / "run")
     assert report.scores["ap50"] > 0.3

@@ -320,6 +320,7 @@ def test_a_text_by_itself_gets_a_recipe(texts: Path, tmp_path: Path) -> None:
         recipe_of([str(whole)])
 
 
+@pytest.mark.slow  # models are trained, and measured token by token
 @pytest.mark.parametrize("kind", ["char", "bpe"])
 def test_documents_longer_than_the_context_are_learned_whole(
     texts: Path, tmp_path: Path, kind: str

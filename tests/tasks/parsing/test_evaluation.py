@@ -187,6 +187,7 @@ def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> Non
     assert tags <= {"DT", "NN", "VBP", "VBZ", "IN", "RB", "JJ", "."} and len(tags) > 1
 
 
+@pytest.mark.slow  # a parser is trained with links between words
 def test_a_head_can_be_taught_to_follow_the_words(trees: Path, tmp_path: Path) -> None:
     """It looks at the word that comes next, which the trees themselves tell."""
     recipe = recipe_of_trees(

@@ -239,6 +239,7 @@ def test_what_agrees_with_itself_better_aligns(run: Path, monkeypatch: pytest.Mo
     assert scores.best == chosen.head
 
 
+@pytest.mark.slow  # it learns from the demo
 def test_an_hmm_is_learned_once_and_only_where_it_is_used(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +268,7 @@ def test_an_hmm_is_learned_once_and_only_where_it_is_used(
     assert not any("the whole" in text for text in less)
 
 
+@pytest.mark.slow  # it learns from the demo
 def test_the_demo_aligns_sentences_whose_links_are_known(demo: tuple[Path, str]) -> None:
     """Rates: docs/experiments.md."""
     known = known_links(60, seed=5)

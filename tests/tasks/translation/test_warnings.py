@@ -268,6 +268,7 @@ def alarms(translator: library.Translator, pairs: list[tuple[str, str]]) -> floa
     return sum(map(bool, translator.proofread(given))) / len(pairs)
 
 
+@pytest.mark.slow  # a model of words is learned of the demo
 def test_the_demo_is_doubted_where_it_should_be(demo: tuple[Path, str], dragoman: Dragoman) -> None:
     """Limits and counts: docs/experiments.md."""
     translator = library.load(demo[0])
