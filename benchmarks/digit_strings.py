@@ -1,7 +1,7 @@
 """Strings of spoken digits, made of the single ones of the Free Spoken Digit Dataset: what the
 recipe ``fsdd-digits`` learns from.
 
-    python benchmarks/digit_strings.py free-spoken-digit-dataset/recordings digits
+    python benchmarks/digit_strings.py free-spoken-digit-dataset/recordings digits --strings 6000
 
 writes ``digits/train.tsv``, ``dev.tsv`` and ``test.tsv`` (recording, text, speaker, begin and end
 of each clip in seconds) and the recordings beside them. The clips are divided before strings are
