@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faulty_s3 import BUCKET, s3
 from untrained_run import untrained_run
 
+from dragoman.cli import watching
 from dragoman.cluster import watch
 from dragoman.cluster.watch import Watch
 from dragoman.errors import DataError, DragomanError
@@ -190,6 +193,49 @@ def test_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
         note = json.loads(store.read(name, 0, stat.size))
         assert note["reason"] == f"s3://{BUCKET}/in/bad.txt, line 1: it is bad"
         assert not loud.watch(f"s3://{BUCKET}/in", f"s3://{BUCKET}/out").look()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_breaks_off_a_translation_and_nothing_else(
+    inbox: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """What is tidied up after a file ends first: Python may close a file twice amid it."""
+    given, told, rest = list[str](), list[str](), list[str]()
+
+    def lines(read: Iterator[str]) -> Iterator[str]:
+        for line in read:
+            given.append(line)
+            if line == "long":
+                signal.raise_signal(number)
+                rest.append("an interrupt did not break it off")
+            yield line
+
+    def say(line: str) -> None:
+        told.append(line)
+        if line.startswith("set aside"):
+            signal.raise_signal(number)
+            rest.append("said")
+
+    def done() -> list[str]:
+        args = SimpleNamespace(
+            given=[str(inbox)], to=str(tmp_path / "out"), plain=False, document=False,
+            columns=None, final=False,
+        )  # fmt: skip
+        translator = SimpleNamespace(description="a translator")
+        told.clear()
+        watching.watch(args, translator, lines, "en", say)
+        return told
+
+    before = signal.getsignal(number)
+    (inbox / "a.docx").write_bytes(b"PK\x03\x04 that is no document")
+    (inbox / "b.txt").write_text("short\n")
+    assert done()[-1].startswith("stopped: 0 files were translated, and 1 set aside.")
+    assert rest == ["said"] and not given
+    (inbox / "c.txt").write_text("long\n")
+    assert done()[-1].startswith("stopped: 1 file was translated. The same command")
+    assert rest == ["said"] and given == ["short", "long"]
+    assert [path.name for path in (tmp_path / "out").glob("*.txt")] == ["b.txt"]
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.slow  # it waits for files to be dropped

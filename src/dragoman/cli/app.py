@@ -128,6 +128,8 @@ def main() -> None:
         _forget_output()
         sys.exit(0)
     except OSError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # of what was tidied up after Ctrl-C
+            sys.exit(130)
         if error.errno is None:  # no word of the operating system: a mistake of ours
             raise
         where = error.filename or "standard input or output"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +47,14 @@ def watch(
     def do(source: Path, output: Path) -> None:
         _translate(args, translator, lines, language, source, output)
 
-    watched = Watch(args.given[0], args.to, do, say)
-    say(f"{translator.description}\nwatching {args.given[0]}; Ctrl-C ends it")
-    with _interrupted_by_terminate():
-        try:
-            watched.run()
-        except KeyboardInterrupt:
-            said = plural(watched.count, "file was", "files were")
-            bad = f", and {watched.failed:,} set aside" if watched.failed else ""
-            say(f"stopped: {said} translated{bad}. The same command goes on")
+    with _Interrupts() as interrupts:
+        watched = Watch(args.given[0], args.to, interrupts.breaking(do), say)
+        say(f"{translator.description}\nwatching {args.given[0]}; Ctrl-C ends it")
+        with suppress(KeyboardInterrupt):
+            watched.run(lambda: interrupts.come)
+        said = plural(watched.count, "file was", "files were")
+        bad = f", and {watched.failed:,} set aside" if watched.failed else ""
+        say(f"stopped: {said} translated{bad}. The same command goes on")
 
 
 def _translate(
@@ -77,16 +76,43 @@ def _translate(
         out.writelines(f"{line}\n" for line in lines(read))
 
 
-@contextmanager
-def _interrupted_by_terminate() -> Iterator[None]:
-    """SIGTERM, by which services are stopped, is told as Ctrl-C is; both also where a shell has
-    begun this in the background, which ignores Ctrl-C."""
-    kept = {
-        number: signal.signal(number, signal.default_int_handler)
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
+class _Interrupts:
+    """Ctrl-C, and SIGTERM, by which services are stopped; both also where a shell has begun this in
+    the background, which ignores Ctrl-C.
+
+    The first one breaks off a translation and waits for the end of anything else: an exception
+    amid the removal of a temporary folder, say, makes Python close a file twice (seen in 3.11).
+    """
+
+    def __init__(self) -> None:
+        self.come = False
+        self._breaks = False
+
+    def __enter__(self) -> _Interrupts:
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        self._kept = {number: signal.signal(number, self._take) for number in numbers}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._kept.items():
             signal.signal(number, handler)
+
+    def breaking(self, do: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+        """``do``, which the first interrupt breaks off."""
+
+        def done(source: Path, output: Path) -> None:
+            self._breaks = True
+            try:
+                if self.come:
+                    raise KeyboardInterrupt
+                do(source, output)
+            finally:
+                self._breaks = False
+
+        return done
+
+    def _take(self, number: int, frame: object) -> None:
+        breaks, self._breaks = self._breaks or self.come, False
+        self.come = True
+        if breaks:
+            raise KeyboardInterrupt
