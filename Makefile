@@ -27,7 +27,7 @@ help: ## show this list
 
 setup: $(DEV) ## make .venv with everything that the tests and linters need
 
-demo: $(CORE) ## train a small translator, measure it, look inside it (two minutes with AVX-512, six with AVX2)
+demo: $(CORE) ## train a small translator, measure it, look inside it (two minutes with AVX-512, three and a half with AVX2)
 	@$(BIN)/dragoman demo
 
 # In two processes, which take whole files in the order of tests/conftest.py.

@@ -375,3 +375,19 @@ def test_names_of_the_package_are_found_by_people_and_by_type_checkers() -> None
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     # One at the top would tell a type checker that every name is there.
     assert not [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"]
+
+
+def test_files_that_the_code_and_the_guide_name_are_there() -> None:
+    """``name.py`` stands beside the file that names it, or at that path of the source or the
+    checkout; NAME stands for any."""
+    named = re.compile(r"`([\w./]+\.(?:py|toml|cpp|h))`")
+    missing = []
+    guide = ROOT / "CONTRIBUTING.md"
+    for file in [*sorted(SOURCE.rglob("*.py")), guide]:
+        tops = [SOURCE, ROOT, file.parent] if file != guide else [SOURCE, ROOT, ROOT / "tests"]
+        for name in named.findall(file.read_text(encoding="utf-8")):
+            if "NAME" in name or (file == guide and "/" not in name):
+                continue
+            if not any((top / name).is_file() for top in tops):
+                missing.append(f"{file.relative_to(ROOT)}: {name}")
+    assert not missing

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
     from dragoman.search.settings import SamplingSettings, SearchSettings
+    from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
     from dragoman.tasks.detection.detector import Detection, Detector
+    from dragoman.tasks.language_model.writer import Writer, Written
     from dragoman.tasks.masked.filler import Filled, Filler
     from dragoman.tasks.painting.judge import Judge
     from dragoman.tasks.painting.painter import PaintedPicture, Painter
+    from dragoman.tasks.parsing.parser import Parse, Parser
     from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.transcriber import Transcriber, Transcription
@@ -33,15 +36,19 @@ if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
 
 __all__ = [
+    "ClassifiedText",
     "Detection",
     "Detector",
     "DragomanError",
     "Filled",
     "Filler",
     "Judge",
+    "Labeller",
     "Outcome",
     "PaintedPicture",
     "Painter",
+    "Parse",
+    "Parser",
     "Recipe",
     "Run",
     "SamplingSettings",
@@ -52,20 +59,26 @@ __all__ = [
     "Translation",
     "Translator",
     "TranslatorSettings",
+    "Writer",
+    "Written",
     "load",
     "train",
 ]
 
 _HOME = {
+    "ClassifiedText": "dragoman.tasks.classification.labeller",
     "Detection": "dragoman.tasks.detection.detector",
     "Detector": "dragoman.tasks.detection.detector",
     "DragomanError": "dragoman.errors",
     "Filled": "dragoman.tasks.masked.filler",
     "Filler": "dragoman.tasks.masked.filler",
     "Judge": "dragoman.tasks.painting.judge",
+    "Labeller": "dragoman.tasks.classification.labeller",
     "Outcome": "dragoman.training.trainer",
     "PaintedPicture": "dragoman.tasks.painting.painter",
     "Painter": "dragoman.tasks.painting.painter",
+    "Parse": "dragoman.tasks.parsing.parser",
+    "Parser": "dragoman.tasks.parsing.parser",
     "Recipe": "dragoman.recipe",
     "Run": "dragoman.runs.run",
     "SamplingSettings": "dragoman.search.settings",
@@ -76,6 +89,8 @@ _HOME = {
     "Translation": "dragoman.tasks.translation.result",
     "Translator": "dragoman.tasks.translation.translator",
     "TranslatorSettings": "dragoman.engine.settings",
+    "Writer": "dragoman.tasks.language_model.writer",
+    "Written": "dragoman.tasks.language_model.writer",
 }
 
 

@@ -1,8 +1,8 @@
 """The few exceptions that a user can meet.
 
-Every message says what was given, where (file and line), and what is allowed or what to do next
-(STYLE 18). The command line prints the message alone and exits with ``exit_code``; a traceback is
-for our own mistakes only.
+Every message says what was given, where (file and line), and what is allowed or what to do next.
+The command line prints the message alone and exits with ``exit_code``; a traceback is for our own
+mistakes only.
 """
 
 from __future__ import annotations

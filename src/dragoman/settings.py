@@ -1,4 +1,4 @@
-"""The base of all settings: frozen, typed, complete; unknown keys are refused (STYLE 14).
+"""The base of all settings: frozen, typed, complete; unknown keys are refused.
 
 A component's settings stand beside the component; ``recipe.py`` only composes them. The docstring
 under a field is its help text (``help_texts.py``).

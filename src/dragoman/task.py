@@ -18,7 +18,7 @@ ModelPart = Literal["encoder", "decoder"]
 """A part of a model that another model can begin with (``tasks/transfer.py``)."""
 
 
-LEARNED: dict[str, str] = {
+TRAINED_AS: dict[str, str] = {
     "translation": "the default",
     "language-model": "which continues texts",
     "masked": "which fills in blanks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from command_line import Dragoman
 from tiny_recipe import TINY
 
+from dragoman.cli import app
 from dragoman.engine import ways
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -532,3 +534,20 @@ def test_a_run_of_the_same_name_is_said_before_anything_is_read(
     monkeypatch.setattr("dragoman.data.files.corpora._opened", read)
     said = dragoman(*ask)
     assert said.code == 1 and f"runs/{name} is a run already" in said.err
+
+
+def test_ctrl_c_is_the_reason_whatever_fails_while_things_are_tidied_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python may close a file twice where Ctrl-C comes amid the removal of a folder."""
+
+    def tidied(**_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            os.close(os.dup(0) + 1000)
+
+    monkeypatch.setattr(app, "app", tidied)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 130

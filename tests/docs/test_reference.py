@@ -16,7 +16,7 @@ import pytest
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
 from dragoman.insight.figures.catalogue import FIGURES
-from dragoman.task import LEARNED
+from dragoman.task import TRAINED_AS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -149,7 +149,7 @@ def test_every_task_and_recipe_and_figure_is_named() -> None:
     recipes = [path.stem for path in (ROOT / "src/dragoman/recipes").glob("*.toml")]
     for name in recipes:
         assert f"\n| `{name}` |" in page("recipes"), name
-    for name in LEARNED:
+    for name in TRAINED_AS:
         assert f"\n| `{name}`" in page("tasks"), name
     for name in FIGURES:
         assert f"\n## {name}\n" in page("figures"), name

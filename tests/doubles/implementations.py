@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.models.catalogue.prepared_paths import why_not_int8
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
 from dragoman.models.encoder import Encoder
@@ -30,7 +31,6 @@ from dragoman.models.interface import (
 from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.recurrent.decoder import RecurrentDecoder
-from dragoman.models.recurrent.fast_paths import why_not_int8
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,

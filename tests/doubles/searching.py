@@ -9,10 +9,10 @@ import pytest
 
 from dragoman.models.interface import Generates, Model
 from dragoman.models.on_torch import OnTorch
+from dragoman.search.forced_decoding import force_decode
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
-from dragoman.search.scoring import force_decode
 
 
 def search(

@@ -11,9 +11,9 @@ from implementations import convolutional, recurrent
 from torch import Tensor
 
 from dragoman.inference.fastest import fastest
+from dragoman.models.catalogue.prepared_paths import why_not_int8
 from dragoman.models.interface import Advancing, Model
 from dragoman.models.prepared import PreparedNetwork
-from dragoman.models.recurrent.fast_paths import why_not_int8
 from dragoman.native import processor
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision

@@ -18,10 +18,10 @@ from dragoman.native import library
 from dragoman.native.abi import Step
 from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
+from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
 from dragoman.search.job import SearchJob
-from dragoman.search.live import BeamState
 from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings

@@ -12,9 +12,9 @@ from table_model import BOS, EOS, TableModel, same
 from dragoman.errors import SearchError
 from dragoman.search.beam import drop_forbidden
 from dragoman.search.constraints import NOTHING, repeating_tokens
+from dragoman.search.forced_decoding import force_decode
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import textbook
 

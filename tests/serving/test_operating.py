@@ -25,8 +25,9 @@ from serving_echo import EchoModel, client_of, detector, echo_run, server_proces
 
 from dragoman.errors import DataError, RunError
 from dragoman.serving.app import create_app
+from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.compression import LARGE, Compressed
-from dragoman.serving.http.limits import ApiKeys, LimitSettings
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.renewal import Renewal

@@ -14,20 +14,20 @@ from dragoman.forms.text_form import TextForm
 from dragoman.search.request import Request
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import NOT_SERVED, TASKS
-from dragoman.specs.catalogue import TASKS as EVERY_TASK
+from dragoman.serving.served_tasks import NOT_SERVED, SERVED
+from dragoman.specs.catalogue import TASKS
 
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:
-    served = [kind.task for kind, _ in TASKS]
-    kept = set(EVERY_TASK) - set(NOT_SERVED)
+    served = list(dict.fromkeys(kind.task for kind, _ in SERVED))
+    kept = set(TASKS) - set(NOT_SERVED)
     of_translation = ["transcription", "picture-translation"]
     assert sorted(served) == sorted([*kept, *of_translation])
     described = create_app([echo_run()], ServeSettings(), detector()).openapi()
-    for kind, _ in TASKS:
+    for kind, _ in SERVED:
         assert "post" in described["paths"][kind.path], kind.task
     told = described["components"]["schemas"]["RunInfo"]["properties"]["task"]
-    assert told["enum"] == [kind.task for kind, _ in TASKS]
+    assert told["enum"] == served
 
 
 def test_a_translation_is_cut_checked_and_detokenised_once(

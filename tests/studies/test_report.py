@@ -24,7 +24,7 @@ from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS
 from dragoman.studies.report import LAYER_OF
 from dragoman.studies.sweep import SweepPlan
-from dragoman.studies.verdict import FAMILIES
+from dragoman.studies.verdict import FAMILY_NAMES
 
 SMALL = (
     "model.model_dim=32", "model.ffn_dim=48", "model.encoder_layers=2", "model.decoder_layers=1",
@@ -127,7 +127,7 @@ def test_one_report_of_two_kinds(
 )
 def test_every_kind_that_translates_has_words_and_a_layer(kind: str) -> None:
     cost = LAYER_OF[kind](20, KINDS[kind](kind=kind, model_dim=64))
-    assert cost.core > 0 and kind in FAMILIES and kind in {layer.kind for layer in LAYERS}
+    assert cost.core > 0 and kind in FAMILY_NAMES and kind in {layer.kind for layer in LAYERS}
     assert cost.sequential == (20 if kind == "recurrent" else 1)
 
 

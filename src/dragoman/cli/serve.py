@@ -50,7 +50,7 @@ def serve(args: ServeArguments) -> None:
     for run in args.runs:  # a wrong folder is said before torch is imported
         Run.open(run)
     from dragoman.cli.console import log_to_stderr
-    from dragoman.serving.http.limits import ApiKeys
+    from dragoman.serving.http.api_keys import ApiKeys
     from dragoman.serving.operate.listening import bind
     from dragoman.serving.operate.settings import parse_settings
 

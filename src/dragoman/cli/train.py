@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.options import argument, arguments, option
-from dragoman.task import LEARNED
+from dragoman.task import TRAINED_AS
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TaskName = Annotated[
     str | None,
     "With training files, the task to learn: "
-    + "; ".join(f"{name}, {learned}" for name, learned in LEARNED.items())
+    + "; ".join(f"{name}, {learned}" for name, learned in TRAINED_AS.items())
     + ".",
 ]
 

@@ -300,7 +300,7 @@ class Engine:
         """Outputs that are given (force decoding): values of the source, tokens of the target."""
         import torch
 
-        from dragoman.search.scoring import force_decode
+        from dragoman.search.forced_decoding import force_decode
 
         return force_decode(
             self._ensemble or _writing(self._network),

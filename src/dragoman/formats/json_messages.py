@@ -1,7 +1,8 @@
 """Messages in JSON: texts are translated, keys are kept.
 
 Of catalogues that say more of each message (Chrome's ``messages.json``, Flutter's ``.arb``) only
-the messages are translated. Of messages with plural and select forms (``icu.py``) each branch is.
+the messages are translated. Of messages with plural and select forms (``units/icu.py``) each branch
+is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Boxes in pictures as a form: what a detector writes of the picture that it reads.
 
-The boxes of a picture are one line as people have them (``dragoman/boxes.py``). Their tokens are
+The boxes of a picture are one line as people have them (``boxes.py``). Their tokens are
 the symbols of ``box_symbols.py``, and ``box_rules.py`` is what they obey.
 """
 

@@ -1,6 +1,6 @@
 """Constituency trees as a form: what a parser writes of the words that it reads.
 
-A tree as people have it is one line of brackets (``dragoman/tree.py``). Its tokens are the symbols
+A tree as people have it is one line of brackets (``tree.py``). Its tokens are the symbols
 of ``tree_symbols.py``, without the words, and ``tree_rules.py`` is what they obey.
 """
 

@@ -65,11 +65,11 @@ def fastest(
 ) -> Path:
     """The fastest way to run ``model`` in inference within ``precision``.
 
-    "auto" is what was measured to be fastest on this machine (``measured.py``), if ``remembered``
-    names a folder to keep that in. Without one it is int8 where there are kernels for it, else
-    plain torch in bf16 where the processor has it, else in fp32. "int8" where it cannot be had is
-    not an error: it falls back and says so. A shortlist is for int8 alone. "fp32" when asked for
-    is ``model`` itself, the reference.
+    "auto" is what was measured to be fastest on this machine (``native/measured.py``), if
+    ``remembered`` names a folder to keep that in. Without one it is int8 where there are kernels
+    for it, else plain torch in bf16 where the processor has it, else in fp32. "int8" where it
+    cannot be had is not an error: it falls back and says so. A shortlist is for int8 alone. "fp32"
+    when asked for is ``model`` itself, the reference.
     """
     from dragoman.models.on_torch import OnTorch
 

@@ -5,7 +5,8 @@ the signature that says how it was computed; without it a BLEU score means nothi
 Papineni et al. (2002), chrF of Popović (2015, 2017), TER of Snover et al. (2006).
 
 ``tokenised_bleu`` is the other figure, that of older papers: BLEU over text that is already cut
-into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``moses.py`` says why the two differ.
+into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``forms/moses.py`` says why the two
+differ.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It computes what the network computes, to within rounding: every layer by oneDNN's products
 (``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``); or by kernels
 in int8 (``native/int8.py``), while torch does what is between them. It is a fast path of the kinds
-whose networks are ``Advancing`` (``recurrent/fast_paths.py``).
+whose networks are ``Advancing`` (``catalogue/prepared_paths.py``).
 """
 
 from __future__ import annotations

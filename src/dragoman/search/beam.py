@@ -19,8 +19,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from dragoman.native.abi import Step
+from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Floats32, Integers
-from dragoman.search.live import BeamState
 
 
 def candidates_wanted(width: int) -> int:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Booleans, Floats, Floats32, Integers
-from dragoman.search.live import BeamState
 from dragoman.search.sampling import draw, uniform
 from dragoman.search.settings import SamplingSettings
 

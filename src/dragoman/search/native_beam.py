@@ -11,8 +11,8 @@ from dragoman.native import abi, library
 from dragoman.native.abi import Step
 from dragoman.native.beam import Kernels, at
 from dragoman.search.beam import BeamStep, PlainBeam, StepsTaken
+from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Floats32, Integers
-from dragoman.search.live import BeamState
 
 
 class NativeBeam:

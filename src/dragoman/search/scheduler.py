@@ -19,10 +19,10 @@ import numpy as np
 
 from dragoman.models.searched import Constrain, SearchModel, SearchSession
 from dragoman.search.beam import candidates_wanted
+from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Floats32, Hypothesis, ranked
 from dragoman.search.job import Pool, SearchJob
-from dragoman.search.live import BeamState
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import ContinuationRecord, StepRecord
 from dragoman.search.request import Request

@@ -17,7 +17,7 @@ from torch import Tensor
 from dragoman.data.batches import Tokens
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.models.interface import Scores
-from dragoman.search.scoring import TOKENS_PER_BATCH, log_probabilities_of
+from dragoman.search.forced_decoding import TOKENS_PER_BATCH, log_probabilities_of
 
 
 class _WindowJob(NamedTuple):

@@ -14,14 +14,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from dragoman.errors import DragomanError
-from dragoman.serving import operation
+from dragoman.serving import server_info
 from dragoman.serving.endpoints import figures, look
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.compression import Compressed
 from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.docs import STYLE, docs_html
-from dragoman.serving.http.limits import ApiKeys
 from dragoman.serving.http.middleware import (
     BodyLimit,
     Failures,
@@ -37,7 +37,7 @@ from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import TASKS
+from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -98,9 +98,10 @@ def create_app(
         ],
     )
     app.state.service = service
-    own = [libretranslate.endpoints, documents.endpoints, *(endpoints for _, endpoints in TASKS)]
+    of_tasks = dict.fromkeys(endpoints for _, endpoints in SERVED)
+    own = [libretranslate.endpoints, documents.endpoints, *of_tasks]
     routes = [endpoints(service) for endpoints in (*own, look.endpoints, figures.endpoints)]
-    for router in (*routes, operation.endpoints(service)):
+    for router in (*routes, server_info.endpoints(service)):
         app.include_router(router)
     _add_page(app, service)
     _add_errors(app, service)

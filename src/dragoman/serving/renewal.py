@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dragoman.errors import DragomanError
 from dragoman.runs.run import Run
-from dragoman.serving.http.limits import ApiKeys
+from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.catalogue import Catalogue
 from dragoman.serving.service.served_run import ServedRun

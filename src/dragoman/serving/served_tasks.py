@@ -1,11 +1,10 @@
-"""Which runs are served, by their task, and where each is asked: one line a task."""
+"""Which runs are served and where each is asked: one line a task and kind of source."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from dragoman.errors import RunError
-from dragoman.forms.rows.settings import FramesSource, LineSource
 from dragoman.runs.run import Run
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
@@ -26,11 +25,12 @@ from dragoman.serving.translate import served_translator
 from dragoman.serving.write import endpoint as writing
 from dragoman.serving.write import served_language_model
 
-TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
+SERVED: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_translator.ServedTranslator, translating.endpoints),
     (served_language_model.ServedLanguageModel, writing.endpoints),
     (served_fill_mask.ServedFillMask, served_fill_mask.endpoints),
     (served_classifier.ServedClassifier, classifying.endpoints),
+    (served_files.ServedFileClassifier, classifying.endpoints),
     (served_parser.ServedParser, served_parser.endpoints),
     (served_tagger.ServedTagger, served_tagger.endpoints),
     (served_transcriber.ServedTranscriber, transcribing.endpoints),
@@ -38,33 +38,23 @@ TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_lines.ServedLines, served_lines.endpoints),
     (served_painter.ServedPainter, served_painter.endpoints),
 )
-"""What holds a run of a task, and its endpoints."""
+"""What holds such a run, and its endpoints."""
 
 NOT_SERVED = ("codes",)
 """Tasks whose runs are asked of nothing: a painter keeps what it needs of them."""
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
-    """Load a run for serving. Errors: ``RunError``, also for a run that reads files and is not
-    served yet."""
-    is_text = run.recipe.source.is_text
-    if run.task.name == served_classifier.ServedClassifier.task and not is_text:
-        return served_files.ServedFileClassifier.open(run, settings, name)
-    if run.task.name == "translation" and isinstance(run.recipe.source, FramesSource):
-        return served_transcriber.ServedTranscriber.open(run, settings, name)
-    if run.task.name == "translation" and isinstance(run.recipe.source, LineSource):
-        return served_lines.ServedLines.open(run, settings, name)
-    if run.task.name == served_detector.ServedDetector.task:
-        return served_detector.ServedDetector.open(run, settings, name)
+    """Load a run for serving. Errors: ``RunError``, also for a run that is not served."""
+    for kind, _ in SERVED:
+        if kind.takes(run):
+            return kind.open(run, settings, name)
     if run.task.name in NOT_SERVED:
         raise RunError(
             f"{run.folder} is a {run.task.called}, which the server does not take; from the "
             f"command line: {run.use}"
         )
-    if not is_text:
-        raise RunError(
-            f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
-            f"line: {run.use}"
-        )
-    kinds = {kind.task: kind for kind, _ in TASKS}
-    return kinds[run.task.name].open(run, settings, name)
+    raise RunError(
+        f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
+        f"line: {run.use}"
+    )

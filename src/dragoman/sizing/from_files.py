@@ -94,13 +94,12 @@ def recipe_of(
     order a tab-separated one holds texts and labels (``data/files/columns.py``); ``groups``: how
     the name of a recording tells its speaker (``CorpusSettings.group_pattern``); ``label_ends``: as
     ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned; ``codes``: the run
-    whose codes a painter writes. ``dev``, ``test``:
-    files of their own, as many as the task has (``held_out.py``). ``model``: a family of models
-    (``families.py``), where neither ``base`` nor ``start_from`` has one. ``start_from``: the
-    run to fine-tune, or to ``take`` a part of. ``learns``: whether a vocabulary is to be learned,
-    whose size then follows from the text (``vocabulary_size.py``).
-    Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
-    that cannot be used.
+    whose codes a painter writes. ``dev``, ``test``: files of their own, as many as the task has
+    (``builder.py``). ``model``: a family of models (``families.py``), where neither ``base``
+    nor ``start_from`` has one. ``start_from``: the run to fine-tune, or to ``take`` a part of.
+    ``learns``: whether a vocabulary is to be learned, whose size then follows from the text
+    (``vocabulary_size.py``). Errors: ``RecipeError`` for inputs that are neither files nor a
+    recipe, ``DataError`` for files that cannot be used.
     """
     if len(inputs) > 2:
         raise RecipeError(

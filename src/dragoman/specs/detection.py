@@ -49,7 +49,7 @@ class DetectionSpec(Spec):
             )
         super().check_source(recipe)
 
-    def check_trees(self, corpus: CorpusSettings) -> None:
+    def check_format(self, corpus: CorpusSettings) -> None:
         if corpus.format != "coco":
             raise ValueError(
                 f"{corpus.name}: a {self.called} learns from boxes in COCO's JSON: format = coco"

@@ -63,7 +63,7 @@ class PaintingSpec(Spec):
                     f"{corpus.name} names no pictures beside captions: set holds = captions"
                 )
 
-    def check_trees(self, corpus: CorpusSettings) -> None:
+    def check_format(self, corpus: CorpusSettings) -> None:
         if corpus.format in ("trees", "tags", "coco", "spoken"):
             raise ValueError(
                 f"{corpus.name}: a {self.called} learns from pictures and captions: format = tsv, "

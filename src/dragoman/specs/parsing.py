@@ -35,7 +35,7 @@ class ParsingSpec(Spec):
     keeps_order: ClassVar[bool] = True
     instead_of_links: ClassVar[str] = "; what a head is taught, the trees tell"
 
-    def check_trees(self, corpus: CorpusSettings) -> None:
+    def check_format(self, corpus: CorpusSettings) -> None:
         if corpus.format != "trees":
             raise ValueError(
                 f"{corpus.name}: a {self.called} learns from bracketed trees: format = trees"

@@ -224,7 +224,7 @@ class Spec(Task):
                 else f"{corpus.name}: a {self.called} has two sides; format {corpus.format} "
                 f"has one, as {alone} have"
             )
-        self.check_trees(corpus)
+        self.check_format(corpus)
         if corpus.links is not None and not self.translates:
             raise ValueError(
                 f"{corpus.name}: links ({corpus.links}) lead from words to those of their "
@@ -234,8 +234,8 @@ class Spec(Task):
     instead_of_links: ClassVar[str] = ""
     """What to add where links are refused."""
 
-    def check_trees(self, corpus: CorpusSettings) -> None:
-        """Whether a corpus is of trees where it must be. Errors: ``ValueError``."""
+    def check_format(self, corpus: CorpusSettings) -> None:
+        """Whether the task can use the format of a corpus. Errors: ``ValueError``."""
         task = TASK_OF_FORMAT.get(corpus.format, self.name)
         if task != self.name:
             raise ValueError(

@@ -15,7 +15,7 @@ from dragoman.shortened import shortened
 from dragoman.studies.comparison import UNSEEN
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.report import Report
-from dragoman.studies.verdict import FAMILIES, CurvePoint
+from dragoman.studies.verdict import FAMILY_NAMES, CurvePoint
 
 _MAX_SHOWN = 1000
 """Characters of a translation that is shown."""
@@ -118,7 +118,7 @@ def _learning(report: Report) -> ReportSection:
 
     rows = [
         (
-            one.name, FAMILIES.get(one.kind, one.kind), f"{one.parameters:,}",
+            one.name, FAMILY_NAMES.get(one.kind, one.kind), f"{one.parameters:,}",
             f"{one.updates:,}", f"{one.tokens:,}", f"{one.minutes:.1f}",
             f"{one.operations:.2e}",
         )

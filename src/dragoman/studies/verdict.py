@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dragoman.metrics.significance import SIGNIFICANT
 
-FAMILIES = {
+FAMILY_NAMES = {
     "transformer": "a Transformer",
     "recurrent": "an LSTM with attention",
     "convolutional": "a convolutional model",
@@ -53,7 +53,7 @@ class Standing:
     @property
     def described(self) -> str:
         """Its name and what it is."""
-        family = FAMILIES.get(self.kind, f"of kind {self.kind}" if self.kind else "")
+        family = FAMILY_NAMES.get(self.kind, f"of kind {self.kind}" if self.kind else "")
         return f"{self.name} ({family})" if family else self.name
 
 

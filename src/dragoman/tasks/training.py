@@ -1,7 +1,7 @@
 """Training by a recipe: everything that it needs, put together in one visible place.
 
 ``train`` and ``resume`` make a run folder, whatever the task (``new_run.py`` says what is in it
-before the first update); ``engine.py`` is what uses it.
+before the first update); ``engine/engine.py`` is what uses it.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def resume(
 ) -> Outcome:
     """Go on with a run that was stopped or killed; it ends as if it had not been.
 
-    ``text``: files or folders where its text is now (``moved_text.py``).
+    ``text``: files or folders where its text is now (``runs/moved_text.py``).
     Errors: ``RunError`` if there is nothing to go on with, or its training text has changed; the
     other errors of ``train``.
     """

@@ -1,6 +1,6 @@
 """What a training may compute with on this machine, and how one way is put in force.
 
-``ways_here`` lists the ways; which is the fastest is measured (``fastest_way.py``). Other
+``ways_here`` lists the ways; which is the fastest is measured (``speed/fastest_way.py``). Other
 arithmetic gives other last digits, so a run that goes on takes what it was begun with, or says that
 it cannot (``repeated``).
 """

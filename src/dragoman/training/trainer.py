@@ -85,7 +85,7 @@ class Trainer:
         resume_command: str = "",
         correction: Correction | None = None,
     ) -> None:
-        """``folder``: the run's, which the caller holds locked (``lock.py``).
+        """``folder``: the run's, which the caller holds locked (``runs/lock.py``).
 
         ``model`` is moved to the ranks' device, and its parameters into flat memory.
         ``objective``: what it is trained to do. ``schedule``: update, from 1 -> learning rate.

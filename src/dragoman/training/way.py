@@ -1,8 +1,8 @@
 """A way to compute a training: whose kernels, in which precision, on how many threads.
 
 Each gives the same results to within rounding and other last digits, so a run keeps the one that it
-began with. Which one that is, is measured (``fastest_way.py``); ``arithmetic.py`` says which ways
-there are on this machine, and puts one in force.
+began with. Which one that is, is measured (``speed/fastest_way.py``); ``arithmetic.py`` says which
+ways there are on this machine, and puts one in force.
 """
 
 from __future__ import annotations

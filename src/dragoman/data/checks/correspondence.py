@@ -1,15 +1,15 @@
 """Whether line n of one side is the translation of line n of the other, judged from a sample.
 
-A dictionary is learned from one half of the sample (``dictionary.py``) and scores the pairs of the
-other half, and the other way round, so that no pair speaks for itself. The measure is strangers:
-sources with targets from elsewhere in the sample.
+A dictionary is learned from one half of the sample (``alignment/dictionary.py``) and scores the
+pairs of the other half, and the other way round, so that no pair speaks for itself. The measure is
+strangers: sources with targets from elsewhere in the sample.
 
 - *unrelated*: half of the strangers score less than their own median, and hardly any true pair
   does; so twice the share of pairs below it is the share of strangers among them.
 - *moved*: a run of lines whose sources score better with the target some lines further on.
 - *reversed*: pairs whose source is in the words of the target side, and the other way round.
 
-Nothing here knows any language: words are cut to their beginnings (``word_beginnings.py``).
+Nothing here knows any language: words are cut to their beginnings (``data/word_beginnings.py``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Files of bracketed trees -> examples: the words of a sentence, and its tree on one line.
 
-Trees are read as ``dragoman/tree.py`` has them, one at a time whatever the size of the file, and
+Trees are read as ``tree.py`` has them, one at a time whatever the size of the file, and
 come as they are learned and measured: without traces, functions and indices (``tree.plain``).
 """
 

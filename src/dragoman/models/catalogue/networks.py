@@ -65,7 +65,7 @@ def _transformer_paths() -> tuple[FastPath, ...]:
 
 
 def _prepared_paths() -> tuple[FastPath, ...]:
-    from dragoman.models.recurrent.fast_paths import paths
+    from dragoman.models.catalogue.prepared_paths import paths
 
     return paths()
 

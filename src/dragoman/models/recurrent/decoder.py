@@ -9,8 +9,8 @@ embeddings, between layers, before the output, and on h_{t-1}. AWD-LSTM drops el
 place of h_{t-1}, which would cost a matrix for each sequence here, and whole words of E; those are
 left out.
 
-The contract of ``interface.py`` is kept as by a model that reads: the memory of B sources is B
-times nothing.
+The contract of ``models/interface.py`` is kept as by a model that reads: the memory of B sources is
+B times nothing.
 
 Shapes: B sources, P packed rows, D width, N rows of a search.
 """

@@ -2,9 +2,9 @@
 
 ``CpuTransformer`` obeys the contract of ``models/interface.py``. It computes what
 ``Transformer`` computes, to within rounding, in bf16 or fp32, in a third of the time and less:
-weights are laid out once (``inference_linear.py``), queries, keys and values come from one product,
-keys and values are not copied about (``cpu_state.py``), and the best tokens are found without
-sorting (``candidates.py``). What remains is close to the products themselves.
+weights are laid out once (``nn/inference_linear.py``), queries, keys and values come from one
+product, keys and values are not copied about (``cpu_state.py``), and the best tokens are found
+without sorting (``models/candidates.py``). What remains is close to the products themselves.
 
 Shapes: P packed rows (``nn/layout.py``), D model width, H heads, N rows, n slots, t new positions.
 """

@@ -1,7 +1,7 @@
 // Steps of beam search over all sentences: what search/beam.py says in numpy, in one pass, and, for
 // searches that ask for nothing special, many steps in one call, the model's own among them.
 //
-// Python owns all the memory (search/live.py).
+// Python owns all the memory (search/beam_state.py).
 #include <math.h>
 #include <string.h>
 

@@ -15,6 +15,7 @@ from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.rows.lines_form import LinesForm
 from dragoman.forms.rows.rows_form import Rows
+from dragoman.forms.rows.settings import LineSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -57,6 +58,10 @@ class ServedLines(ServedRun):
         """Where others are decoded."""
         self._ranking = self.executor("lines")
         """Where CTC ranks what was found."""
+
+    @classmethod
+    def takes(cls, run: Run) -> bool:
+        return run.task.name == "translation" and isinstance(run.recipe.source, LineSource)
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:

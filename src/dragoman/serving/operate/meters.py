@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman.serving.http.api_keys import KEY
 from dragoman.serving.http.connection_limits import Guard
-from dragoman.serving.http.limits import KEY
 from dragoman.serving.queue.queue import SearchQueue
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -39,7 +39,7 @@ a second, about. Whatever takes more than one waits among its like."""
 
 COSTLY = 4096
 """Token steps from which on one search is costly: it keeps its rows for hundreds of steps, and each
-step of its whole batch takes longer (``queue/worker.py``)."""
+step of its whole batch takes longer (``worker.py``)."""
 
 
 def search_cost(requests: Iterable[Request], weight: int) -> int:

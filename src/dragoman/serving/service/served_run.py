@@ -42,7 +42,7 @@ class ServedRun(ABC):
     """One run. ``start`` its queue in the event loop before use, ``close`` it after."""
 
     task: ClassVar[str]
-    """What it is asked for, as in ``specs.catalogue.TASKS``."""
+    """A task of ``specs.catalogue.TASKS``, or what a translator of files does."""
     does: ClassVar[str]
     """What it does with texts."""
     path: ClassVar[str]
@@ -90,6 +90,11 @@ class ServedRun(ABC):
             waiting=settings.limits.waiting,
             workers=engine.workers,
         )
+
+    @classmethod
+    def takes(cls, run: Run) -> bool:
+        """Whether this is what serves such a run."""
+        return run.task.name == cls.task and run.recipe.source.is_text != cls.takes_files
 
     @classmethod
     @abstractmethod

@@ -16,8 +16,9 @@ from starlette.requests import Request
 from dragoman.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.api_keys import ApiKeys, Client, key_in_header
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
-from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
+from dragoman.serving.http.limiter import Limiter
 from dragoman.serving.http.messages import Texts
 from dragoman.serving.http.openapi import written
 from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field, unsearchable

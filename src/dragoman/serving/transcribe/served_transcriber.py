@@ -20,6 +20,7 @@ from dragoman.forms.languages import base
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import RowsForm
+from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import Segment, SpokenWord
 from dragoman.recordings.cutting import Span
 from dragoman.runs.run import Run
@@ -74,6 +75,10 @@ class ServedTranscriber(ServedRun):
         """Where others are decoded."""
         self.hearing = self.executor("transcribe")
         """Where CTC ranks what was found, and tells when each word is said."""
+
+    @classmethod
+    def takes(cls, run: Run) -> bool:
+        return run.task.name == "translation" and isinstance(run.recipe.source, FramesSource)
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:

@@ -31,9 +31,9 @@ from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.unit import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
+from dragoman.serving.http.api_keys import key_in_header
 from dragoman.serving.http.connection import NAMES, PARTS, ClientGone
 from dragoman.serving.http.file_names import file_name
-from dragoman.serving.http.limits import key_in_header
 from dragoman.serving.http.middleware import HEAD
 from dragoman.serving.http.openapi import REFUSALS, error_of, json_response, written
 from dragoman.serving.http.paths import DOWNLOADS

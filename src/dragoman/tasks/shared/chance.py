@@ -2,7 +2,7 @@
 
 These are two questions. Whether a score is above that of a guess decides whether one model may be
 called better than another (``studies``): below, their difference is one between guesses. Whether a
-run has begun is a stricter one: the verdict at its end (``verdict.py``) sends a user back to
+run has begun is a stricter one: the verdict at its end (``tasks/verdict.py``) sends a user back to
 training, who wants to use the model.
 
 A guess does not look at the source, or at the words before. It knows the answers as a whole, as no

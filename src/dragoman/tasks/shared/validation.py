@@ -1,7 +1,6 @@
 """How good a model is while it trains: what every task's validation has in common.
 
-``translation.py``, ``language_model.py``, ``masked.py`` and ``parsing.py`` say what else their
-tasks measure.
+The ``validation.py`` of a task says what else it measures.
 """
 
 from __future__ import annotations

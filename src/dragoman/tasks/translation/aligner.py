@@ -1,8 +1,8 @@
 """Aligning given pairs of sentences word by word: by a run's attention, or by statistics of the
 text that it was trained on.
 
-Words are what stands between spaces in the text that is given. ``alignment.py`` says how attention
-becomes links, ``alignment/hmm.py`` how statistics do.
+Words are what stands between spaces in the text that is given. ``engine/alignment_head.py`` says
+how attention becomes links, ``alignment/hmm.py`` how statistics do.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def _cut(
 ) -> list[tuple[Side, Side]]:
     """Both sides of each pair as tokens that know their words; none of a pair that has more than
     ``most`` on a side, which is named. What has more by its characters is not cut at all
-    (``long_texts.py``)."""
+    (``engine/long_texts.py``)."""
     read = [("", "") if any(far_too_long(text, most) for text in pair) else pair for pair in pairs]
     cut = (
         form.tokens_of_words([pair[n] for pair in read]) for n, form in enumerate((source, target))

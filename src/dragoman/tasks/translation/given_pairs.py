@@ -2,7 +2,7 @@
 source may be the name of a file.
 
 There is no half of a score, so a side that is too long is not cut: it is refused, and by its
-characters before it is cut into tokens where these say enough (``long_texts.py``).
+characters before it is cut into tokens where these say enough (``engine/long_texts.py``).
 """
 
 from __future__ import annotations

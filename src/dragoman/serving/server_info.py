@@ -19,12 +19,12 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.openapi import error_of, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.meters import CONTENT_TYPE
-from dragoman.serving.served_tasks import TASKS
+from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.knowledge import Knowledge
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 
-_WHERE = ", ".join(f"{kind.task} ({kind.path})" for kind, _ in TASKS)
+_WHERE = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind, _ in SERVED))
 
 
 class Health(Message):
@@ -56,7 +56,7 @@ class RunInfo(Message):
     name: str
     task: str = Field(
         description=f"What it does, and so where it is asked: {_WHERE}.",
-        json_schema_extra={"enum": [kind.task for kind, _ in TASKS]},
+        json_schema_extra={"enum": list(dict.fromkeys(kind.task for kind, _ in SERVED))},
     )
     look: bool
     """Whether it can be looked into (/v1/look)."""

@@ -7,9 +7,9 @@ import torch
 from searching import search
 from table_model import BOS, EOS, TableModel, same
 
-from dragoman.search import scoring
+from dragoman.search import forced_decoding
+from dragoman.search.forced_decoding import force_decode
 from dragoman.search.request import Request
-from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
 from dragoman.search.textbook import next_log_probabilities
 
@@ -35,7 +35,7 @@ def test_scores_are_those_of_search() -> None:
 def test_order_and_batches_change_nothing(
     tokens_per_batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "ROWS_PER_PIECE", 3)
+    monkeypatch.setattr(forced_decoding, "ROWS_PER_PIECE", 3)
     model = TableModel(20, 1)
     targets = [[], [3], [4, 4, 4, 4], [1, 2, 19], [7, 8]]
     sources = [torch.tensor([i, 5]) for i in range(5)]
