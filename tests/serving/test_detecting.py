@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import struct
 import zlib
@@ -25,7 +26,7 @@ from dragoman.serving.detect.schema import FoundBox
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.service import pictures as service_pictures
-from dragoman.tasks.detection.detector import Detector
+from dragoman.tasks.detection.detector import Detector, box_form
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,60 @@ def test_it_answers_what_the_detector_finds(scenes: Run, served: Served, tmp_pat
             assert len(few["boxes"]) < len(told[0]["boxes"])
             (run,) = (await client.get("/v1/info")).json()["runs"]
             assert (run["task"], run["reads"], run["look"]) == ("detection", "pictures", False)
+
+    asyncio.run(check())
+
+
+def test_it_tells_where_the_run_looked_as_it_wrote_each_box(
+    scenes: Run, served: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "0.png").write_bytes(picture(16, 16))
+    detector = Detector(scenes)
+    (found,) = detector.stream([str(tmp_path / "0.png")])
+    looked = detector.look(str(tmp_path / "0.png"), found.ids).cross[-1].mean(axis=0)
+    decode = box_form(detector.engine).symbols.decode
+    shares: dict[tuple[Any, ...], list[Any]] = {}  # a box may be written twice
+    for begin in range(0, len(found.ids), 5):  # top, left, bottom, right, label
+        (box,) = decode(found.ids[begin : begin + 5], 16, 16)
+        edges = (box.left, box.top, box.right, box.bottom)
+        mean = looked[begin : begin + 5].mean(axis=0)
+        shares.setdefault((box.label, *map(round, edges)), []).append(mean)
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await detect(client, picture(16, 16), seen="true", threshold="0")
+            assert answer.status_code == 200, answer.text
+            (told,) = answer.json()["files"]
+            seen = told["seen"]
+            size = Image.open(io.BytesIO(base64.b64decode(seen["png"]))).size
+            assert size == (seen["width"], seen["height"])
+            assert len(told["boxes"]) == len(found.detections) == len(found.ids) // 5
+            for one in told["boxes"]:
+                wanted = shares[one["label"], *one["box"].values()]
+                assert len(one["looked"]) == seen["rows"] * seen["columns"]
+                near = [pytest.approx(one, rel=6e-3, abs=1e-6) for one in wanted]
+                assert one["looked"] in near
+                assert sum(one["looked"]) == pytest.approx(1, abs=0.02)
+            (plain,) = (await detect(client, picture(16, 16), threshold="0")).json()["files"]
+            assert "seen" not in plain and "looked" not in plain["boxes"][0]
+            told_once(await detect(client, picture(), picture(), seen="true"), 400, "one picture")
+        async with served(limits=LimitSettings(token_steps=300)) as client:
+            told_once(await detect(client, picture(), seen="true"), 400, "token steps")
+
+    asyncio.run(check())
+
+
+def test_a_run_that_finds_boxes_as_a_set_tells_of_no_looking(tmp_path: Path) -> None:
+    recipe = tiny_recipe_of("detection", tmp_path).change(["boxes.kind=set"])
+    run = trained_run(recipe, tmp_path / "run")
+
+    async def check() -> None:
+        async with serves(run, "set")() as client:
+            answer = await detect(client, picture(), seen="true", threshold="0")
+            assert answer.status_code == 200, answer.text
+            (told,) = answer.json()["files"]
+            assert told["seen"]["png"]
+            assert told["boxes"] and not any("looked" in one for one in told["boxes"])
 
     asyncio.run(check())
 

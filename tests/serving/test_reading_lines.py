@@ -4,6 +4,7 @@ anything is decoded."""
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,34 @@ def test_it_answers_what_the_verb_writes(lines: Run, served: Served, tmp_path: P
             assert again["files"][0]["name"] == "file[0]"
             (run,) = (await client.get("/v1/info")).json()["runs"]
             assert (run["task"], run["reads"]) == ("picture-translation", "pictures")
+
+    asyncio.run(check())
+
+
+def test_it_tells_where_the_run_looked_as_it_wrote_each_token(
+    lines: Run, served: Served, tmp_path: Path
+) -> None:
+    path, translator = tmp_path / "0.png", Translator(lines)
+    path.write_bytes(line("white 8"))
+
+    async def check() -> None:
+        async with served() as client:
+            answer = await send(client, line("white 8"), seen="true")
+            assert answer.status_code == 200, answer.text
+            (told,) = answer.json()["files"]
+            names = [one["text"] for one in told["seen"]["tokens"]]
+            ids = translator.engine.target.tokens([told["text"]])[0]
+            assert names == translator.engine.target.shown(ids) and names
+            record = translator.look(str(path), ids)
+            looked = record.cross[-1].mean(axis=0)
+            for one, wanted in zip(told["seen"]["tokens"], looked, strict=False):
+                assert one["looked"] == pytest.approx(wanted, rel=6e-3, abs=1e-6)
+            size = Image.open(io.BytesIO(base64.b64decode(told["seen"]["png"]))).size
+            assert size == (told["seen"]["width"], told["seen"]["height"])
+            (plain,) = (await send(client, line("white 8"))).json()["files"]
+            assert "seen" not in plain and plain["text"] == told["text"]
+            both = await send(client, line("red 3"), line("red 3"), seen="true")
+            told_once(both, 400, "one picture")
 
     asyncio.run(check())
 

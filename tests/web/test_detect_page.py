@@ -73,6 +73,28 @@ def test_boxes_lie_over_the_picture_where_the_server_has_them(opened: Open) -> N
         expect(drawn).to_have_count(sum(one["score"] >= 0.95 for one in boxes))
 
 
+def test_where_the_model_looked_while_it_wrote_a_box(opened: Open) -> None:
+    with opened("#boxes") as page:
+        with page.expect_response(re.compile("v1/detect")) as response:
+            page.get_by_label("Choose a file").set_input_files(png())
+        (found,) = response.value.json()["files"]
+        page.get_by_label("Least score").fill("0.05")
+        page.get_by_text("Where the model looked", exact=True).click()
+        written = page.get_by_role("group", name="The boxes that were written").get_by_role(
+            "button"
+        )
+        expect(written).to_have_count(len(found["boxes"]))
+        dimmed = page.locator(".patches i")
+        expect(dimmed).to_have_count(0)
+        written.nth(0).click()
+        shares = found["boxes"][0]["looked"]
+        expect(dimmed).to_have_count(found["seen"]["rows"] * found["seen"]["columns"])
+        most = shares.index(max(shares))
+        expect(dimmed.nth(most)).to_have_css("opacity", "0")
+        written.nth(0).click()
+        expect(dimmed).to_have_count(0)
+
+
 def test_a_file_that_is_no_picture_is_told_of(opened: Open) -> None:
     with opened("#boxes", refused="400") as page:
         file = {"name": "a.png", "mimeType": "image/png", "buffer": b"nothing"}

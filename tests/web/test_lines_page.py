@@ -53,6 +53,13 @@ def test_what_is_written_lies_over_the_picture_and_below_it(opened: Open) -> Non
         assert abs(picture["width"] / picture["height"] - found["width"] / found["height"]) < 0.05
         assert text["x"] >= picture["x"] and text["width"] <= picture["width"]
         assert picture["y"] - 2 <= text["y"] < picture["y"] + picture["height"]
+        page.get_by_text("Where the model looked", exact=True).click()
+        tokens = page.get_by_role("group", name="The tokens that were written").get_by_role(
+            "button"
+        )
+        expect(tokens).to_have_text([one["text"] for one in found["seen"]["tokens"]])
+        tokens.last.click()
+        expect(page.locator(".patches i")).to_have_count(len(found["seen"]["tokens"][-1]["looked"]))
         file = {"name": "a.png", "mimeType": "image/png", "buffer": b"nothing"}
     with opened("#lines", refused="400", language="ko") as page:
         expect(page.get_by_role("tab", name="그림 속 글")).to_be_visible()

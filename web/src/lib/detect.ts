@@ -6,6 +6,8 @@ export interface FoundBox {
   score: number;
   label: string;
   box: { xmin: number; ymin: number; xmax: number; ymax: number };
+  /** The share of the attention that each patch got while the box was written. */
+  looked?: number[] | null;
 }
 
 export interface SearchedPicture {
@@ -14,6 +16,8 @@ export interface SearchedPicture {
   height: number;
   /** The surest first. */
   boxes: FoundBox[];
+  /** What the model reads, and how many patches it has. */
+  seen?: { width: number; height: number; png: string; rows: number; columns: number } | null;
 }
 
 /** All boxes of a picture, whatever their score. */
@@ -21,6 +25,7 @@ export async function detect(file: Blob, name: string, run: string, signal: Abor
   const body = new FormData();
   body.set("run", run);
   body.set("threshold", "0.05");
+  body.set("seen", "true");
   body.set("file", file, name);
   return (await (await call("v1/detect", { method: "POST", body, signal })).json()).files[0];
 }

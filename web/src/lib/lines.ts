@@ -10,6 +10,8 @@ export interface ReadLine {
   log_probability: number;
   /** The mean of its tokens. */
   probability: number;
+  /** What the model reads, and where it looked as it wrote each token. */
+  seen?: { width: number; height: number; png: string; tokens: { text: string; looked: number[] }[] } | null;
   /** The language of the text. */
   target: string;
 }
@@ -17,6 +19,7 @@ export interface ReadLine {
 export async function readLine(file: Blob, name: string, run: string, signal: AbortSignal): Promise<ReadLine> {
   const body = new FormData();
   body.set("run", run);
+  body.set("seen", "true");
   body.set("file", file, name);
   const answer = await (await call("v1/translate/pictures", { method: "POST", body, signal })).json();
   return { ...answer.files[0], target: answer.target };

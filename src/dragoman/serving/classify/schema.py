@@ -9,6 +9,7 @@ from pydantic import Field
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.service.cells import Grid
+from dragoman.serving.service.seen import SeenFile
 
 
 class ClassifyRequest(WithFiles):
@@ -83,14 +84,10 @@ class Rollout(Message):
     """Of each part, row by row; they sum to 1."""
 
 
-class Seen(Message):
+class Seen(SeenFile):
     """What a model sees of a file: a picture at its size, or sound as the bands of its spectrum,
     time from left to right and low sounds at the bottom."""
 
-    width: int
-    height: int
-    png: str
-    """The picture in base64."""
     rollout: Rollout | None = None
     """Where the encoder attends; of pictures that are cut into at most 1,024 patches, and of sound
     of at most 1,024 rows behind the convolutions."""

@@ -12,9 +12,9 @@ from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, PictureSource
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
-from dragoman.pictures.bitmaps.pixels import png_base64
 from dragoman.serving.classify.schema import ClassifyRequest, Rollout, Seen
 from dragoman.serving.service.cells import MOST_PATCHES, grid_of, row_of
+from dragoman.serving.service.seen import drawn
 from dragoman.tasks.classification.labeller import Labeller
 
 _MOST_READ = 256
@@ -31,7 +31,6 @@ def seen(
     """A picture of what is read, and what else is asked of it. ``ranked``: its labels, the most
     probable first. Raises Refusal 400 for a cell that is not there."""
     read = rows[: labeller.longest]
-    pixels = form.picture(read)
     looked = of_heads = panels = None
     attended = _attended(labeller, form, read)
     if attended is not None:
@@ -49,10 +48,11 @@ def seen(
             each = _filled(given[..., begin:], shape)
             of_heads = [[_told(head) for head in layer] for layer in each]
         if asked.reading and isinstance(form, PicturesForm) and places <= _MOST_READ:
-            drawn, _ = reading(labeller, form, read, ranked)
-            panels = [panel.to_dict() for panel in drawn]
+            way, _ = reading(labeller, form, read, ranked)
+            panels = [panel.to_dict() for panel in way]
+    width, height, png = drawn(form, read)
     return Seen(
-        width=pixels.shape[1], height=pixels.shape[0], png=png_base64(pixels), rollout=looked,
+        width=width, height=height, png=png, rollout=looked,
         grid=grid_of(form, len(read)), heads=of_heads, reading=panels,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
+from dragoman.serving.service.seen import SeenFile
 
 
 class DetectRequest(WithFiles):
@@ -17,6 +18,8 @@ class DetectRequest(WithFiles):
     """The least score of a box that is given."""
     beam: int | None = Field(default=None, ge=1)
     """Hypotheses kept at each step; the run's own if not given."""
+    seen: bool = False
+    """Give what the model reads of one picture, and where it looked as it wrote each box."""
     api_key: str | None = None
 
 
@@ -36,6 +39,18 @@ class FoundBox(Message):
     """The probability of the label, 0 to 1."""
     label: str
     box: BoxEdges
+    looked: list[float] | None = None
+    """The share of the attention of the last layer that each patch got while the box was written,
+    patches row by row. Only where `seen` was asked for; a run that finds boxes as a set writes
+    none, and of more than 1,024 patches or 204 boxes it is left out."""
+
+
+class SeenPicture(SeenFile):
+    """What a model reads of a picture, at the size at which it is read."""
+
+    rows: int
+    """Patches from top to bottom."""
+    columns: int
 
 
 class SearchedPicture(Message):
@@ -47,6 +62,8 @@ class SearchedPicture(Message):
     height: int
     boxes: list[FoundBox]
     """The surest first."""
+    seen: SeenPicture | None = None
+    """Only where it was asked for."""
 
 
 class DetectAnswer(Message):

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import RecipeError
+from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.forms.rows.settings import PictureSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -21,13 +23,15 @@ from dragoman.serving.detect.schema import (
     DetectRequest,
     FoundBox,
     SearchedPicture,
+    SeenPicture,
 )
-from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.refusals import Refusal, missing_field, wrong_field
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.pictures import OpenedPicture, check_count, opened
+from dragoman.serving.service.seen import drawn, looked, told
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.detection.detector import Detector, detected
@@ -51,6 +55,8 @@ class ServedDetector(ServedRun):
         """Where pictures are opened, and decoded where they are small."""
         self._decoding = self.executor("large files")
         """Where others are decoded."""
+        self.looking = self.executor("look")
+        """Where it is told where the run looked."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
@@ -66,9 +72,13 @@ class ServedDetector(ServedRun):
         """None: what it was measured on are files of the machine that it was trained on."""
         return []
 
-    def check(self, uploads: Sequence[Upload]) -> None:
-        """Raises Refusal 400 for too many files."""
+    def check(self, uploads: Sequence[Upload], request: DetectRequest) -> None:
+        """Raises Refusal 400 for no file and too many, and for what is not told of several."""
+        if not uploads:
+            raise missing_field("file")
         check_count(uploads, self.settings.limits)
+        if request.seen and len(uploads) > 1:
+            raise wrong_field("seen", "it is told of one picture: send one at a time")
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How pictures are searched. Raises Refusal 400."""
@@ -106,6 +116,24 @@ class ServedDetector(ServedRun):
             for one, values in zip(opened, rows, strict=True)
         ]
 
+    def seen(
+        self, opened: OpenedPicture, rows: Rows, best: Hypothesis, threshold: float
+    ) -> Iterator[SearchedPicture]:
+        """The same as ``told``, with what is read of it, and where the run looked."""
+        answer = self.told(opened, best, threshold)
+        settings = self._form.settings
+        assert isinstance(settings, PictureSource)
+        down, across = settings.grid
+        width, height, png = drawn(self._form, rows)
+        answer.seen = SeenPicture(width=width, height=height, png=png, rows=down, columns=across)
+        shares = looked(self.engine, rows, best.tokens)
+        if shares is not None:
+            written = detected(self.engine, "", (opened.height, opened.width), best)
+            of_boxes = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)
+            for box, number in zip(answer.boxes, written.order, strict=False):
+                box.looked = told(of_boxes[number].tolist())
+        yield answer
+
     def told(self, one: OpenedPicture, best: Hypothesis, threshold: float) -> SearchedPicture:
         """What was found in a picture, as the API tells it."""
         size = one.height, one.width
@@ -135,21 +163,25 @@ def endpoints(service: Service) -> Endpoints:
     async def detect(request: DetectRequest, client: str) -> bytes:
         """Boxes with their labels and scores, the surest first, as the pipelines of transformers
         give them. Pictures come as `file`, in a form or in base64."""
-        uploads = request.uploads
-        if not uploads:
-            raise missing_field("file")
-        run = service.catalogue.of(ServedDetector, request.run)
-        run.check(uploads)
+        run, uploads = service.catalogue.of(ServedDetector, request.run), request.uploads
+        run.check(uploads, request)
         settings = run.search_settings(request.beam)
         opened = await run.opening.all_in(client, 1, run.opened(uploads))
-        requests = run.requests(opened, await run.decoded(opened, client), settings)
+        rows = await run.decoded(opened, client)
+        requests = run.requests(opened, rows, settings)
         run.check_searches(requests)
+        if request.seen:
+            run.check_seen(rows[0], requests[0])
         found = await run.queue.search(requests, client)
-        told = (
-            run.told(one, best, request.threshold)
-            for one, (best, *_) in zip(opened, found, strict=True)
-        )
-        pictures = await service.texts.all(client, told)
+        if request.seen:
+            seen = run.seen(opened[0], rows[0], found[0][0], request.threshold)
+            pictures = await run.looking.all(client, seen)
+        else:
+            told = (
+                run.told(one, best, request.threshold)
+                for one, (best, *_) in zip(opened, found, strict=True)
+            )
+            pictures = await service.texts.all(client, told)
         answer = DetectAnswer(run=run.name, files=pictures)
         return await service.written(client, lambda: answer)
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
+from dragoman.serving.service.seen import LookedToken, SeenFile
 
 
 class LinesRequest(WithFiles):
@@ -15,7 +16,17 @@ class LinesRequest(WithFiles):
     """Name of the run to use, where several read lines of text."""
     beam: int | None = Field(default=None, ge=1)
     """Hypotheses kept at each step; the run's own if not given."""
+    seen: bool = False
+    """Give what the model reads of one picture, and where it looked as it wrote each token."""
     api_key: str | None = None
+
+
+class SeenLine(SeenFile):
+    """What a model reads of a line, at the height at which it is read."""
+
+    tokens: list[LookedToken]
+    """Rows of the encoder lie side by side, from the left to the right of the picture. Of more than
+    1,024 rows or tokens, nothing is told of where they looked."""
 
 
 class ReadLine(Message):
@@ -31,6 +42,8 @@ class ReadLine(Message):
     """Of the text, in nats: the sum over its tokens."""
     probability: float
     """The mean probability of its tokens (geometric), 0 to 1."""
+    seen: SeenLine | None = None
+    """Only where it was asked for."""
 
 
 class LinesAnswer(Message):

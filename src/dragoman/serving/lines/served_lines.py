@@ -20,14 +20,15 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.refusals import Refusal, missing_field, wrong_field
 from dragoman.serving.http.uploads import Upload, readable
-from dragoman.serving.lines.schema import LinesAnswer, LinesRequest, ReadLine
+from dragoman.serving.lines.schema import LinesAnswer, LinesRequest, ReadLine, SeenLine
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.outputs.hypothesis import texts_of
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.pictures import LINE, OpenedPicture, check_count, opened
+from dragoman.serving.service.seen import drawn, looked, looked_tokens
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.ctc_ranking import CtcRanking
@@ -58,6 +59,8 @@ class ServedLines(ServedRun):
         """Where others are decoded."""
         self._ranking = self.executor("lines")
         """Where CTC ranks what was found."""
+        self.looking = self.executor("look")
+        """Where it is told where the run looked."""
 
     @classmethod
     def takes(cls, run: Run) -> bool:
@@ -79,11 +82,13 @@ class ServedLines(ServedRun):
         """None: what it was measured on are texts that were drawn, or files of another machine."""
         return []
 
-    def check(self, uploads: Sequence[Upload]) -> None:
-        """Raises Refusal 400 for no file, and for too many."""
+    def check(self, uploads: Sequence[Upload], request: LinesRequest) -> None:
+        """Raises Refusal 400 for no file and too many, and for what is not told of several."""
         if not uploads:
             raise missing_field("file")
         check_count(uploads, self.settings.limits)
+        if request.seen and len(uploads) > 1:
+            raise wrong_field("seen", "it is told of one picture: send one at a time")
 
     def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
         """Each picture with its size. Raises as ``service.pictures.opened``."""
@@ -139,6 +144,13 @@ class ServedLines(ServedRun):
         both = zip(rows, found, strict=True)
         return await self._ranking.all(client, (ctc(*one)[0] for one in both))
 
+    def seen(self, rows: Rows, best: Hypothesis) -> Iterator[SeenLine]:
+        """What is read of a line, and where the run looked."""
+        width, height, png = drawn(self._form, rows)
+        shares = looked(self.engine, rows, best.tokens)
+        tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
+        yield SeenLine(width=width, height=height, png=png, tokens=tokens)
+
     def told(self, picture: OpenedPicture, best: Hypothesis) -> ReadLine:
         """What was read in a picture, as the API tells it."""
         (text,) = texts_of(self.engine.target, [best])
@@ -170,13 +182,18 @@ def endpoints(service: Service) -> Endpoints:
         that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
         cut them close to their line."""
         run, uploads = service.catalogue.of(ServedLines, request.run), request.uploads
-        run.check(uploads)
+        run.check(uploads, request)
         settings = run.search_settings(request.beam)
         pictures = await run.opening.all_in(client, 1, run.opened(uploads))
         rows = await run.decoded(pictures, client)
-        found = await run.queue.search(run.requests(rows, settings), client)
+        wanted = run.requests(rows, settings)
+        if request.seen:
+            run.check_seen(rows[0], wanted[0])
+        found = await run.queue.search(wanted, client)
         best = await run.ranked(rows, found, client)
         lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
+        if request.seen:
+            (lines[0].seen,) = await run.looking.all(client, run.seen(rows[0], best[0]))
         answer = LinesAnswer(run=run.name, source=run.source, target=run.target, files=lines)
         return await service.written(client, lambda: answer)
 

@@ -6,7 +6,7 @@ Each task has a class of its own, beside its endpoint; ``serving/served_tasks.py
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import ClassVar, Self
 
 from pydantic import ValidationError
@@ -234,6 +234,11 @@ class ServedRun(ABC):
             "Send fewer or shorter sentences at once, take a narrower beam, or a smaller "
             "max_length or min_length.",
         )
+
+    def check_seen(self, source: Sized, wanted: Request) -> None:
+        """What it costs to tell where the run looked, as it wrote the output of a file."""
+        count = len(source) + wanted.limit
+        self.check_cost(count * LOOKING, "look", f"{count:,} rows and tokens", "Leave seen out.")
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
         """``how_much`` of ``work`` costs so many token steps; ``change``: what would cost less."""

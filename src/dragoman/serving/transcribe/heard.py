@@ -1,6 +1,6 @@
 """What a run that transcribes sees of a part of a recording, and where it looked.
 
-Shapes: S rows of the encoder, V outputs, N tokens that were written.
+Shapes: S rows of the encoder, V outputs.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import numpy as np
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.text_form import as_text
-from dragoman.pictures.bitmaps.pixels import png_base64
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.service.cells import grid_of
-from dragoman.serving.transcribe.schema import Heard, HeardToken, Spike
+from dragoman.serving.service.seen import drawn, looked, looked_tokens
+from dragoman.serving.transcribe.schema import Heard, Spike
 from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
@@ -22,18 +22,12 @@ _SURE = 0.5
 
 def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
     """Of the rows of a part, and what was written of it."""
-    pixels = form.picture(rows)
-    text = as_text(transcriber.run.target)
-    record = transcriber.engine.attention.record(rows, best.tokens)
-    looked = record.cross[-1].mean(axis=0)  # (N + 1, S)
-    tokens = [
-        HeardToken(text=name, looked=[float(f"{share:.3g}") for share in shares])
-        for name, shares in zip(text.shown(best.tokens), looked, strict=False)
-    ]
+    names = as_text(transcriber.run.target).shown(best.tokens)
+    shares = looked(transcriber.engine, rows, best.tokens)
+    width, height, png = drawn(form, rows)
     return Heard(
-        width=pixels.shape[1], height=pixels.shape[0],
-        png=png_base64(pixels), grid=grid_of(form, len(rows)),
-        spikes=_spikes(transcriber, form, rows), tokens=tokens,
+        width=width, height=height, png=png, grid=grid_of(form, len(rows)),
+        spikes=_spikes(transcriber, form, rows), tokens=looked_tokens(names, shares),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.service.cells import Grid
+from dragoman.serving.service.seen import LookedToken, SeenFile
 
 Granularity = Literal["word", "segment"]
 
@@ -73,14 +74,6 @@ class TranscribedWord(Message):
     """How sure the model is of it, given the words before it."""
 
 
-class HeardToken(Message):
-    """A token that was written."""
-
-    text: str
-    looked: list[float]
-    """The share of the attention of the last layer that each row of the encoder gets."""
-
-
 class Spike(Message):
     """Where CTC is more than half sure of a token."""
 
@@ -90,19 +83,15 @@ class Spike(Message):
     probability: float
 
 
-class Heard(Message):
+class Heard(SeenFile):
     """What a model sees of a segment: the bands of its spectrum, time from left to right and low
     sounds at the bottom."""
 
-    width: int
-    height: int
-    png: str
-    """The picture in base64."""
     grid: Grid | None = None
     """Its cells that can be hidden."""
     spikes: list[Spike] | None = None
     """Of a run that was trained with CTC."""
-    tokens: list[HeardToken]
+    tokens: list[LookedToken]
 
 
 class TranscribedSegment(Message):

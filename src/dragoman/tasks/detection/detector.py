@@ -72,6 +72,8 @@ class DetectedPicture:
     """The symbols that were written."""
     score: float
     """Their log-probability, in nats."""
+    order: tuple[int, ...] = ()
+    """Of each of ``detections``, how many boxes were written before it."""
 
     def above(self, threshold: float) -> list[Detection]:
         """Those whose score is not lower."""
@@ -200,5 +202,8 @@ def detected(
         Detection(box.label, math.exp(sure), box)
         for box, sure in zip(boxes, of_labels, strict=True)
     ]
-    found.sort(key=lambda one: -one.score)
-    return DetectedPicture(picture, width, height, tuple(found), best.tokens, best.log_probability)
+    order = sorted(range(len(found)), key=lambda number: -found[number].score)
+    return DetectedPicture(
+        picture, width, height, tuple(found[number] for number in order),
+        best.tokens, best.log_probability, tuple(order),
+    )  # fmt: skip
