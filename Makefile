@@ -148,7 +148,7 @@ $(CORE): $(RECIPE_OF_VENV) | $(BIN)/python
 $(DEV): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing dragoman and what its tests need into $(VENV); the first time takes some minutes"
 	@$(call INSTALL,.[dev])
-	@touch $(CORE) $@
+	@touch $(CORE) $(SERVE) $@
 
 # The rest as constraints.txt has it, so that a failure is torch's.
 $(OLDEST): $(RECIPE_OF_VENV)

@@ -56,6 +56,14 @@ def test_a_folder_of_recordings_becomes_a_run(
     lines = [line.split("\t") for line in found.out.splitlines()]
     assert len(lines) == 9 and lines[0][0] == str(one)
     assert [label for _, label, _ in lines] == ["rising"] + ["falling"] * 8
+    (tmp_path / "new").mkdir()
+    for name in ("a.wav", "c.wav"):
+        shutil.copy(one, tmp_path / "new" / name)
+    (tmp_path / "new" / "b.wav").write_bytes(one.read_bytes()[:500])
+    some = dragoman("classify", run, tmp_path / "new")
+    assert [line.split("\t")[0][-5:] for line in some.out.splitlines()] == ["a.wav", "c.wav"]
+    assert some.code == 1 and "b.wav is cut off" in some.err
+    assert "1 file could not be labelled" in some.err
     learned = dragoman("evaluate", run, tones / "train")
     assert "run has learned from 74 of the 80 test recordings" in learned.err, learned.err
     shutil.copytree(run, tmp_path / "copy")

@@ -100,7 +100,7 @@ def next_token_in_pieces(model: Any, smoothing: float) -> NextToken:
 def toy_trainer(model: Toy, settings: TrainingSettings, **rest: Any) -> Trainer:
     """A trainer of any model that has no output layer of a known kind."""
     objective = next_token_in_pieces(model, settings.label_smoothing)
-    lower = settings.metric in ("loss", "perplexity")
+    lower = settings.metric in ("loss", "perplexity", "WER")
     return Trainer(model, objective, settings, lower_is_better=lower, **rest)
 
 

@@ -465,6 +465,29 @@ def test_a_metric_that_is_never_finite_leaves_the_last_weights(
     assert "no validation gave a bleu that is finite" in capsys.readouterr().err
 
 
+def test_loss_decides_between_weights_that_are_no_better_than_silence(tmp_path: Path) -> None:
+    """The first ones write one letter and have 100 %; those that begin to write words have more."""
+    scores = iter([(100.0, 5.0), (114.0, 2.0), (103.0, 3.0), (99.0, 4.0), (100.0, 1.0)])
+
+    def evaluate(update: int) -> Evaluation:
+        wer, loss = next(scores)
+        return Evaluation({"WER": wer, "loss": loss})
+
+    def best(updates: int) -> int:
+        settings = {
+            "validate_every": 4, "updates": updates, "precision": "fp32", "metric": "WER"
+        }  # fmt: skip
+        trainer = toy_trainer(
+            Toy(), TrainingSettings.model_validate(settings), seed=1, batches=toy_batches,
+            schedule=lambda _: 0.01, folder=tmp_path, evaluate=evaluate,
+        )  # fmt: skip
+        return trainer.run().best_update
+
+    assert best(8) == 8
+    assert best(12) == 8  # which is known after a resume, too
+    assert best(20) == 16
+
+
 @pytest.mark.parametrize("how", ["averaged", "removed", "cut short"])
 def test_weights_that_were_not_measured_are_never_called_best(tmp_path: Path, how: str) -> None:
     """Somebody averages, removes or damages the weights of an interrupted run, which goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,14 +88,32 @@ def classify(args: ClassifyArguments) -> None:
     from dragoman.tasks.classification.reasons import WARNING, reasons, table
 
     labeller = Labeller(opened)
-    cut = 0
+    cut = refused = 0
+
+    def one_by_one(names: Sequence[str]) -> Iterator[ClassifiedText]:
+        """Of files of which some cannot be read: those are named, and the others labelled."""
+        nonlocal refused
+        for name in names:
+            try:
+                yield from labeller([name])
+            except DragomanError as error:
+                if len(texts) == 1 and not Path(texts[0]).is_dir():
+                    raise
+                sys.stderr.write(f"error: {error}\n")
+                refused += 1
+
     if of_files:
         lines = files_given(texts, opened.recipe.source.kind)
     else:
         lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
     with output_to(None if args.to is None else Path(args.to)) as out:
         for window in windows(lines):
-            found = labeller(window)
+            try:
+                found = labeller(window)
+            except DragomanError:
+                if not of_files:
+                    raise
+                found = list(one_by_one(window))
             cut += sum(one.cut for one in found)
             for one in found:
                 name = f"{readable(one.text)}\t" if of_files else ""
@@ -104,6 +123,8 @@ def classify(args: ClassifyArguments) -> None:
             out.flush()
     if args.explain:
         typer.echo(WARNING, err=True)
+    if refused:
+        raise DragomanError(f"{plural(refused, 'file')} could not be labelled, as told above")
     if cut:
         noun = opened.task.noun.removesuffix("s")
         units = opened.recipe.source.units

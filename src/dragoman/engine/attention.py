@@ -68,7 +68,7 @@ class AttentionReader:
         """
         given = [self._target.bos, *tokens] if self._writes else []
         with torch.inference_mode(), through or Probe() as probe:
-            memory = self._network.encode(Sequences.of([torch.as_tensor(np.asarray(values))]))
+            memory = self._network.encode(Sequences.of([torch.as_tensor(np.array(values))]))
             if self._writes:
                 writing(self._network).decode(Sequences.of([torch.tensor(given)]), memory)
         s, t = self._network.memory_length(len(values)), len(given)

@@ -178,6 +178,11 @@ def _no_pairs(run: Run) -> DragomanError:
     why = "names no test set and holds none out"
     if has_test_set(run.recipe):
         why = "holds out a share of the text for a test, and no pair of so few fell into it"
+    if not run.recipe.source.is_text:
+        return DragomanError(
+            f"the recipe of {run.folder} {why}; give {run.task.noun} with what is right, in a "
+            f"folder or a list as for training: dragoman evaluate {run.quoted} test.tsv"
+        )
     return DragomanError(
         f"the recipe of {run.folder} {why}; give two files: "
         f"dragoman evaluate {run.quoted} test.source test.reference"

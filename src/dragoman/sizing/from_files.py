@@ -249,6 +249,8 @@ def name_of(inputs: Sequence[str], task: str | None, languages: str | None) -> s
     stem = Path(inputs[0]).name.split(".")[0]
     if task not in (None, "translation") or (len(inputs) == 1 and is_treebank(inputs[0])):
         return stem
+    if languages and "-" not in languages:  # as of recordings: what they are is not known yet
+        return stem
     codes = given_languages(languages, inputs)
     return stem if "und" in codes else "-".join(codes)
 

@@ -60,6 +60,8 @@ class TrainingState:
     validated: Count = 0
     """The last update after which a validation was completed."""
     best_value: float | None = None
+    best_loss: float | None = None
+    """At the best validation: it decides between two whose metric says that nothing is right."""
     best_update: Count = 0
     validations_without_gain: Count = 0
     bad_in_a_row: Count = 0

@@ -367,7 +367,8 @@ class Trainer:
         except RunError:
             replaced, lost = False, f"{path} is missing or damaged"
         if lost and not (replaced and ended):
-            state.best_value, state.best_update, state.finished = None, 0, 0
+            state.best_value = state.best_loss = None
+            state.best_update = state.finished = 0
             self._say(f"{lost}: which weights are best is decided anew, by what follows")
 
     def _save(self) -> None:

@@ -22,6 +22,8 @@ from dragoman.training.records import Evaluation, ValidationRecord, Weights
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.weights import save_weights
 
+ERROR_RATES = frozenset({"WER", "CER", "TER"})
+"""Metrics in percent of what should have been written."""
 Evaluate = Callable[[int], Evaluation]
 """Updates done -> how good the model is. Called in evaluation mode, without gradients."""
 
@@ -60,10 +62,12 @@ class Validator:
             began = time.perf_counter()
             evaluation = self._evaluate()
             value = self._value(evaluation)
-            best = self._is_best(value)
+            loss = evaluation.scores.get("loss", math.inf)
+            best = self._is_best(value, loss)
             if best:
                 self.keep(weights if weights == "average" else "best", value)
                 self.state.best_value, self.state.best_update = value, self.state.update
+                self.state.best_loss = loss if math.isfinite(loss) else None
             seconds = time.perf_counter() - began
         self.state.elapsed += seconds
         if weights != "average":
@@ -107,13 +111,23 @@ class Validator:
             )
         return evaluation.scores[metric]
 
-    def _is_best(self, value: float) -> bool:
+    def _is_best(self, value: float, loss: float) -> bool:
         best = self.state.best_value
         if not math.isfinite(value):
             return False
         if best is None:
             return True
+        if self._is_nothing(value) and self._is_nothing(best):
+            # The first weights, which write the same letter always, are at 100 % of wrong words;
+            # those that begin to write words are above it.
+            return self.state.best_loss is not None and loss < self.state.best_loss
         return value < best if self.lower_is_better else value > best
+
+    def _is_nothing(self, value: float) -> bool:
+        """Whether a model that writes nothing is as good."""
+        if self.lower_is_better:
+            return self.settings.metric in ERROR_RATES and value >= 100
+        return value <= 0
 
     @contextmanager
     def _in_place(self, values: Tensor | None) -> Iterator[None]:

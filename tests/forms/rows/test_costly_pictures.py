@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -61,6 +62,36 @@ def test_what_would_take_long_is_refused(name: str) -> None:
     for read in (turned_size, lambda file: pixels_of(file, 8, 8, 1)):
         with pytest.raises(DataError, match=rf"^a has more than .* no {kind} file"):
             read(InMemory("a", content))
+
+
+def test_run_lengths_are_not_decoded() -> None:
+    """Pillow does that byte by byte, with no turn for another thread."""
+    plain = written(GREY, "BMP")
+    assert turned_size(InMemory("a", plain)) == (300, 200)
+    for kind in (1, 2):
+        with pytest.raises(DataError, match="a is a BMP file of run lengths"):
+            turned_size(InMemory("a", plain[:30] + struct.pack("<I", kind) + plain[34:]))
+
+
+def test_little_text_is_inflated() -> None:
+    text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(1_000_000)))
+    assert turned_size(InMemory("a", PNG[:33] + text * 3 + PNG[33:])) == (300, 200)
+    with pytest.raises(DataError, match="a is damaged"):
+        turned_size(InMemory("a", PNG[:33] + text * 5 + PNG[33:]))
+
+
+def test_a_deep_picture_takes_no_more_than_its_pixels() -> None:
+    """Of two bytes each, and the one byte that is made of it."""
+    deep = Image.fromarray(np.arange(1_000_000, dtype=np.uint16).reshape(1_000, 1_000))
+    file = InMemory("a", written(deep, "PNG"))
+    tracemalloc.start()
+    try:
+        pixels = pixels_of(file, 1_000, 1_000, 1)
+        assert tracemalloc.get_traced_memory()[1] < 7_000_000
+    finally:
+        tracemalloc.stop()
+    wanted = np.arange(1_000_000, dtype=np.uint16).reshape(1_000, 1_000, 1) // 257
+    np.testing.assert_array_equal(pixels, wanted)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "GIF", "JPEG", "WEBP", "BMP"])

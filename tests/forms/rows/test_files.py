@@ -9,7 +9,7 @@ import struct
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.idx import is_idx, read_idx
+from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
 from dragoman.forms.rows.recording_file import standard_input
 from dragoman.forms.rows.recordings import blocks_of, rate_of, samples_of
@@ -90,6 +91,47 @@ def test_a_packed_recording_that_is_cut_off(tmp_path: Path, ending: str) -> None
     for length in (len(content) - 1, len(content) * 9 // 10, len(content) // 2, *within):
         path.write_bytes(content[:length])
         assert "cut off" in refused(path)
+
+
+@pytest.mark.parametrize("ending", ["ogg", "opus"])
+def test_pages_that_are_none(tmp_path: Path, ending: str) -> None:
+    """libogg would search what is no page for the next one, four bytes at a time."""
+    path = tmp_path / f"a.{ending}"
+    kind = {"opus": {"format": "OGG", "subtype": "OPUS"}}.get(ending, {})
+    soundfile.write(path, tone(400, 9), RATE, **kind)
+    content = path.read_bytes()
+    last, false = content.rfind(b"OggS"), b"OggS\xff\xff\xff" * 1_000
+    path.write_bytes(content + b"TAG" + bytes(125))  # as other formats have it
+    assert len(FRAMES.encode([str(path)])[0]) == 898
+    path.write_bytes(content + false)
+    assert f"no page of an OGG file begins at byte {len(content):,}" in refused(path)
+    path.write_bytes(content[:last] + false + content[last:])
+    assert f"no page of an OGG file begins at byte {last:,}" in refused(path)
+    damaged = bytearray(content)
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    assert f"the page at byte {last:,} is not what its checksum says" in refused(path)
+
+
+def test_tags_of_mp3_are_not_given_to_its_decoder(capfd: pytest.CaptureFixture[str]) -> None:
+    """Which writes a line for each frame that it does not understand."""
+    held = io.BytesIO()
+    soundfile.write(held, tone(400, 0.5), RATE, format="MP3")
+    frames = (b"COMM\0\0\0\x03\0\0" + b"\0a\0") * 300
+    size = bytes(len(frames) >> shift & 0x7F for shift in (21, 14, 7, 0))
+    tag = b"ID3\x03\0\0" + size + frames
+
+    def rows_of(data: bytes) -> Any:
+        return [rows for rows in FRAMES.in_turns(InMemory("a", data)) if rows is not None][-1]
+
+    plain, tagged = rows_of(held.getvalue()), rows_of(tag + tag + held.getvalue())
+    np.testing.assert_array_equal(plain, tagged)
+    told = capfd.readouterr()
+    assert not told.err and not told.out
+    with pytest.raises(DataError, match="a has more than 16 tags"):
+        rows_of(tag * 17 + held.getvalue())
+    with pytest.raises(DataError, match="a is empty"):
+        rows_of(tag)
 
 
 @pytest.mark.parametrize(

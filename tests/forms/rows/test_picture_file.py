@@ -191,6 +191,10 @@ def test_a_file_of_another_format_is_told_with_the_command_that_converts_it(
     with pytest.raises(DataError) as told:
         pixels_of(path, 8, 8, 1)
     assert f"magick '{path}' '{tmp_path / 'two words.png'}'" in str(told.value)
+    path = tmp_path / "really.png"  # as telephones send them
+    path.write_bytes(b"\0\0\0\x18ftypheic" + bytes(200))
+    with pytest.raises(DataError, match=r"really.png is HEIC, .* magick"):
+        pixels_of(path, 8, 8, 1)
 
 
 def test_patches_are_put_together_again() -> None:

@@ -53,7 +53,7 @@ export const labelEnglish = {
   label_head: (layer: string, head: string, row: string, column: string, share: string) =>
     `Layer ${layer}, head ${head}: most in row ${row}, column ${column}, ${share}`,
   label_most: (row: string, column: string, share: string) => `The patch that counted most is in row ${row}, column ${column}: ${share}.`,
-  label_most_sound: (time: string, share: string) => `What counted most is at ${time} of the time: ${share}.`,
+  label_most_sound: (time: string, share: string) => `What counted most is ${time} of the way through the recording: ${share} of the attention.`,
   label_rollout: "By attention rollout: the weights of all layers multiplied, which is not the reason for a label.",
   label_cut: "The recording is longer than what the model reads at once: the rest was not read.",
   label_seconds: (seconds: string) => `${seconds} s`,

@@ -20,7 +20,7 @@ export const transcribeEnglish = {
   transcribe_look_note:
     "The spectrum, time from left to right, low sounds at the bottom. Below it, where CTC is sure of a token. Click a token to see where the decoder looked while it wrote it.",
   transcribe_whole: (text: string) => `Of the whole recording: ${text}`,
-  transcribe_done: (words: string) => `Transcribed: ${words} words.`,
+  transcribe_done: (words: string) => `Transcribed. Words: ${words}.`,
   transcribe_hint: "Click a word to hear it. A dotted line marks words of which the model is less than 80 % sure, a double line those below 50 %.",
   transcribe_hint_parts: "Click a time to hear the part. This run was trained without CTC, so it does not know when each word is said.",
   transcribe_how_title: "How a recording becomes text",

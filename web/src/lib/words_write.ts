@@ -54,6 +54,7 @@ export const writeEnglish = {
   could_come: "What else could come here; the text goes on from your choice",
   text_ends: "(the text ends)",
   knows_texts: (count: string) => `It has learned from ${count} texts.`,
+  knows_files: (count: string) => `It has learned from ${count} files. For files unlike them, it can only guess.`,
 };
 
 export type WriteWords = typeof writeEnglish;
@@ -112,6 +113,7 @@ export const writeKorean: WriteWords = {
   could_come: "이 자리에 올 수 있는 다른 말. 고르면 거기서부터 이어 씁니다",
   text_ends: "(글이 끝남)",
   knows_texts: (count) => `글 ${count}개로 학습했습니다.`,
+  knows_files: (count) => `파일 ${count}개로 학습했습니다. 이와 다른 파일에 대해서는 짐작만 할 수 있습니다.`,
 };
 
 /** What is a sentence or a translation elsewhere is the text itself, where nothing is read. */

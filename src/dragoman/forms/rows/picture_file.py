@@ -31,12 +31,16 @@ run meanwhile: of 25 million rows of one pixel each, for half a second at a time
 _BAND = 500_000
 """Pixels that are laid on white at once."""
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
+_MOST_TEXT = 4 << 20
+"""Bytes of text in a PNG file, which Pillow inflates as it opens it."""
 _NEEDS = "reading pictures needs Pillow: pip install 'dragoman[images]'"
 FOREIGN_ENDINGS = frozenset(
     {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm", ".pgm",
      ".pbm"}
 )  # fmt: skip
 """Of files that hold a picture, and are not read."""
+_BRANDS = {b"ftypheic": "HEIC", b"ftypheix": "HEIC", b"ftypmif1": "HEIF", b"ftypavif": "AVIF"}
+"""What a file is that has this behind its first four bytes, whatever it is called."""
 _ORIENTATION = 0x0112
 """The tag of EXIF that says how a camera was held."""
 _DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
@@ -46,10 +50,11 @@ _DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
 def library() -> ModuleType:
     """Pillow's module of pictures. Errors: ``DataError`` where it is not installed."""
     try:
-        from PIL import Image
+        from PIL import Image, PngImagePlugin
     except ImportError as error:
         raise DataError(_NEEDS) from error
     Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is told in our own words
+    PngImagePlugin.MAX_TEXT_MEMORY = _MOST_TEXT
     return Image
 
 
@@ -145,8 +150,13 @@ def _opened(file: File) -> Image:
     except (DataError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder finds in damaged bytes
-        if not isinstance(file, InMemory) and file.suffix.lower() in FOREIGN_ENDINGS:
-            raise foreign(file, file.suffix.removeprefix(".").upper()) from error
+        if not isinstance(file, InMemory):
+            if file.suffix.lower() in FOREIGN_ENDINGS:
+                raise foreign(file, file.suffix.removeprefix(".").upper()) from error
+            with file.open("rb") as found:
+                brand = found.read(12)[4:]
+            if brand in _BRANDS:
+                raise foreign(file, _BRANDS[brand]) from error
         kinds = f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}"
         raise DataError(
             f"{file} is damaged or no picture that can be read ({kinds} can)"
@@ -169,7 +179,7 @@ def _opened(file: File) -> Image:
 def _in_bytes(image: Image, mode: str) -> Image:
     """A picture of any mode in grey (L) or colours (RGB), a byte for each."""
     if image.mode in _DEEP:
-        deep = np.asarray(image).astype(np.int64) // _DEEP[image.mode]
+        deep = np.asarray(image) // _DEEP[image.mode]
         image = library().fromarray(np.clip(deep, 0, 255).astype(np.uint8))
     if image.has_transparency_data:
         image = _on_white(image.convert("RGBA"))

@@ -28,6 +28,8 @@ _JPEG_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 several bytes 0xff it is the last, so that each is gone over once."""
 _SCAN, _END = 0xDA, 0xD9
 _EXTENSION = 0x21
+_RUN_LENGTHS = (1, 2)
+"""Kinds of compression of a BMP file that Pillow decodes byte by byte."""
 
 
 def check_parts(called: str, data: bytes) -> None:
@@ -45,6 +47,10 @@ def check_parts(called: str, data: bytes) -> None:
                 raise _too_many(called, f"{_SEGMENTS:,} segments", "JPEG")
     elif data.startswith(b"\x89PNG") and any(islice(_chunks(data), _PARTS, None)):
         raise _too_many(called, f"{_PARTS:,} chunks", "PNG")
+    elif data.startswith(b"BM") and int.from_bytes(data[30:34], "little") in _RUN_LENGTHS:
+        raise DataError(
+            f"{called} is a BMP file of run lengths, which take long to decode: write it as PNG"
+        )
     elif data.startswith(b"GIF8") and any(islice(_blocks(data), _PARTS, None)):
         raise _too_many(called, f"{_PARTS:,} blocks", "GIF")
 

@@ -10,11 +10,13 @@ import os
 import sys
 import tempfile
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.ogg_pages import check_pages
 from dragoman.forms.rows.unusable import conversion, unusable
 
 if TYPE_CHECKING:
@@ -52,10 +54,10 @@ _BEGINNINGS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3")
 """Of what is read; an MP3 file may also begin with a frame of sound."""
 _FORMATS = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"})
 """What libsndfile calls those that are read."""
+_MOST_TAGS = 16
+"""ID3 tags one behind the other."""
 _RATES = range(1_000, 768_001)
 """Samples a second that a header may tell."""
-_LONGEST_PAGE = 27 + 255 + 255 * 255
-"""Bytes of a page of an OGG file."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
 """What programs write that do not know yet how long a recording will be."""
 
@@ -86,8 +88,8 @@ def opened(raw: Recording) -> Any:
             size = file.seek(0, io.SEEK_END)
             _check(file, name, size)
         elif isinstance(raw, InMemory):
-            file = raw.open()
-            _check(file, name, len(raw.data))
+            file = BytesIO(without_tags(name, raw.data))
+            _check(file, name, file.seek(0, io.SEEK_END))
         else:
             path = Path(raw)
             size = path.stat().st_size
@@ -110,6 +112,22 @@ def opened(raw: Recording) -> Any:
             f"{name} is damaged: its header tells {recording.samplerate:,} samples a second"
         )
     return recording
+
+
+def without_tags(called: str, data: bytes) -> bytes:
+    """Without the ID3 tags in front of what a client has sent (ID3v2.4, section 3.1): libmpg123
+    writes a line on standard error for each of their frames that it does not understand. Errors:
+    ``DataError`` for too many."""
+    at = tags = 0
+    while data.startswith(b"ID3", at) and len(data) > at + 10:
+        size = 0
+        for byte in data[at + 6 : at + 10]:
+            size = size << 7 | byte & 0x7F
+        at += 10 + size + (10 if data[at + 5] & 0x10 else 0)
+        tags += 1
+        if tags > _MOST_TAGS:
+            raise DataError(f"{called} has more than {_MOST_TAGS} tags, which no recording needs")
+    return data[at:]
 
 
 def foreign(raw: Recording, kind: str) -> DataError:
@@ -168,17 +186,10 @@ def _check(file: IO[bytes], name: str, size: int) -> None:
 
 
 def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
-    """Errors: ``DataError`` for a WAV file that ends before its header says, or an OGG file that
-    ends within a page: libsndfile would take the rest for the whole."""
+    """Errors: ``DataError`` for a WAV file that ends before its header says, and for an OGG file
+    that has anything but pages: libsndfile would take the rest for the whole."""
     if start[:4] == b"OggS":
-        before = max(0, size - _LONGEST_PAGE)
-        file.seek(before)
-        promised = _end_of_last_page(file.read(_LONGEST_PAGE), before)
-        if promised > size:
-            raise DataError(
-                f"{name} is cut off: its last page ends at byte {promised:,}, and there are "
-                f"{size:,}"
-            )
+        check_pages(file, name, size)
     if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
         return
     promised = int.from_bytes(start[4:8], "little")
@@ -186,13 +197,3 @@ def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
         raise DataError(
             f"{name} is cut off: its header promises {promised + 8:,} bytes, and there are {size:,}"
         )
-
-
-def _end_of_last_page(end: bytes, before: int) -> int:
-    """The byte at which the last page of an OGG file ends, by what it says of itself (RFC 3533,
-    section 6). ``end``: of the file; ``before``: bytes before that."""
-    at = end.rfind(b"OggS\0")
-    if at < 0:
-        return before + len(end)
-    count = end[at + 26] if at + 26 < len(end) else 0
-    return before + at + 27 + count + sum(end[at + 27 : at + 27 + count])

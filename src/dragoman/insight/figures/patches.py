@@ -77,10 +77,10 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
     which sums to 1 (Abnar and Zuidema, 2020): of each layer the mean of its heads, half of it and
     half of the residual, one layer times the next."""
     size = weights.shape[-1]
-    through = np.eye(size)
-    for layer in weights.astype(np.float64).mean(axis=1):
-        through = (layer + np.eye(size)) / 2 @ through
-    shares: Array = through[0] if size > patches else through.mean(axis=0)
+    # From the last layer down, as a row alone: T x T numbers a layer.
+    shares: Array = np.eye(1, size)[0] if size > patches else np.full(size, 1 / size)
+    for layer in weights[::-1].mean(axis=1, dtype=np.float64):
+        shares = (shares @ layer + shares) / 2
     shares = shares[size - patches :]
     found: Array = shares / shares.sum()
     return found
@@ -159,8 +159,7 @@ def reading(
 def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPicture:
     """A row of numbers below the other, in a picture of one size."""
     cell = (_SIDE / rows.shape[1], _SIDE / len(rows))
-    # Labels that are too low to be drawn, since rows are too many.
-    return MatrixPicture(name, rows, ["00"] * len(rows), cell=cell, reach=reach)
+    return MatrixPicture(name, rows, [""] * len(rows), cell=cell, reach=reach)
 
 
 def _stages(predictor: Labeller, values: NDArray[np.uint8]) -> list[tuple[str, Array]]:

@@ -30,7 +30,12 @@ from dragoman.serving.http.refusals import (
 )
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, READING, SECONDS_OF_A_PLACE
+from dragoman.serving.queue.cost import (
+    PIXELS_OF_A_PLACE,
+    READING,
+    SECONDS_OF_A_PLACE,
+    SEEING,
+)
 from dragoman.serving.service.cells import hidden_cells, without
 from dragoman.serving.service.pictures import LINE
 from dragoman.serving.service.served_run import ServedRun
@@ -100,6 +105,8 @@ class ServedFileClassifier(ServedRun):
                 raise _bad_field(field, f"{field} is told of one file: send one at a time")
         if request.at is not None and not request.heads:
             raise _bad_field("at", "at goes with heads: set heads too")
+        if request.reading and not isinstance(self.form.settings, PictureSource):
+            raise _bad_field("reading", "it is told of pictures that are cut into patches alone")
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 
@@ -152,10 +159,10 @@ class ServedFileClassifier(ServedRun):
         return 1 + int(self.settings.limits.sound_seconds * 1000 / settings.hop_ms)
 
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
-        """Raises Refusal 400 for what costs too much to be read: once, or twice where what is seen
-        is asked for."""
+        """Raises Refusal 400 for what costs too much to be read: once, or several times where what
+        is seen is asked for."""
         count = sum(min(len(one), self.labeller.longest) for one in rows) * (
-            1 + request.seen + request.heads + request.reading
+            1 + SEEING * request.seen + request.heads + request.reading
         )
         noun = self.form.settings.noun_of_row
         self.check_cost(

@@ -36,7 +36,8 @@ class TranscriptionRequest(WithFiles):
     """Answer with events, a segment at a time: for `json` and `verbose_json`."""
     seen: bool = False
     """With `verbose_json`: give what the model sees of each segment, when CTC is sure of a token,
-    and where the decoder looked while it wrote each."""
+    and where the decoder looked while it wrote each. Of a long recording, what the first segments
+    tell: 500,000 shares of attention in one answer."""
     hidden: str = ""
     """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
     by commas: `3,7`. `grid` says how many there are. For a recording of one segment."""
@@ -92,6 +93,11 @@ class Heard(SeenFile):
     spikes: list[Spike] | None = None
     """Of a run that was trained with CTC."""
     tokens: list[LookedToken]
+
+    @property
+    def shares(self) -> int:
+        """How many numbers tell where the model looked."""
+        return sum(len(one.looked) for one in self.tokens)
 
 
 class TranscribedSegment(Message):

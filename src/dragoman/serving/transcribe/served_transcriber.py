@@ -44,6 +44,9 @@ from dragoman.tasks.translation.transcriber import Piece, Transcriber
 
 AT_ONCE = 8
 """Pieces of a recording that are in the queue together."""
+MOST_SHARES = 500_000
+"""Numbers of one answer that tell where the model looked: about 3 MB, which no other thread can
+interrupt while they are written."""
 
 
 class Found(NamedTuple):
@@ -179,13 +182,16 @@ class ServedTranscriber(ServedRun):
                 told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
                 raise wrong_field("hidden", told)
             waiting: list[Piece] = []
+            shares = 0
             async for some, is_last in executor.turns(client, self._pieces(file, spans)):
                 waiting += some
                 while len(waiting) >= AT_ONCE or (is_last and waiting):
                     together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
-                    for one in await self._searched(together, client, request, words):
-                        if one[0].text.strip():
-                            yield one
+                    is_seen = request.seen and shares < MOST_SHARES
+                    for one in await self._searched(together, client, request, words, is_seen):
+                        if one.segment.text.strip():
+                            shares += 0 if one.seen is None else one.seen.shares
+                            yield one if shares <= MOST_SHARES else one._replace(seen=None)
 
     def _measured(self, file: InMemory) -> Iterator[tuple[Floats, float]]:
         with readable(file):
@@ -201,7 +207,12 @@ class ServedTranscriber(ServedRun):
             yield from self.transcriber.pieces(file, spans)
 
     async def _searched(
-        self, given: Sequence[Piece], client: str, request: TranscriptionRequest, words: bool
+        self,
+        given: Sequence[Piece],
+        client: str,
+        request: TranscriptionRequest,
+        words: bool,
+        is_seen: bool,
     ) -> list[Found]:
         cells, longest = hidden_cells(request.hidden), self.transcriber.engine.longest
         pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in given]
@@ -213,7 +224,7 @@ class ServedTranscriber(ServedRun):
                 best = self.transcriber.best(piece, hypotheses)
                 segment = self.transcriber.segment(piece, best, words=words)
                 seen = None
-                if request.seen and segment.text.strip():
+                if is_seen and segment.text.strip():
                     seen = heard(self.transcriber, self.form, piece.rows, best)
                 yield Found(segment, best, seen)
 

@@ -33,11 +33,12 @@ def of_majority(counts: Sequence[int]) -> tuple[float, float]:
 
 
 def by_majority(run: Run) -> str | None:
-    """Why a run has hardly learned: it is no better than the most frequent label. None if it is."""
+    """Why a run has hardly learned: it is no better than the most frequent label. None if it is, and
+    where it was measured on too few."""
     scores = run.scores()
     labels = scores.get("labels", [])
     texts = sum(one["texts"] for one in labels)
-    if not texts:
+    if texts < MIN_ANSWERS:
         return None
     accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
     most = max(labels, key=lambda one: one["texts"])
