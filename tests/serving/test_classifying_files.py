@@ -203,7 +203,7 @@ BROKEN = [
     (b"hello", "one.wav is damaged or no recording"),
     (recording()[:100], "is cut off"),
     (aiff(), "one.wav is AIFF, which is not read"),
-    (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "it is AIFF"),
+    (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "is AIFF, which is not read"),
     (recording(0.0), "has no samples"),
     (flac_without_length(), "does not say how long it is"),
     (b"\x89PNG\r\n\x1a\n" + bytes(50), "no recording"),
@@ -374,7 +374,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (FramesForm, "work_of"),
-        (LogMel, "_some"), (seen, "png_base64"), (served_files, "_told"),
+        (LogMel, "_some"), (seen, "drawn"), (served_files, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

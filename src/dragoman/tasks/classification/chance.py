@@ -33,8 +33,8 @@ def of_majority(counts: Sequence[int]) -> tuple[float, float]:
 
 
 def by_majority(run: Run) -> str | None:
-    """Why a run has hardly learned: it is no better than the most frequent label. None if it is, and
-    where it was measured on too few."""
+    """Why a run has hardly learned: it is no better than the most frequent label. None if it is,
+    and where it was measured on too few."""
     scores = run.scores()
     labels = scores.get("labels", [])
     texts = sum(one["texts"] for one in labels)
