@@ -49,6 +49,9 @@ def test_a_folder_of_recordings_and_texts_becomes_a_run(
     found = dragoman("transcribe", tmp_path / "run", rising, falling)
     assert found.code == 0, found.err
     assert "a rising tone" in found.out and "a falling tone" in found.out, found.out
+    document = dragoman("transcribe", tmp_path / "run", rising, "--to", tmp_path / "a.docx")
+    assert document.code == 1 and "a.txt, or choose a --format" in document.err, document.err
+    assert not (tmp_path / "a.docx").exists()
     check_parts(dragoman, [rising, falling], tmp_path, monkeypatch)
     measured = dragoman("evaluate", tmp_path / "run")
     assert measured.code == 0 and "WER" in measured.out, measured.out + measured.err

@@ -149,8 +149,8 @@ def show_translations(run: Run, console: Console) -> str:
 
     hops, _ = pronoun_hops(translator)
     console.print(
-        "How it knows: from the German pronoun to “it”, and from “it” to what decides "
-        "(percent of attention)\n"
+        "Where it looks: from the German pronoun to “it”, and from “it” onwards, by the heads "
+        "that look most (percent of attention)\n"
     )
     for hop in hops:
         console.print(hops_text(hop, min(console.width, 100)))

@@ -34,6 +34,10 @@ _REMEMBERED = 10_000
 """Transcripts that a worker remembers."""
 
 
+_OTHERS = frozenset({".doc", ".docx", ".odt", ".pdf", ".rtf", ".html"})
+"""Endings of files that hold more than text."""
+
+
 @arguments
 class TranscribeArguments(PartsArguments):
     """What ``dragoman transcribe`` takes."""
@@ -204,6 +208,11 @@ def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
         for layout, ending in ENDING.items():
             if to.suffix.lower() == ending:
                 return layout
+        if to.suffix.lower() in _OTHERS:
+            raise DragomanError(
+                f"--to {to}: the name ends like a document, and what is written is text; name it "
+                f"{to.with_suffix('.txt')}, or choose a --format"
+            )
     return "text"
 
 
