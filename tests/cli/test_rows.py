@@ -220,10 +220,12 @@ def test_a_rare_label_of_a_folder_is_not_taken_for_a_column(
     photos = write_pictures(tmp_path / "photos", 12)
     (photos / "bird").mkdir()
     (photos / "lying" / "2.png").rename(photos / "bird" / "2.png")
+    shutil.copy(photos / "standing" / "4.png", photos / "lying" / "copy.png")
     few = ("--set=training.updates=1", "--set=training.validate_every=1")
     train = ("train", photos, "--task", "classification", "--to", tmp_path / "run")
     said = dragoman(*train, *SMALL, *few)
     assert "'bird' with 1: too few to be learned\n" in said.out + said.err
+    assert "1 training example also stands there with another label" in said.out + said.err
 
 
 @pytest.mark.parametrize(

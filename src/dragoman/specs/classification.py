@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,6 +12,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, Labels, plain
+from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
@@ -54,13 +55,15 @@ class ClassificationSpec(WithHead):
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         assert self.target_file is not None
-        found, counts = Labels.learn(pair.target for _, pair in _labelled(examples))
+        seen = _Contradictions(str if recipe.source.is_text else content_of)
+        found, counts = Labels.learn(seen.take(pair).target for _, pair in _labelled(examples))
         found.save(folder / self.target_file)
         has_lines = any(one.format != "folders" for one in recipe.data.train)
         few = rare_labels(counts, may_be_header=has_lines)
         return [
             f"{found.size:,} labels: {found.summary()}",
             *([f"warning: {few}"] if few else []),
+            *seen.told(),
         ]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
@@ -126,6 +129,39 @@ def rare_labels(counts: Mapping[str, int], *, may_be_header: bool = True) -> str
         f"{len(rare):,} of {len(counts):,} labels have fewer than {_MIN_EXAMPLES} training "
         f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned{header}"
     )
+
+
+class _Contradictions:
+    """Examples that stand twice, with two labels: of one of them the model must be wrong."""
+
+    def __init__(self, content: Callable[[str], str]) -> None:
+        """``content``: what two examples have in common that are the same."""
+        self._content = content
+        self._labels: dict[int, str] = {}
+        self._first: tuple[str, str, str] | None = None
+        self._count = 0
+
+    def take(self, pair: Pair) -> Pair:
+        """Look at one more, and give it back."""
+        label = plain(pair.target)
+        before = self._labels.setdefault(hash(self._content(pair.source)), label)
+        if before != label:
+            self._count += 1
+            self._first = self._first or (pair.source, before, label)
+        return pair
+
+    def told(self) -> list[str]:
+        """What to say of them."""
+        if self._first is None:
+            return []
+        source, before, label = self._first
+        return [
+            (
+                f"warning: {plural(self._count, 'training example')} also "
+                f"{'stands' if self._count == 1 else 'stand'} there with another label, such as "
+                f"{shortened(readable(source), 60)!r} with {before!r} and {label!r}: decide for one"
+            )
+        ]
 
 
 def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
