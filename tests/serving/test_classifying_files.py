@@ -238,6 +238,7 @@ GOOD = in_base64(recording())
         ({"file": GOOD, "run": "nobody"}, 404, "there are: tones, echo"),
         ({"file": GOOD, "why": True}, 400, "a file has none"),
         ({"file": GOOD, "top": 0}, 400, "top"),
+        ({"file": GOOD, "seen": True, "reading": True}, 400, "it is told of pictures"),
         ({"file": 5}, 400, "file"),
         ({"file": [GOOD, 5]}, 400, "file"),
         ({"file": ["%%%"]}, 400, "file[0] is not base64"),

@@ -33,7 +33,7 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import KINDS
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
-from dragoman.serving.transcribe import endpoint
+from dragoman.serving.transcribe import endpoint, served_transcriber
 from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
 from dragoman.tasks.translation import transcriber as transcribing
 from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
@@ -198,6 +198,26 @@ def test_a_stream_tells_segment_by_segment(served: Served) -> None:
             of_segments = [one for one in told if one["type"] == "transcript.text.segment"]
             assert [one["id"] for one in of_segments] == ["0", "1"]
             assert all(one["words"] for one in of_segments)
+
+    asyncio.run(check())
+
+
+def test_what_is_seen_of_a_long_recording_ends(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer has more numbers than can be written without holding others up."""
+    asked = {"response_format": "verbose_json", "seen": "true"}
+    two = recording(said("rising", "falling"))
+
+    async def check() -> None:
+        async with served() as client:
+            first, second = (await sent(client, two, **asked)).json()["segments"]
+            shares = sum(len(one["looked"]) for one in first["seen"]["tokens"])
+            assert shares and second["seen"]["tokens"]
+            monkeypatch.setattr(served_transcriber, "MOST_SHARES", shares)
+            seen, unseen = (await sent(client, two, **asked)).json()["segments"]
+            assert seen == first and "seen" not in unseen
+            assert unseen["text"] == second["text"]
 
     asyncio.run(check())
 
