@@ -283,6 +283,26 @@ def test_a_recording_of_another_rate_is_converted(opened: Open, tmp_path: Path) 
         _looks_from_a_part(page, heads)
 
 
+def test_a_run_of_another_kind_is_chosen(opened: Open, tmp_path: Path) -> None:
+    """What was asked of pictures alone is not asked of recordings."""
+    with opened("#label?run=bars") as page:
+        page.get_by_label("Choose a file").set_input_files(png())
+        answered(page, "1")
+        reading = page.get_by_label("How it reads the picture, step by step")
+        reading.check()
+        expect(page.get_by_role("group", name="step by step")).to_be_visible()
+        page.locator(".above:visible select").select_option("tones")
+        samples = tone(1800, 0.3, until=300)
+        page.get_by_label("Choose a file").set_input_files(
+            write_wav(tmp_path / "falling.wav", samples, RATE)
+        )
+        answered(page, "falling")
+        page.locator(".above:visible select").select_option("bars")
+        page.get_by_label("Choose a file").set_input_files(png())
+        answered(page, "1")
+        expect(reading).not_to_be_checked()
+
+
 def test_what_is_no_recording_is_told_of(opened: Open) -> None:
     with opened("#label?run=tones", refused="400") as page:
         page.get_by_label("Choose a file").set_input_files(

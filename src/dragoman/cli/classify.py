@@ -123,8 +123,6 @@ def classify(args: ClassifyArguments) -> None:
             out.flush()
     if args.explain:
         typer.echo(WARNING, err=True)
-    if refused:
-        raise DragomanError(f"{plural(refused, 'file')} could not be labelled, as told above")
     if cut:
         noun = opened.task.noun.removesuffix("s")
         units = opened.recipe.source.units
@@ -133,6 +131,8 @@ def classify(args: ClassifyArguments) -> None:
             f"{units} that the model reads: what is behind was not looked at.",
             err=True,
         )
+    if refused:
+        raise DragomanError(f"{plural(refused, 'file')} could not be labelled, as told above")
 
 
 def line_mapper(args: ClassifyArguments, precision: str) -> LineMapper:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.cluster.watch import Do
     from dragoman.runs.run import Run
 
 UNFIT = ("on", "part", "text", "paragraphs", "warn")
@@ -97,7 +98,7 @@ class _Interrupts:
         for number, handler in self._kept.items():
             signal.signal(number, handler)
 
-    def breaking(self, do: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    def breaking(self, do: Do) -> Do:
         """``do``, which the first interrupt breaks off."""
 
         def done(source: Path, output: Path) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
     from dragoman.models.settings import ModelSettings
 
+_COMPARED = 1_000_000
+"""Different examples that are compared with each other: some 100 MB."""
 _MIN_EXAMPLES = 3
 """Examples of a label: fewer are more likely a slip than a label."""
 
@@ -144,6 +146,8 @@ class _Contradictions:
     def take(self, pair: Pair) -> Pair:
         """Look at one more, and give it back."""
         label = plain(pair.target)
+        if len(self._labels) >= _COMPARED:
+            return pair
         before = self._labels.setdefault(hash(self._content(pair.source)), label)
         if before != label:
             self._count += 1

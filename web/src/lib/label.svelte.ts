@@ -45,8 +45,10 @@ export class FileState<Answer> extends AskedBeside {
     const isOther = this.run?.reads !== run.reads;
     this.run = run;
     this.showAll();
-    if (isOther) this.clear();
-    else this.again();
+    if (isOther) {
+      this.leaveOut("reading"); // it is told of pictures alone
+      this.clear();
+    } else this.again();
   }
 
   /** Ask about a file, in place of any other. */

@@ -10,7 +10,6 @@ import os
 import sys
 import tempfile
 from functools import lru_cache
-from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -88,7 +87,7 @@ def opened(raw: Recording) -> Any:
             size = file.seek(0, io.SEEK_END)
             _check(file, name, size)
         elif isinstance(raw, InMemory):
-            file = BytesIO(without_tags(name, raw.data))
+            file = io.BytesIO(without_tags(name, raw.data))
             _check(file, name, file.seek(0, io.SEEK_END))
         else:
             path = Path(raw)

@@ -25,6 +25,7 @@ from dragoman.serving.classify.served_classifier import (
 from dragoman.serving.http.refusals import (
     Refusal,
     body_too_large,
+    invalid_request,
     too_many_pixels,
     too_much_sound,
 )
@@ -100,13 +101,14 @@ class ServedFileClassifier(ServedRun):
             )
         for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
             if is_asked and not request.seen:
-                raise _bad_field(field, f"{field} goes with what is seen: set seen too")
+                raise invalid_request(field, f"{field} goes with what is seen: set seen too")
             if is_asked and count > 1:  # each file has layers x rows x … of numbers
-                raise _bad_field(field, f"{field} is told of one file: send one at a time")
+                raise invalid_request(field, f"{field} is told of one file: send one at a time")
         if request.at is not None and not request.heads:
-            raise _bad_field("at", "at goes with heads: set heads too")
+            raise invalid_request("at", "at goes with heads: set heads too")
         if request.reading and not isinstance(self.form.settings, PictureSource):
-            raise _bad_field("reading", "it is told of pictures that are cut into patches alone")
+            told = "it is told of pictures that are cut into patches alone"
+            raise invalid_request("reading", told)
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 
@@ -184,10 +186,6 @@ class ServedFileClassifier(ServedRun):
             if request.seen:
                 shown = seen(self.labeller, self.form, read[number], found.ranked, request)
             yield number, _told(found, opened[number].size, request.top, shown)
-
-
-def _bad_field(field: str, told: str) -> Refusal:
-    return Refusal("bad_field", f"Invalid request: {told}", field=field, problem=told)
 
 
 def _told(found: ClassifiedText, size: float, top: int | None, shown: Seen | None) -> LabelledFile:

@@ -7,6 +7,7 @@ are many; and searched for its boxes in the queue of the run, as sentences are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import RecipeError
@@ -25,12 +26,12 @@ from dragoman.serving.detect.schema import (
     SearchedPicture,
     SeenPicture,
 )
-from dragoman.serving.http.refusals import Refusal, missing_field, wrong_field
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.pictures import OpenedPicture, check_count, opened
+from dragoman.serving.service.pictures import OpenedPicture, check_pictures, opened
 from dragoman.serving.service.seen import drawn, looked, told
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -72,14 +73,6 @@ class ServedDetector(ServedRun):
         """None: what it was measured on are files of the machine that it was trained on."""
         return []
 
-    def check(self, uploads: Sequence[Upload], request: DetectRequest) -> None:
-        """Raises Refusal 400 for no file and too many, and for what is not told of several."""
-        if not uploads:
-            raise missing_field("file")
-        check_count(uploads, self.settings.limits)
-        if request.seen and len(uploads) > 1:
-            raise wrong_field("seen", "it is told of one picture: send one at a time")
-
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How pictures are searched. Raises Refusal 400."""
         try:
@@ -116,28 +109,15 @@ class ServedDetector(ServedRun):
             for one, values in zip(opened, rows, strict=True)
         ]
 
-    def seen(
-        self, opened: OpenedPicture, rows: Rows, best: Hypothesis, threshold: float
-    ) -> Iterator[SearchedPicture]:
-        """The same as ``told``, with what is read of it, and where the run looked."""
-        answer = self.told(opened, best, threshold)
-        settings = self._form.settings
-        assert isinstance(settings, PictureSource)
-        down, across = settings.grid
-        width, height, png = drawn(self._form, rows)
-        answer.seen = SeenPicture(width=width, height=height, png=png, rows=down, columns=across)
-        shares = looked(self.engine, rows, best.tokens)
+    def told(
+        self, one: OpenedPicture, best: Hypothesis, threshold: float, seen: Rows | None = None
+    ) -> SearchedPicture:
+        """What was found in a picture, as the API tells it; of the patches ``seen``, also what is
+        read, and where the run looked as it wrote each box."""
+        found = detected(self.engine, one.file.called, (one.height, one.width), best)
+        shares = None if seen is None else looked(self.engine, seen, best.tokens)
         if shares is not None:
-            written = detected(self.engine, "", (opened.height, opened.width), best)
-            of_boxes = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)
-            for box, number in zip(answer.boxes, written.order, strict=False):
-                box.looked = told(of_boxes[number].tolist())
-        yield answer
-
-    def told(self, one: OpenedPicture, best: Hypothesis, threshold: float) -> SearchedPicture:
-        """What was found in a picture, as the API tells it."""
-        size = one.height, one.width
-        found = detected(self.engine, one.file.called, size, best)
+            shares = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)
         return SearchedPicture(
             name=one.file.called,
             width=one.width,
@@ -147,10 +127,20 @@ class ServedDetector(ServedRun):
                     score=round(box.score, 6),
                     label=box.label,
                     box=BoxEdges.model_validate(box.to_dict()["box"]),
+                    looked=None if shares is None else told(shares[number].tolist()),
                 )
-                for box in found.above(threshold)
+                for box, number in zip(found.above(threshold), found.order, strict=False)
             ],
+            seen=None if seen is None else self._seen(seen),
         )
+
+    def _seen(self, rows: Rows) -> SeenPicture:
+        """What is read of a picture."""
+        settings = self._form.settings
+        assert isinstance(settings, PictureSource)
+        down, across = settings.grid
+        width, height, png = drawn(self._form, rows)
+        return SeenPicture(width=width, height=height, png=png, rows=down, columns=across)
 
 
 def endpoints(service: Service) -> Endpoints:
@@ -164,7 +154,7 @@ def endpoints(service: Service) -> Endpoints:
         """Boxes with their labels and scores, the surest first, as the pipelines of transformers
         give them. Pictures come as `file`, in a form or in base64."""
         run, uploads = service.catalogue.of(ServedDetector, request.run), request.uploads
-        run.check(uploads, request)
+        check_pictures(uploads, run.settings.limits, is_seen=request.seen)
         settings = run.search_settings(request.beam)
         opened = await run.opening.all_in(client, 1, run.opened(uploads))
         rows = await run.decoded(opened, client)
@@ -174,8 +164,8 @@ def endpoints(service: Service) -> Endpoints:
             run.check_seen(rows[0], requests[0])
         found = await run.queue.search(requests, client)
         if request.seen:
-            seen = run.seen(opened[0], rows[0], found[0][0], request.threshold)
-            pictures = await run.looking.all(client, seen)
+            work = partial(run.told, opened[0], found[0][0], request.threshold, rows[0])
+            pictures = [await run.looking.do(client, work)]
         else:
             told = (
                 run.told(one, best, request.threshold)

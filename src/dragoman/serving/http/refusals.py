@@ -194,6 +194,11 @@ def wrong_field(field: str, problem: str) -> Refusal:
     return Refusal("bad_field", f"{field}: {problem}", field=field, problem=problem)
 
 
+def invalid_request(field: str, problem: str) -> Refusal:
+    """The same where ``problem`` names the field, as the checks of whole requests tell it."""
+    return Refusal("bad_field", f"Invalid request: {problem}", field=field, problem=problem)
+
+
 def unsearchable(error: SearchError) -> Refusal:
     """For what a search cannot meet."""
     return Refusal("bad_search", str(error), problem=str(error))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.search_settings import with_beams
@@ -20,14 +21,14 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import Refusal, missing_field, wrong_field
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.lines.schema import LinesAnswer, LinesRequest, ReadLine, SeenLine
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.outputs.hypothesis import texts_of
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.pictures import LINE, OpenedPicture, check_count, opened
+from dragoman.serving.service.pictures import LINE, OpenedPicture, check_pictures, opened
 from dragoman.serving.service.seen import drawn, looked, looked_tokens
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -81,14 +82,6 @@ class ServedLines(ServedRun):
     def examples(run: Run) -> list[str]:
         """None: what it was measured on are texts that were drawn, or files of another machine."""
         return []
-
-    def check(self, uploads: Sequence[Upload], request: LinesRequest) -> None:
-        """Raises Refusal 400 for no file and too many, and for what is not told of several."""
-        if not uploads:
-            raise missing_field("file")
-        check_count(uploads, self.settings.limits)
-        if request.seen and len(uploads) > 1:
-            raise wrong_field("seen", "it is told of one picture: send one at a time")
 
     def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
         """Each picture with its size. Raises as ``service.pictures.opened``."""
@@ -144,12 +137,12 @@ class ServedLines(ServedRun):
         both = zip(rows, found, strict=True)
         return await self._ranking.all(client, (ctc(*one)[0] for one in both))
 
-    def seen(self, rows: Rows, best: Hypothesis) -> Iterator[SeenLine]:
+    def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """What is read of a line, and where the run looked."""
         width, height, png = drawn(self._form, rows)
         shares = looked(self.engine, rows, best.tokens)
         tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
-        yield SeenLine(width=width, height=height, png=png, tokens=tokens)
+        return SeenLine(width=width, height=height, png=png, tokens=tokens)
 
     def told(self, picture: OpenedPicture, best: Hypothesis) -> ReadLine:
         """What was read in a picture, as the API tells it."""
@@ -182,7 +175,7 @@ def endpoints(service: Service) -> Endpoints:
         that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
         cut them close to their line."""
         run, uploads = service.catalogue.of(ServedLines, request.run), request.uploads
-        run.check(uploads, request)
+        check_pictures(uploads, run.settings.limits, is_seen=request.seen)
         settings = run.search_settings(request.beam)
         pictures = await run.opening.all_in(client, 1, run.opened(uploads))
         rows = await run.decoded(pictures, client)
@@ -193,7 +186,7 @@ def endpoints(service: Service) -> Endpoints:
         best = await run.ranked(rows, found, client)
         lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
         if request.seen:
-            (lines[0].seen,) = await run.looking.all(client, run.seen(rows[0], best[0]))
+            lines[0].seen = await run.looking.do(client, partial(run.seen, rows[0], best[0]))
         answer = LinesAnswer(run=run.name, source=run.source, target=run.target, files=lines)
         return await service.written(client, lambda: answer)
 

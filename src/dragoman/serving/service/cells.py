@@ -15,7 +15,7 @@ import numpy as np
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, PictureSource
 from dragoman.serving.http.messages import Message
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import Refusal, invalid_request
 
 MOST_PATCHES = 1_024
 """Of a picture whose patches are cells."""
@@ -109,5 +109,4 @@ def _stretch(settings: FramesSource, frames: int) -> int:
 
 
 def _bad_cells(wanted: str, field: str = "hidden") -> Refusal:
-    told = f"{field} takes {wanted}"
-    return Refusal("bad_field", f"Invalid request: {told}", field=field, problem=told)
+    return invalid_request(field, f"{field} takes {wanted}")

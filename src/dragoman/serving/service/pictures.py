@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.picture_file import turned_size
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.refusals import body_too_large, too_many_pixels
+from dragoman.serving.http.refusals import (
+    body_too_large,
+    missing_field,
+    too_many_pixels,
+    wrong_field,
+)
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 
 LINE = 4_096
@@ -26,10 +31,15 @@ class OpenedPicture:
     width: int
 
 
-def check_count(uploads: Sequence[Upload], limits: LimitSettings) -> None:
-    """Raises Refusal 400 for too many files."""
+def check_pictures(uploads: Sequence[Upload], limits: LimitSettings, *, is_seen: bool) -> None:
+    """Raises Refusal 400 for no file, for too many, and for several where what is seen of them is
+    asked for."""
+    if not uploads:
+        raise missing_field("file")
     if len(uploads) > limits.items:
         raise too_many_files(len(uploads), limits.items)
+    if is_seen and len(uploads) > 1:
+        raise wrong_field("seen", "it is told of one picture: send one at a time")
 
 
 def opened(uploads: Sequence[Upload], limits: LimitSettings) -> Iterator[OpenedPicture]:
