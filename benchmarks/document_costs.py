@@ -22,7 +22,7 @@ from document_shapes import ENDINGS, SHAPES
 
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Wanted
+from dragoman.formats.units.document import OutputOptions
 from dragoman.formats.units.unit import Target, Unit
 
 
@@ -43,7 +43,7 @@ def _translated(name: str, data: bytes, limit: int, to: Connection) -> None:
     try:
         document = read_document(data, name)
         units = document.units
-        document.join(upper(units), Wanted("de"))
+        document.join(upper(units), OutputOptions("de"))
         counts = len(units), sum(len(one.tags) for one in units), sum(len(u.text) for u in units)
         told = "{:,} units, {:,} codes, {:,} characters".format(*counts)
     except DragomanError as error:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from dragoman.demo.captioned_shapes import RELATIONS, SIDE, Drawing, things
+from dragoman.demo.captioned_shapes import RELATIONS, SIDE, CaptionedDrawing, things
 
 GROUNDS = {
     "white": (246, 246, 246), "black": (20, 20, 24), "grey": (150, 150, 150),
@@ -38,14 +38,14 @@ def main() -> None:
     options.add_argument("to", type=Path, help="a new folder")
     given = options.parse_args()
     pairs = [
-        Drawing((one, other), relation)
+        CaptionedDrawing((one, other), relation)
         for one, other in product(things(), repeat=2)
         for relation in RELATIONS
     ]
     random.Random(1).shuffle(pairs)
     dev, test = HELD["dev"], HELD["test"]
     parts = {
-        "train": [Drawing((one,)) for one in things()] + pairs[dev + test :],
+        "train": [CaptionedDrawing((one,)) for one in things()] + pairs[dev + test :],
         "dev": pairs[:dev],
         "test": pairs[dev : dev + test],
     }
@@ -63,7 +63,7 @@ def main() -> None:
         print(f"{part}: {len(lines):,} captions of {len(drawings):,} combinations")
 
 
-def pixels(drawing: Drawing, ground: str) -> npt.NDArray[np.uint8]:
+def pixels(drawing: CaptionedDrawing, ground: str) -> npt.NDArray[np.uint8]:
     """(32, 32, 3): the shapes over a ground."""
     found = np.empty((SIDE, SIDE, 3), np.float64)
     found[:] = GROUNDS[ground]

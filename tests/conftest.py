@@ -188,15 +188,18 @@ def demo_under_way(
     one will need it and trained beside the others, once for all processes of a test run -> the
     folder it is in. When it has ended, ``code`` there holds its exit code.
 
-    By one thread, which a busy machine does not keep waiting. A shorter one where torch would train
-    it for many minutes, for want of kernels.
+    By one thread, which a busy machine does not keep waiting; in bf16 where there are kernels for
+    it, as users' machines choose it, in half the time. A shorter one where torch would train it for
+    many minutes, for want of kernels.
     """
     if not any(needs(item, "demo") for item in request.session.items):
         yield None
         return
     from dragoman.native.linear import supported
 
-    short = () if supported(128, 128, "fp32") else SHORT_DEMO
+    bf16 = ("training.precision=bf16",)
+    fp32 = () if supported(128, 128, "fp32") else SHORT_DEMO
+    changes = bf16 if supported(128, 128, "bf16") else fp32
     base = tmp_path_factory.getbasetemp()
     shared = "PYTEST_XDIST_WORKER" in os.environ
     folder = (base.parent if shared else base) / "the demo"
@@ -205,7 +208,7 @@ def demo_under_way(
     except FileExistsError:  # another process of this test run has begun it
         yield folder
         return
-    command = DEMO % " ".join(f"--set={change}" for change in short)
+    command = DEMO % " ".join(f"--set={change}" for change in changes)
     process = subprocess.Popen(
         ["sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True
     )

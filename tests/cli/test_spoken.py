@@ -14,7 +14,11 @@ from inline_workers import InlineWorkers
 from row_files import write_tones
 
 from dragoman.cluster import command
+from dragoman.data.augmentation import synthetic_voices
+from dragoman.data.augmentation.synthetic_voices import Speaker
+from dragoman.data.files.pair import Pair
 from dragoman.recipe import Recipe
+from dragoman.runs import corpora
 from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.translation.transcriber import Transcriber
 
@@ -135,3 +139,41 @@ def test_what_does_not_go_with_recordings_is_refused(
         said = dragoman("train", tones, "--to", tmp_path / "run", *more)
         assert said.code == 1 and told in said.err, said.err
         assert not (tmp_path / "run").exists()
+
+
+def test_synthetic_voices_are_more_to_learn_from(
+    dragoman: Dragoman, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice as many examples for training, none for dev and test; without a program, a refusal."""
+    monkeypatch.setattr(
+        corpora, "spoken",
+        lambda texts, times, language, folder: (
+            Pair(line, str(next((tones / text.split()[1]).glob("*.wav"))), text)
+            for line, text in enumerate(texts, start=1)
+            for _ in range(times)
+        ),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        synthetic_voices, "voices", lambda language: [Speaker("one", "espeak-ng", ())]
+    )
+    options = ("--languages", "en", *SMALL, "--set=training.updates=1", "--set=data.split.dev=0.1")
+    told = dragoman("train", tones, "--to", tmp_path / "plain", *options)
+    assert told.code == 0, told.err
+    more = dragoman(
+        "train", tones, "--to", tmp_path / "more", *options, "--set=data.synthetic_voices=2"
+    )
+    assert more.code == 0, more.err
+    assert "is also spoken 2 times, by 1 synthetic voice" in more.out + more.err
+    plain, with_voices = (
+        json.loads((tmp_path / name / "data.json").read_text())["pairs"]
+        for name in ("plain", "more")
+    )
+    assert with_voices == plain | {"train": 3 * plain["train"]}
+    monkeypatch.undo()
+    monkeypatch.setattr(synthetic_voices.shutil, "which", lambda name: None)
+    synthetic_voices.voices.cache_clear()
+    refused = dragoman(
+        "train", tones, "--to", tmp_path / "no", *options, "--set=data.synthetic_voices=1"
+    )
+    assert refused.code == 1 and "apt install espeak-ng flite" in refused.err, refused.err
+    assert not (tmp_path / "no").exists()

@@ -156,7 +156,7 @@ def test_a_model_that_cannot_be_opened_leaves_no_plan(
     inline(1)
     what = asked([source], beam=0)
     with pytest.raises(DragomanError, match="no such setting"):
-        run(command.Wanted(what, str(tmp_path / "out"), broken, None, None, False))
+        run(command.CommandOptions(what, str(tmp_path / "out"), broken, None, None, False))
     run(wanted(asked([source], beam=1), tmp_path / "out"))  # it is not in the way
     assert joined(tmp_path / "out") == TEXT.upper().encode()
 

@@ -21,7 +21,7 @@ from loud import loud
 from dragoman.cluster import command
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.parts.plan import Plan
+from dragoman.cluster.parts.plan import PartsPlan
 from dragoman.errors import DragomanError
 from dragoman.stores import patient
 from dragoman.stores.folder import FolderStore
@@ -151,7 +151,7 @@ def test_a_bucket_that_fails_gives_what_a_folder_gives(
 
 
 def test_a_job_travels_to_other_processes_and_leaves_its_store_behind() -> None:
-    job = Job(Plan(asked(), ()), "memory://", loud, Way("int8"))
+    job = Job(PartsPlan(asked(), ()), "memory://", loud, Way("int8"))
     assert job.store.create("x", b"")
     other = ForkingPickler.loads(ForkingPickler.dumps(job))
     assert other == job and other.store.stat("x") is None

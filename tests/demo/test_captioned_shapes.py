@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.data.captioned_shapes import write_shapes
-from dragoman.demo.captioned_shapes import COLOURS, SHAPES, Drawing, Thing, drawn_shapes
+from dragoman.demo.captioned_shapes import COLOURS, SHAPES, CaptionedDrawing, Thing, drawn_shapes
 
 
 def test_what_is_held_out_is_in_no_other_part() -> None:
@@ -28,7 +28,7 @@ def test_what_is_held_out_is_in_no_other_part() -> None:
 
 def test_a_picture_is_what_its_words_say() -> None:
     red, blue = Thing("small", "red", "circle"), Thing("large", "blue", "square")
-    drawing = Drawing((red, blue), "above")
+    drawing = CaptionedDrawing((red, blue), "above")
     assert drawing.captions == (
         "a small red circle above a large blue square",
         "a large blue square below a small red circle",
@@ -41,7 +41,7 @@ def test_a_picture_is_what_its_words_say() -> None:
         name: int((np.abs(pixels - COLOURS[name]).sum(-1) == 0).sum()) for name in ("red", "blue")
     }
     assert count["blue"] == 14 * 14 and 36 < count["red"] < np.pi * 16
-    beside = Drawing((blue, red), "left of").pixels()
+    beside = CaptionedDrawing((blue, red), "left of").pixels()
     assert beside[16, 8].tolist() == list(COLOURS["blue"])
     assert beside[16, 24].tolist() == list(COLOURS["red"])
     assert drawing.captions[0].count("above") == 1

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.documents.moving import Sentence, moved
+from dragoman.documents.moving import MovedSentence, moved
 from dragoman.documents.projection import Alignment, project
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.inline import Found, message_unit, unit_of, written
+from dragoman.formats.units.inline import FoundCode, message_unit, unit_of, written
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.forms.shown_words import ShownWord, words_of
 
@@ -27,7 +27,7 @@ def unit(text: str, repeats: str = "") -> Unit:
         name = one[2] or ""
         shows = one[0].startswith("{")
         opens, closes = ("", name) if one[1] else (name, "")
-        found.append(Found(*one.span(), opens, closes, shows, bool(name) and name in repeats))
+        found.append(FoundCode(*one.span(), opens, closes, shows, bool(name) and name in repeats))
     return unit_of(text, found)
 
 
@@ -50,7 +50,7 @@ def target_of(
     source: Unit, text: str, pieces: list[str], words: list[ShownWord], alignment: Alignment
 ) -> Target | None:
     begin, end = len(source.text) - len(source.text.lstrip()), len(source.text.rstrip())
-    sentence = Sentence(begin, end, text, pieces, words, alignment)
+    sentence = MovedSentence(begin, end, text, pieces, words, alignment)
     return moved(source, [sentence], [source.text[:begin], source.text[end:]])
 
 

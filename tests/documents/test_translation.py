@@ -16,7 +16,7 @@ import dragoman as package
 from dragoman.documents.translation import translated
 from dragoman.errors import FileError
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import BadDocument, Wanted
+from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.tasks.translation.planning import requests_of
@@ -37,7 +37,7 @@ def echoed(data: bytes, name: str) -> bytes:
     done: list[int] = []
     targets = translated(document.units, engine, best, done.append)
     assert done[-1:] == [len(document.units)] or not document.units
-    return document.join(targets, Wanted())
+    return document.join(targets, OutputOptions())
 
 
 def letters(text: str) -> list[str]:

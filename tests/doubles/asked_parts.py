@@ -32,12 +32,12 @@ def asked(
 def wanted(
     what: Asked, to: object, *, on: str | None = None, part: str | None = None,
     mixed: bool = False, pause: float = 0.0,
-) -> command.Wanted:  # fmt: skip
+) -> command.CommandOptions:  # fmt: skip
     """The same as a whole command."""
-    return command.Wanted(what, str(to), partial(loud, pause=pause), on, part, mixed)
+    return command.CommandOptions(what, str(to), partial(loud, pause=pause), on, part, mixed)
 
 
-def run(what: command.Wanted) -> str:
+def run(what: command.CommandOptions) -> str:
     """Do it, and give what was told."""
     told: list[str] = []
     command.run(what, lambda line: told.append(f"{line}\n"), told.append, terminal=False)

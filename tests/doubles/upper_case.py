@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.document import Document, OutputOptions
 from dragoman.formats.units.unit import Target
 
-GERMAN = Wanted("de")
+GERMAN = OutputOptions("de")
 
 
 def upper(document: Document) -> list[Target]:
@@ -16,7 +16,7 @@ def upper(document: Document) -> list[Target]:
     ]
 
 
-def raised(data: bytes | str, name: str, wanted: Wanted = GERMAN) -> bytes:
+def raised(data: bytes | str, name: str, wanted: OutputOptions = GERMAN) -> bytes:
     """A file with its text in upper case."""
     document = read_document(data.encode() if isinstance(data, str) else data, name)
     return document.join(upper(document), wanted)

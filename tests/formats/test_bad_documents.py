@@ -20,7 +20,7 @@ from made_office import members, packed
 
 from dragoman.formats import markdown, office, units, xml, yaml_messages
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import BadDocument, Wanted
+from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.formats.xml.tokens import Xml
 
 pytest.importorskip("docx")
@@ -53,7 +53,7 @@ def translated(data: bytes, name: str) -> bytes:
         [one.upper() if isinstance(one, str) else one for one in unit.as_it_is]
         for unit in document.units
     ]
-    return document.join(targets, Wanted("de"))
+    return document.join(targets, OutputOptions("de"))
 
 
 def refusal(data: bytes, name: str) -> str:
@@ -117,9 +117,9 @@ def test_a_character_that_the_encoding_of_a_file_has_not_is_named() -> None:
     data = header + b'msgid "one"\nmsgstr ""\n'
     document = read_document(data, "a.po")
     with pytest.raises(BadDocument, match=r"a\.po is in iso8859-1, which has no '개'"):
-        document.join([["개"]], Wanted("ko"))
+        document.join([["개"]], OutputOptions("ko"))
     page = read_document(b'<meta charset="iso-8859-2"><p>one', "a.html")
-    assert b"&#44060;" in page.join([["개"]], Wanted("ko"))
+    assert b"&#44060;" in page.join([["개"]], OutputOptions("ko"))
 
 
 def test_a_file_with_macros_keeps_them() -> None:

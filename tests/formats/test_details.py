@@ -11,10 +11,10 @@ from made_office import W, members, packed
 from markdown_it import MarkdownIt
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Wanted
+from dragoman.formats.units.document import OutputOptions
 from dragoman.formats.units.unit import Target
 
-GERMAN = Wanted("de")
+GERMAN = OutputOptions("de")
 
 
 def word(body: str) -> bytes:
@@ -29,7 +29,7 @@ def texts(data: bytes, name: str) -> list[str]:
     return [unit.text for unit in read_document(data, name).units]
 
 
-def joined(data: bytes, name: str, *targets: Target, wanted: Wanted = GERMAN) -> str:
+def joined(data: bytes, name: str, *targets: Target, wanted: OutputOptions = GERMAN) -> str:
     made = read_document(data, name).join(list(targets), wanted)
     return members(made)["word/document.xml"].decode() if name == "a.docx" else made.decode()
 
@@ -76,10 +76,10 @@ def test_both_branches_of_a_text_box_are_translated() -> None:
 
 def test_right_to_left() -> None:
     body = f'<w:p><w:pPr><w:jc w:val="left"/></w:pPr>{run("one", "b")}</w:p>'
-    got = joined(word(body), "a.docx", ["אחת"], wanted=Wanted("he"))
+    got = joined(word(body), "a.docx", ["אחת"], wanted=OutputOptions("he"))
     assert '<w:pPr><w:bidi/><w:jc w:val="left"/></w:pPr>' in got
     assert "<w:rPr><w:b/><w:rtl/></w:rPr>" in got
-    page = joined(b'<html lang="en"><p>one', "a.html", ["אחת"], wanted=Wanted("he"))
+    page = joined(b'<html lang="en"><p>one', "a.html", ["אחת"], wanted=OutputOptions("he"))
     assert page == '<html dir="rtl" lang="he"><p>אחת'
 
 
@@ -113,7 +113,9 @@ def test_a_mark_of_fuzzy_messages_stands_where_gettext_has_it() -> None:
     for flags, wanted in (("", "#, fuzzy\n"), ("#, c-format\n", "#, fuzzy, c-format\n")):
         got = joined(entry.format(flags).encode(), "a.po", ["eins"])
         assert got == entry.format(wanted).replace('msgstr ""', 'msgstr "eins"')
-        final = joined(entry.format(flags).encode(), "a.po", ["eins"], wanted=Wanted("de", True))
+        final = joined(
+            entry.format(flags).encode(), "a.po", ["eins"], wanted=OutputOptions("de", True)
+        )
         assert final == entry.format(flags).replace('msgstr ""', 'msgstr "eins"')
 
 
@@ -136,7 +138,7 @@ NEW = (
 )
 def test_states_of_segments(data: bytes, default: str, final: str) -> None:
     assert default in joined(data, "a.xlf", ["b"])
-    assert final in joined(data, "a.xlf", ["b"], wanted=Wanted("de", True))
+    assert final in joined(data, "a.xlf", ["b"], wanted=OutputOptions("de", True))
 
 
 def test_locked_segments_stay() -> None:

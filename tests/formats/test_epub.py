@@ -14,7 +14,7 @@ from made_office import members
 from upper_case import raised
 
 from dragoman.formats.catalogue import format_of, read_document
-from dragoman.formats.units.document import BadDocument, Wanted
+from dragoman.formats.units.document import BadDocument, OutputOptions
 
 etree = pytest.importorskip("lxml.etree")
 
@@ -93,8 +93,8 @@ def check(seed: int) -> None:
     data = book(seed)
     assert format_of(data, "file").name == "a book (EPUB)"
     document = read_document(data, "a.epub")
-    assert document.join([unit.as_it_is for unit in document.units], Wanted()) == data
-    translated = raised(data, "a.epub", Wanted())
+    assert document.join([unit.as_it_is for unit in document.units], OutputOptions()) == data
+    translated = raised(data, "a.epub", OutputOptions())
     with zipfile.ZipFile(io.BytesIO(translated)) as archive:
         first = archive.infolist()[0]
         assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
@@ -123,14 +123,16 @@ def test_only_the_text_of_many_books_changes() -> None:
 
 def test_the_package_gets_the_language_and_its_direction() -> None:
     data = book(1)
-    package = members(raised(data, "a.epub", Wanted("he")))[PACKAGE].decode()
+    package = members(raised(data, "a.epub", OutputOptions("he")))[PACKAGE].decode()
     assert "<dc:language>he</dc:language>" in package
     assert '<spine toc="ncx" page-progression-direction="rtl">' in package
     assert "<dc:title>A title</dc:title>" in package
-    pages = members(raised(data, "a.epub", Wanted("he")))
+    pages = members(raised(data, "a.epub", OutputOptions("he")))
     html = etree.fromstring(pages["EPUB/text/p 1.xhtml"])
     assert (html.get("dir"), html.get("lang")) == ("rtl", "he")
-    back = members(raised(raised(data, "a.epub", Wanted("he")), "a.epub", Wanted("de")))[PACKAGE]
+    back = members(
+        raised(raised(data, "a.epub", OutputOptions("he")), "a.epub", OutputOptions("de"))
+    )[PACKAGE]
     assert b'page-progression-direction="ltr"' in back
 
 

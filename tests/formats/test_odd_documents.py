@@ -11,8 +11,8 @@ from upper_case import GERMAN, raised, upper
 
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.csv_cells import columns_of
-from dragoman.formats.po import Catalogue
-from dragoman.formats.units.document import BadDocument, Wanted
+from dragoman.formats.po import MessageCatalogue
+from dragoman.formats.units.document import BadDocument, OutputOptions
 
 
 def texts(data: str, name: str) -> list[str]:
@@ -25,7 +25,7 @@ def texts(data: str, name: str) -> list[str]:
 def test_a_message_with_flags_on_several_lines_is_fuzzy_by_any_of_them() -> None:
     data = '#, fuzzy\n#, c-format\nmsgid "one"\nmsgstr "eins"\n\n#, c-format\n#, no-wrap\n'
     data += 'msgid "two"\nmsgstr ""\n'
-    assert Catalogue.read(data.encode(), "a.po").pairs == []
+    assert MessageCatalogue.read(data.encode(), "a.po").pairs == []
     got = raised(data, "a.po").decode()
     assert '#, fuzzy, c-format\n#, no-wrap\nmsgid "two"\nmsgstr "TWO"' in got
     assert raised(got, "a.po").decode() == got
@@ -238,7 +238,7 @@ def test_the_delimiter_that_a_table_tells_is_kept() -> None:
 def in_columns(columns: str, data: bytes) -> bytes:
     """A table, some of whose columns are in upper case."""
     document = read_document(data, "a.csv").in_columns(columns_of(columns))
-    return document.join(upper(document), Wanted())
+    return document.join(upper(document), OutputOptions())
 
 
 _TABLE = '\ufeffkey;"the text";note, more\r\na b;"one ""two""";c\r\nd;three {n};f\n;;e'.encode()

@@ -14,13 +14,13 @@ from made_office import MC, W, members, packed
 from upper_case import GERMAN, raised
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Wanted
+from dragoman.formats.units.document import OutputOptions
 
 pytest.importorskip("docx")
 etree = pytest.importorskip("lxml.etree")
 
 A = "http://schemas.openxmlformats.org/drawingml/2006/main"
-HEBREW = Wanted("he")
+HEBREW = OutputOptions("he")
 
 
 def word(body: str, prefix: str = "w") -> bytes:

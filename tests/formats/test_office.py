@@ -12,7 +12,7 @@ import pytest
 from made_office import members
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.document import Document, OutputOptions
 from dragoman.formats.units.unit import Target
 
 docx = pytest.importorskip("docx")
@@ -42,7 +42,7 @@ def upper(document: Document) -> list[Target]:
 
 def raised(data: bytes, name: str) -> bytes:
     document = read_document(data, name)
-    return document.join(upper(document), Wanted())
+    return document.join(upper(document), OutputOptions())
 
 
 # ---- what other programs read
@@ -224,8 +224,8 @@ def check(name: str, seeds: range) -> None:
         data = MAKERS[name](seed)
         document = read_document(data, name)
         assert document.units, f"{name}, seed {seed}"
-        assert document.join(as_it_is(document), Wanted()) == data, f"{name}, seed {seed}"
-        translated = document.join(upper(document), Wanted())
+        assert document.join(as_it_is(document), OutputOptions()) == data, f"{name}, seed {seed}"
+        translated = document.join(upper(document), OutputOptions())
         try:
             if name != "a.odt":
                 same_parts(data, translated)

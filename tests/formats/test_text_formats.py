@@ -15,7 +15,7 @@ import made_texts
 import pytest
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Document, Wanted
+from dragoman.formats.units.document import Document, OutputOptions
 from dragoman.formats.units.unit import Target
 
 FEW, MANY = 20, 1000
@@ -268,8 +268,8 @@ def check(name: str, seeds: range) -> None:
         data = MAKERS[name](seed)
         document = read_document(data, name)
         if name not in ("a.po", "a.xlf", "a.tmx"):  # a message that is its own translation has one
-            assert document.join(as_it_is(document), Wanted()) == data, f"{name} {seed}"
-        translated = document.join(upper(document), Wanted("de"))
+            assert document.join(as_it_is(document), OutputOptions()) == data, f"{name} {seed}"
+        translated = document.join(upper(document), OutputOptions("de"))
         try:
             SAME[name](data, translated)
         except AssertionError as error:

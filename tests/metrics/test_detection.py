@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from dragoman.boxes import Box
-from dragoman.metrics.detection import Found, average_precision
+from dragoman.metrics.detection import ScoredBox, average_precision
 
 
 def test_a_case_that_is_counted_by_hand() -> None:
     """Two cats: one is hit by the second surest box, the other by none; the surest is wrong."""
     cats = [Box("cat", 0, 0, 10, 10), Box("cat", 50, 50, 10, 10)]
     found = [
-        Found(Box("cat", 20, 20, 10, 10), 0.9),  # nothing is there
-        Found(Box("cat", 0, 0, 10, 7), 0.8),  # 70 of 100: right up to 0.70
-        Found(Box("dog", 50, 50, 10, 10), 0.7),  # no dog is in the reference
+        ScoredBox(Box("cat", 20, 20, 10, 10), 0.9),  # nothing is there
+        ScoredBox(Box("cat", 0, 0, 10, 7), 0.8),  # 70 of 100: right up to 0.70
+        ScoredBox(Box("dog", 50, 50, 10, 10), 0.7),  # no dog is in the reference
     ]
     result = average_precision([cats], [found])
     # Recall 0.5 is reached at precision 0.5: 51 of 101 points have 0.5, the others 0.
@@ -32,14 +32,14 @@ def test_a_case_that_is_counted_by_hand() -> None:
 def test_nothing_found_and_nothing_there() -> None:
     cat = Box("cat", 0, 0, 10, 10)
     assert average_precision([[cat]], [[]]).scores == {"ap50": 0.0, "ap": 0.0}
-    nothing = average_precision([[]], [[Found(cat, 0.5)]])
+    nothing = average_precision([[]], [[ScoredBox(cat, 0.5)]])
     assert nothing.scores == {} and nothing.by_label == {}
 
 
 def test_a_crowd_is_neither_missed_nor_wrong() -> None:
     cat, crowd = Box("cat", 0, 0, 10, 10), Box("cat", 40, 0, 60, 60, 0.0, True)
-    inside = [Found(Box("cat", 45, 5, 10, 10), 0.9), Found(Box("cat", 60, 5, 10, 10), 0.8)]
-    found = average_precision([[cat, crowd]], [[*inside, Found(cat, 0.1)]])
+    inside = [ScoredBox(Box("cat", 45, 5, 10, 10), 0.9), ScoredBox(Box("cat", 60, 5, 10, 10), 0.8)]
+    found = average_precision([[cat, crowd]], [[*inside, ScoredBox(cat, 0.1)]])
     assert found.scores["ap"] == pytest.approx(1.0, abs=1e-12)
 
 
@@ -55,7 +55,7 @@ def test_random_boxes_score_as_pycocotools_has_them(seed: int) -> None:
         if seed == 5:  # more than count in one picture
             guesses += [_box(draw)._replace(label="a") for _ in range(130)]
         # Few different scores: ties are broken by their order.
-        found.append([Found(box, float(draw.integers(1, 20)) / 20) for box in guesses])
+        found.append([ScoredBox(box, float(draw.integers(1, 20)) / 20) for box in guesses])
         references.append(boxes)
     ours = average_precision(references, found)
     theirs = _pycocotools(references, found)
@@ -77,7 +77,7 @@ def _moved(box: Box, draw: np.random.Generator) -> Box:
     return Box(label, *moved)
 
 
-def _pycocotools(references: list[list[Box]], found: list[list[Found]]) -> dict[str, float]:
+def _pycocotools(references: list[list[Box]], found: list[list[ScoredBox]]) -> dict[str, float]:
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 

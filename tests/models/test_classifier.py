@@ -7,7 +7,7 @@ import pytest
 import torch
 from implementations import STACKS
 
-from dragoman.data.labelled import Reading, labelled_batch
+from dragoman.data.labelled import TextLayout, labelled_batch
 from dragoman.models.catalogue.classifier import Classifier, new_classifier
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
@@ -18,8 +18,8 @@ from dragoman.training.losses.objectives import label
 TEXTS = [np.array(text, np.int32) for text in ([5, 6, 7], [8], [9, 10, 11, 12, 13], [5])]
 
 
-def reading(settings: ModelSettings, longest: int = 100) -> Reading:
-    return Reading(2 if settings.reads else 1, before=not settings.reads, longest=longest)
+def reading(settings: ModelSettings, longest: int = 100) -> TextLayout:
+    return TextLayout(2 if settings.reads else 1, before=not settings.reads, longest=longest)
 
 
 def made(settings: ModelSettings) -> Classifier:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from implementations import STACKS
 
-from dragoman.data.labelled import Reading
+from dragoman.data.labelled import TextLayout
 from dragoman.data.tagged_batches import WordRows, tagged_batch
 from dragoman.models.catalogue.tagger import WordTagger, new_tagger
 from dragoman.models.interface import writing
@@ -20,8 +20,8 @@ SENTENCES = [[[5, 6], [7]], [[8]], [], [[9], [10, 11, 12], [13, 5]]]
 TAGS = [[0, 2], [1], [], [2, 1, 0]]
 
 
-def reading(settings: ModelSettings, longest: int = 100) -> Reading:
-    return Reading(2 if settings.reads else 1, before=not settings.reads, longest=longest)
+def reading(settings: ModelSettings, longest: int = 100) -> TextLayout:
+    return TextLayout(2 if settings.reads else 1, before=not settings.reads, longest=longest)
 
 
 def made(settings: ModelSettings) -> WordTagger:

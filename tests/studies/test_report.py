@@ -15,7 +15,7 @@ from untrained_run import untrained_run
 
 from dragoman.data.files.pair import Pair
 from dragoman.insight.cost import gated_convolution_cost
-from dragoman.models.convolutional import Block
+from dragoman.models.convolutional import GatedConvolution
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.runs.run import Run
@@ -135,7 +135,7 @@ def test_every_kind_that_translates_has_words_and_a_layer(kind: str) -> None:
 def test_a_gated_convolution_costs_what_the_model_computes(width: int) -> None:
     """Of a block of the model, values and gates; and a signal gets no further in fewer layers."""
     settings = ConvolutionalSettings(channels=16, kernel_width=width, dropout=0.0)
-    block, length = Block(settings), 13
+    block, length = GatedConvolution(settings), 13
     with FlopCounterMode(display=False) as counter:
         block(torch.randn(length, width * 16))
     cost = gated_convolution_cost(length, 16, width)

@@ -85,7 +85,7 @@ def in_parts(
 
     Errors: ``DragomanError``.
     """
-    from dragoman.cluster.command import Wanted, run
+    from dragoman.cluster.command import CommandOptions, run
     from dragoman.errors import DragomanError
 
     option = "--on" if args.on is not None else "--part"
@@ -105,7 +105,7 @@ def in_parts(
         )
     given = _absolute(args)
     asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
-    wanted = Wanted(asked, args.to, partial(make, given), args.on, args.part, args.mixed)
+    wanted = CommandOptions(asked, args.to, partial(make, given), args.on, args.part, args.mixed)
     quiet = getattr(args, "quiet", False)
 
     def write(text: str) -> None:

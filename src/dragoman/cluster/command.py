@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.cluster.driver import Driver, Outcome
+from dragoman.cluster.driver import CommandOutcome, Driver
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import MakeMapper
 from dragoman.cluster.parts.plan import PLAN, Asked
@@ -83,7 +83,7 @@ def workers_at(place: Place) -> Workers:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CommandOptions:
     """What a command is to do."""
 
     asked: Asked
@@ -95,7 +95,11 @@ class Wanted:
 
 
 def run(
-    wanted: Wanted, say: Callable[[str], None], write: Callable[[str], object], *, terminal: bool
+    wanted: CommandOptions,
+    say: Callable[[str], None],
+    write: Callable[[str], object],
+    *,
+    terminal: bool,
 ) -> None:
     """Do it, or go on with it. ``say``: writes a line for people; ``write``: text as it is.
 
@@ -153,7 +157,7 @@ def run(
     say(f"all {plural(total, 'part stands', 'parts stand')}: {to}")
 
 
-def tell(outcome: Outcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
+def tell(outcome: CommandOutcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
     """What a driver did, in one line."""
     lines = sum(note.lines for note in outcome.done)
     told = f"{plural(lines, 'line')} in {duration(progress.seconds)}"
@@ -174,7 +178,7 @@ def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:
         )
 
 
-def given_up(job: Work, outcome: Outcome) -> str:
+def given_up(job: Work, outcome: CommandOutcome) -> str:
     """What is said of parts that are given up."""
     named = []
     for number, how in sorted(outcome.given_up.items()):

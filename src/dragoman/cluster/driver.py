@@ -41,7 +41,7 @@ _TICK = 1.0
 
 
 @dataclass
-class Outcome:
+class CommandOutcome:
     """What one command did."""
 
     done: list[PartNote] = field(default_factory=list)
@@ -83,9 +83,9 @@ class Driver:
         """Workers that died with parts that were done later."""
         self._starts = 0
         self._started = 0
-        self.outcome = Outcome()
+        self.outcome = CommandOutcome()
 
-    def run(self) -> Outcome:
+    def run(self) -> CommandOutcome:
         """Until every part stands or is given up. Errors: ``DragomanError`` where going on cannot
         help; all workers are ended first."""
         try:

@@ -23,7 +23,7 @@ from dragoman.plural import plural
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextLayout:
     """How a text is laid before a model."""
 
     symbol: int | None
@@ -115,7 +115,7 @@ class LabelledBatch:
 def labelled_batch(
     texts: Sequence[Values],
     labels: Sequence[int],
-    reading: Reading,
+    reading: TextLayout,
     ids: Sequence[int] | None = None,
 ) -> LabelledBatch:
     """Join B texts and the values of their labels. ``ids`` names the examples, and dropout knows

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from dragoman.data.chunks import ChunkSums, Indices
 from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
-from dragoman.data.units import Remote, Shape, Units
+from dragoman.data.units import Remote, StoreShape, Units
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_json
 
@@ -85,7 +85,7 @@ class TokenStore:
         self._row_widths: dict[str, int] = {str(side): width for side, width in about.rows.items()}
         self._units: Units | None = None
         if remote is not None:
-            shape = Shape(
+            shape = StoreShape(
                 self.corpora, self._shard_examples, self._types, self._row_widths, self._sizes
             )
             self._units = Units(remote, shape)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dragoman.data.batches import first_row_keys_of, join, rows_of
 from dragoman.data.hashing import hashes
-from dragoman.data.labelled import Reading
+from dragoman.data.labelled import TextLayout
 from dragoman.forms.form import Form
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.plural import plural
@@ -94,7 +94,7 @@ class WordRows:
 
     @classmethod
     def of(
-        cls, sentences: Sequence[Pieces], reading: Reading, row_keys: Tensor | None = None
+        cls, sentences: Sequence[Pieces], reading: TextLayout, row_keys: Tensor | None = None
     ) -> WordRows:
         """Join B sentences, each cut to what is read of it. ``row_keys``: see ``Layout``."""
         tokens = [np.array([t for word in one for t in word], np.int32) for one in sentences]
@@ -189,7 +189,7 @@ class TaggedBatch:
 def tagged_batch(
     sentences: Sequence[Pieces],
     tags: Sequence[Sequence[int]],
-    reading: Reading,
+    reading: TextLayout,
     ids: Sequence[int] | None = None,
 ) -> TaggedBatch:
     """Join B sentences and the values of their tags. ``ids`` names the examples, and dropout knows

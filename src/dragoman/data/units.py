@@ -60,7 +60,7 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class Shape:
+class StoreShape:
     """What ``store.json`` says of the files."""
 
     corpora: Sequence[CorpusRange]
@@ -78,7 +78,7 @@ _Side = tuple[Indices, npt.NDArray[Any]]
 class Units:
     """The examples of a remote store."""
 
-    def __init__(self, remote: Remote, shape: Shape) -> None:
+    def __init__(self, remote: Remote, shape: StoreShape) -> None:
         self._remote, self._shape = remote, shape
         corpora = [corpus for corpus in shape.corpora if len(corpus)]
         self._firsts = np.array([corpus.first for corpus in corpora], np.int64)

@@ -54,7 +54,7 @@ class Thing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drawing:
+class CaptionedDrawing:
     """What is in a picture: one shape, or two of which the first stands above the second or left
     of it."""
 
@@ -96,7 +96,7 @@ class Example(NamedTuple):
     """A caption and what it is of."""
 
     caption: str
-    drawing: Drawing
+    drawing: CaptionedDrawing
 
 
 class DrawnShapes(NamedTuple):
@@ -114,13 +114,13 @@ def drawn_shapes(
     """A corpus with so many pictures of two shapes in each part; ``train`` None: all that are left.
     Pictures of one shape stand in training, and a picture has two captions in each part."""
     pairs = [
-        Drawing((one, other), relation)
+        CaptionedDrawing((one, other), relation)
         for one, other in product(things(), repeat=2)
         for relation in RELATIONS
     ]
     random.Random(seed).shuffle(pairs)
     held = dev + test
-    learned = [Drawing((one,)) for one in things()]
+    learned = [CaptionedDrawing((one,)) for one in things()]
     learned += pairs[held:] if train is None else pairs[held : held + train]
     return DrawnShapes(
         tuple(_examples(learned)), tuple(_examples(pairs[:dev])), tuple(_examples(pairs[dev:held]))
@@ -132,7 +132,7 @@ def things() -> list[Thing]:
     return [Thing(*words) for words in product(SIZES, COLOURS, SHAPES)]
 
 
-def _examples(drawings: list[Drawing]) -> Iterator[Example]:
+def _examples(drawings: list[CaptionedDrawing]) -> Iterator[Example]:
     for drawing in drawings:
         for caption in drawing.captions:
             yield Example(caption, drawing)

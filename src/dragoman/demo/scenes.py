@@ -68,7 +68,7 @@ SHAPES: dict[str, Callable[[_Plane, _Plane], _Filled]] = {
 """By name, what is filled of the square from -1 to 1, y down."""
 
 
-class Shape(NamedTuple):
+class PlacedShape(NamedTuple):
     """A shape, and the square that it fills, in pixels."""
 
     name: str
@@ -81,14 +81,14 @@ class DrawnScene(NamedTuple):
     """A picture (``SIDE``, ``SIDE``), and what is in it."""
 
     pixels: Bytes
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PlacedShape, ...]
 
 
 def drawn_demo(
     sizes: dict[Split, int] | None = None, seed: int = 1
 ) -> dict[Split, tuple[DrawnScene, ...]]:
     """The scenes of each part, the same for the same arguments; none is there twice."""
-    draw, seen = Random(seed), set[tuple[Shape, ...]]()
+    draw, seen = Random(seed), set[tuple[PlacedShape, ...]]()
     parts: dict[Split, tuple[DrawnScene, ...]] = {}
     for name, count in (SIZES if sizes is None else sizes).items():
         scenes = list[DrawnScene]()
@@ -107,12 +107,12 @@ def draw_scene(draw: Random) -> DrawnScene:
     noise = np.random.default_rng(draw.getrandbits(32))
     ground = draw.uniform(0, 60)
     pixels = np.full((SIDE, SIDE), ground)
-    shapes = list[Shape]()
+    shapes = list[PlacedShape]()
     wanted = draw.randint(1, MOST)
     while len(shapes) < wanted:
         side = draw.randint(*_SIDES)
         left, top = (draw.randint(0, SIDE - side) for _ in "xy")
-        shape = Shape(draw.choice(tuple(SHAPES)), left, top, side)
+        shape = PlacedShape(draw.choice(tuple(SHAPES)), left, top, side)
         if all(_overlap(shape, other) <= _APART for other in shapes):
             shapes.append(shape)
             part = pixels[top : top + side, left : left + side]
@@ -155,7 +155,7 @@ def write_drawn(folder: Path, parts: dict[Split, tuple[DrawnScene, ...]]) -> Non
         (folder / f"{part}.json").write_text(json.dumps(about), encoding="utf-8")
 
 
-def _overlap(one: Shape, other: Shape) -> float:
+def _overlap(one: PlacedShape, other: PlacedShape) -> float:
     """Intersection over union of two boxes."""
     wide = min(one.left + one.side, other.left + other.side) - max(one.left, other.left)
     high = min(one.top + one.side, other.top + other.side) - max(one.top, other.top)

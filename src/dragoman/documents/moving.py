@@ -26,7 +26,7 @@ Chain: TypeAlias = tuple[int, ...]
 """The elements that are open at a place, outermost first, each by the number of its first code."""
 
 
-class Sentence(NamedTuple):
+class MovedSentence(NamedTuple):
     """A sentence of a unit and its translation."""
 
     begin: int
@@ -50,7 +50,7 @@ class _Shown:
     chain: Chain
 
 
-def moved(unit: Unit, sentences: Sequence[Sentence], gaps: Sequence[str]) -> Target | None:
+def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -> Target | None:
     """The translation with its codes; None where an element that must stand once would not.
 
     ``gaps``: what stands before the first sentence and behind each.
@@ -106,7 +106,11 @@ def _gap(space: str, codes: Sequence[int], stream: Sequence[_Shown | int]) -> li
 
 
 def _sentence(
-    unit: Unit, places: Sequence[int], one: Sentence, chains: Sequence[Chain], codes: Sequence[int]
+    unit: Unit,
+    places: Sequence[int],
+    one: MovedSentence,
+    chains: Sequence[Chain],
+    codes: Sequence[int],
 ) -> list[_Shown | int]:
     """``places``: of the codes of the unit; ``codes``: those that stand alone in the sentence."""
     first = bisect_right(places, one.begin)  # codes before the sentence

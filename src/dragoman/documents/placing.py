@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from dragoman.documents.moving import Sentence, moved
+from dragoman.documents.moving import MovedSentence, moved
 from dragoman.documents.projection import project
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
@@ -39,7 +39,7 @@ Places: TypeAlias = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class UnitPlan:
     """Where the sentences of a unit stand, and which codes stand inside them."""
 
     one: Translated
@@ -50,16 +50,16 @@ class Plan:
     """The sentences with codes inside, to be aligned."""
 
 
-def plan_of(one: Translated) -> Plan:
+def plan_of(one: Translated) -> UnitPlan:
     """What must be aligned to place the codes of a unit."""
     places = _places(one)
     inside = _inside(one, places)
     pieces = one.passage.pieces
     pairs: list[TokenPair] = [(pieces[s].tokens, one.found[s].tokens) for s in inside]
-    return Plan(one, places, inside, pairs)
+    return UnitPlan(one, places, inside, pairs)
 
 
-def placed(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Target:
+def placed(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
     """The translation of a unit with its codes. ``alignments``: of the plan's pairs."""
     one, source, target = plan.one, engine.source, engine.target
     texts = target.raw([hypothesis.tokens for hypothesis in one.found])
@@ -69,7 +69,7 @@ def placed(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Targe
         for s, (piece, place) in enumerate(zip(one.passage.pieces, plan.places, strict=True)):
             pieces = source.shown(piece.tokens) if s in of_sentence else []
             words = words_in(target, one.found[s], texts[s]) if s in of_sentence else []
-            sentences.append(Sentence(*place, texts[s], pieces, words, of_sentence.get(s)))
+            sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
         gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
         if (found := moved(one.unit, sentences, gaps)) is not None:
             return found

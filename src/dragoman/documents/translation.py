@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dragoman.documents.placing import Plan, Translated, placed, plan_of
+from dragoman.documents.placing import Translated, UnitPlan, placed, plan_of
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.unit import Target, Unit
@@ -110,7 +110,7 @@ def bare(unit: Unit) -> Unit:
     return replace(unit, tags=codes) if codes else unit
 
 
-def placed_as_it_is(engine: Engine, plan: Plan, alignments: Sequence[Alignment]) -> Target:
+def placed_as_it_is(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
     """``placed``; a unit of which nothing can be read stays as it is."""
     if not plan.one.passage.pieces:
         return plan.one.unit.as_it_is

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.formats.csv_cells import Table
+from dragoman.formats.csv_cells import CsvTable
 from dragoman.formats.epub import Book
 from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.json_messages import JsonMessages
@@ -15,7 +15,7 @@ from dragoman.formats.office.archive import Archive
 from dragoman.formats.office.document import OfficeDocument
 from dragoman.formats.office.opendocument import OpenDocument
 from dragoman.formats.plain_text import PlainText
-from dragoman.formats.po import Catalogue
+from dragoman.formats.po import MessageCatalogue
 from dragoman.formats.subtitles import Subtitles
 from dragoman.formats.tmx import TranslationMemory
 from dragoman.formats.units.document import BadDocument, Document
@@ -41,7 +41,9 @@ FORMATS = {
     "txt": Format("plain text", (".txt", ".text"), "text/plain", PlainText.read),
     "markdown": Format("Markdown", (".md", ".markdown"), "text/markdown", Markdown.read),
     "html": Format("HTML", (".html", ".htm", ".xhtml"), "text/html", HtmlPage.read),
-    "po": Format("messages (PO)", (".po", ".pot"), "text/x-gettext-translation", Catalogue.read),
+    "po": Format(
+        "messages (PO)", (".po", ".pot"), "text/x-gettext-translation", MessageCatalogue.read
+    ),
     "xliff": Format(
         "XLIFF", (".xlf", ".xliff", ".sdlxliff", ".mqxliff"), "application/xliff+xml", Xliff.read
     ),
@@ -65,7 +67,7 @@ FORMATS = {
                   TranslationMemory.read),
     "json": Format("messages in JSON", (".json", ".arb"), "application/json", JsonMessages.read),
     "yaml": Format("messages in YAML", (".yaml", ".yml"), "application/yaml", YamlMessages.read),
-    "csv": Format("a table (CSV, TSV)", (".csv", ".tsv"), "text/csv", Table.read),
+    "csv": Format("a table (CSV, TSV)", (".csv", ".tsv"), "text/csv", CsvTable.read),
     "srt": Format("subtitles (SubRip)", (".srt",), "application/x-subrip", Subtitles.read_srt),
     "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt", Subtitles.read_vtt),
 }  # fmt: skip

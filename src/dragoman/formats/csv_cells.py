@@ -12,8 +12,8 @@ from typing import NamedTuple
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
+    OutputOptions,
     Splice,
-    Wanted,
     check_pieces,
     line_of,
     spliced,
@@ -36,7 +36,7 @@ def columns_of(told: str) -> list[str]:
     return [one.strip() for row in csv.reader([told], skipinitialspace=True) for one in row]
 
 
-class _Cell(NamedTuple):
+class _CsvCell(NamedTuple):
     begin: int
     end: int
     row: int
@@ -46,13 +46,13 @@ class _Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table(Document):
+class CsvTable(Document):
     """A table."""
 
     name: str
     source: Encoded
     delimiter: str
-    cells: Sequence[_Cell]
+    cells: Sequence[_CsvCell]
     """Those that are translated."""
     width: int
     """The number of columns of the widest row."""
@@ -62,12 +62,12 @@ class Table(Document):
     """and its number: 1 behind the line that tells Excel the delimiter."""
 
     @classmethod
-    def read(cls, data: bytes, name: str) -> Table:
+    def read(cls, data: bytes, name: str) -> CsvTable:
         """All of its columns. Errors: ``BadDocument``."""
         source = decoded(data, name)
         check_codes(source.text, name)
         delimiter = _delimiter(source.text)
-        cells, header, width = list[_Cell](), list[str](), 0
+        cells, header, width = list[_CsvCell](), list[str](), 0
         first = 1 if _SEPARATOR.match(source.text) else 0
         for number, one in enumerate(_cells(source.text, name, delimiter)):
             check_pieces(number, name)
@@ -78,7 +78,7 @@ class Table(Document):
                 cells.append(one)
         return cls(name, source, delimiter, cells, width, header, first)
 
-    def in_columns(self, columns: Sequence[str]) -> Table:
+    def in_columns(self, columns: Sequence[str]) -> CsvTable:
         numbers, named = set[int](), False
         for column in columns:
             found = [n for n, one in enumerate(self.header, 1) if one.strip() == column.strip()]
@@ -100,7 +100,7 @@ class Table(Document):
     def units(self) -> Sequence[Unit]:
         return [message_unit(one.text) for one in self.cells]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices = []
         for cell, unit, target in zip(self.cells, self.units, targets, strict=True):
             if target != unit.as_it_is:
@@ -109,7 +109,7 @@ class Table(Document):
                 )
         return self.source.back(spliced(self.source.text, splices), self.name)
 
-    def _written(self, cell: _Cell, text: str) -> str:
+    def _written(self, cell: _CsvCell, text: str) -> str:
         needs = cell.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
         doubled = text.replace('"', '""')
         return f'"{doubled}"' if needs else text
@@ -124,7 +124,7 @@ def _delimiter(text: str) -> str:
     return max(_DELIMITERS, key=lambda one: (bare.count(one), -_DELIMITERS.index(one)))
 
 
-def _cells(text: str, name: str, delimiter: str) -> Iterator[_Cell]:
+def _cells(text: str, name: str, delimiter: str) -> Iterator[_CsvCell]:
     place, row, column = 0, 0, 0
     while place < len(text):
         begin = place
@@ -146,11 +146,11 @@ def _cells(text: str, name: str, delimiter: str) -> Iterator[_Cell]:
         else:
             place = end = _cell_end(text, place, delimiter)
             said, quoted = text[begin:end], False
-        yield _Cell(begin, end, row, column, said, quoted)
+        yield _CsvCell(begin, end, row, column, said, quoted)
         if text.startswith(delimiter, place):
             column, place = column + 1, place + 1
             if place == len(text):
-                yield _Cell(place, place, row, column, "", False)
+                yield _CsvCell(place, place, row, column, "", False)
         else:
             row, column = row + 1, 0
             place += 2 if text.startswith("\r\n", place) else 1

@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.office.archive import MOST_BYTES, Archive
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions, Splice
 from dragoman.formats.units.unit import Target, Unit, says_something
-from dragoman.formats.xml.tokens import Token, Xml, escaped, with_attribute
+from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -81,7 +81,7 @@ class Book(Document):
             return [f"{self.name} is signed; its translation has changed, so the signature is void"]
         return ()
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}
         first = 0
         for member, part in self.parts.items():
@@ -121,7 +121,7 @@ class _Contents(Document):
     def units(self) -> Sequence[Unit]:
         return [Unit(text) for _, _, text in self.places]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         return self.xml.spliced(
             [
                 Splice(begin, end, escaped("".join(map(str, target))))
@@ -148,7 +148,7 @@ class _Members:
         return Xml.read(self.bytes(member), f"{self.name}, {member}")
 
 
-def _starts(xml: Xml) -> Iterator[Token]:
+def _starts(xml: Xml) -> Iterator[XmlToken]:
     return (token for token in xml.tokens if token.kind == "start")
 
 
@@ -164,7 +164,7 @@ def _locked(members: _Members) -> frozenset[str]:
     )
 
 
-def _in_language(package: Xml, wanted: Wanted) -> list[Splice]:
+def _in_language(package: Xml, wanted: OutputOptions) -> list[Splice]:
     """The language of the book, and the direction in which its pages are turned."""
     splices = []
     for number, token in enumerate(package.tokens):

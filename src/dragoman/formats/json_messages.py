@@ -17,8 +17,8 @@ from itertools import chain, islice
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
+    OutputOptions,
     Splice,
-    Wanted,
     check_pieces,
     spliced,
 )
@@ -35,7 +35,7 @@ _MOST_NESTED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class _JsonSlot:
     begin: int
     end: int
     units: Sequence[Unit]
@@ -49,7 +49,7 @@ class JsonMessages(Document):
 
     name: str
     source: Encoded
-    slots: Sequence[_Slot]
+    slots: Sequence[_JsonSlot]
     unread: int
     """Messages whose forms cannot be read."""
 
@@ -67,7 +67,7 @@ class JsonMessages(Document):
             raise BadDocument(f"{name}: it is no JSON ({error})") from None
         only = "message" if _is_chrome(content) else None
         del content  # it takes a hundred times its bytes
-        slots, unread = list[_Slot](), 0
+        slots, unread = list[_JsonSlot](), 0
         for number, (begin, end, key) in enumerate(_values(source.text, name)):
             check_pieces(number, name)
             if key is None or (only and key != only):
@@ -76,11 +76,11 @@ class JsonMessages(Document):
             if not says_something(text) or _ADDRESS.match(text):
                 continue
             if not has_forms(text):
-                slots.append(_Slot(begin, end, (message_unit(text),)))
+                slots.append(_JsonSlot(begin, end, (message_unit(text),)))
             elif (pattern := pattern_of(text)) is None:
                 unread += 1
             elif units := tuple(pattern.units()):
-                slots.append(_Slot(begin, end, units, pattern))
+                slots.append(_JsonSlot(begin, end, units, pattern))
         return cls(name, source, slots, unread)
 
     @property
@@ -95,7 +95,7 @@ class JsonMessages(Document):
                       "messages with plural or select forms that are no ICU stay")  # fmt: skip
         return [f"{self.name}: {told} as written"]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices = []
         every = iter(targets)
         for slot in self.slots:

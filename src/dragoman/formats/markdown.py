@@ -22,8 +22,8 @@ from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
+    OutputOptions,
     Splice,
-    Wanted,
     check_pieces,
     spliced,
 )
@@ -51,7 +51,7 @@ _BEGINS_BLOCK = re.compile(
 
 
 @dataclass(frozen=True)
-class _Segment:
+class _MarkdownSegment:
     """Text between two breaks that are seen as such."""
 
     unit: Unit
@@ -65,7 +65,7 @@ class _Segment:
 class _Block:
     """The text of a block, and where its lines stand."""
 
-    segments: tuple[_Segment, ...]
+    segments: tuple[_MarkdownSegment, ...]
     content: str
     """As markdown-it has it: without what stands before each line."""
     begin: int
@@ -118,7 +118,7 @@ class Markdown(Document):
     def units(self) -> Sequence[Unit]:
         return [segment.unit for block in self.blocks for segment in block.segments]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         written: list[str | None] = []
         kinds = [_kinds(token.children or ()) for token in self.tokens]
         every = iter(targets)
@@ -295,7 +295,7 @@ def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _
         at = [place for place, character in enumerate(unit.text) if character == BREAK]
         broken_at = tuple((place, next(soft)) for place in at)
         unit = replace(unit, text=unit.text.replace(BREAK, " "))
-        segments.append(_Segment(unit, broken_at, behind))
+        segments.append(_MarkdownSegment(unit, broken_at, behind))
     escaped = frozenset(one[1] or "&" for one in ESCAPE.finditer(content))
     return _Block(
         tuple(segments), stripped, begin + places[0][0], begin + places[-1][1], gaps,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dragoman.formats.units.inline import Found, with_links
+from dragoman.formats.units.inline import FoundCode, with_links
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -40,11 +40,13 @@ class Walk:
     def __init__(self, content: str) -> None:
         self._content = content
         self._place = 0
-        self._found: list[Found] = []
+        self._found: list[FoundCode] = []
         self._cuts: list[tuple[int, int]] = []
         self._open: list[str] = []
 
-    def codes(self, children: Sequence[Token]) -> tuple[list[Found], list[tuple[int, int]]] | None:
+    def codes(
+        self, children: Sequence[Token]
+    ) -> tuple[list[FoundCode], list[tuple[int, int]]] | None:
         """The codes, and where breaks stand that are seen as such; None where the text is not as
         expected."""
         for child in children:
@@ -96,20 +98,20 @@ class Walk:
         return False
 
     def _take(self, end: int, *, shows: bool = True) -> bool:
-        self._found.append(Found(self._place, end, shows=shows))
+        self._found.append(FoundCode(self._place, end, shows=shows))
         self._place = end
         return True
 
     def _begin(self, end: int, name: str) -> bool:
         self._open.append(f"{name}{len(self._open)}")
-        self._found.append(Found(self._place, end, opens=self._open[-1], shows=False))
+        self._found.append(FoundCode(self._place, end, opens=self._open[-1], shows=False))
         self._place = end
         return True
 
     def _end(self, end: int) -> bool:
         if not self._open:
             return False
-        self._found.append(Found(self._place, end, closes=self._open.pop(), shows=False))
+        self._found.append(FoundCode(self._place, end, closes=self._open.pop(), shows=False))
         self._place = end
         return True
 
@@ -132,7 +134,7 @@ class Walk:
                 for one in _codes_in(self._content[begin : self._place], is_first=not begin)
             ]
         elif self._place > begin:
-            self._found.append(Found(begin, self._place))
+            self._found.append(FoundCode(begin, self._place))
         return True
 
     def _link_end(self, place: int) -> int:
@@ -159,12 +161,12 @@ class Walk:
         return place + 1
 
 
-def _codes_in(text: str, *, is_first: bool) -> Iterator[Found]:
+def _codes_in(text: str, *, is_first: bool) -> Iterator[FoundCode]:
     """The codes that are text to the parser: addresses, footnotes, formulas, and what begins a
     block."""
     leading = _LEADING.match(text) if is_first else None
-    found = [Found(*leading.span())] if leading else []
-    found += [*with_links(text), *(Found(*one.span()) for one in _EXTENSION.finditer(text))]
+    found = [FoundCode(*leading.span())] if leading else []
+    found += [*with_links(text), *(FoundCode(*one.span()) for one in _EXTENSION.finditer(text))]
     end = 0
     for one in sorted(found):
         if one.begin >= end:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from gettext import c2py
 
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, spliced
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions, Splice, spliced
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
@@ -32,7 +32,7 @@ _LOOKED_AT = 65_536
 
 
 @dataclass(slots=True)
-class _Entry:
+class _PoMessage:
     """A message, and where its parts stand."""
 
     begin: int = -1
@@ -66,26 +66,26 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class _MessageSlot:
     """A unit, and the translations that it is for."""
 
-    entry: _Entry
+    entry: _PoMessage
     keywords: tuple[str, ...]
     unit: Unit
 
 
 @dataclass(frozen=True)
-class Catalogue(Document):
+class MessageCatalogue(Document):
     """A catalogue of messages."""
 
     name: str
     source: Encoded
-    slots: Sequence[_Slot]
+    slots: Sequence[_MessageSlot]
     pairs: Sequence[tuple[str, str]]
     """Messages and their translations, of entries that are not fuzzy and have one form."""
 
     @classmethod
-    def read(cls, data: bytes, name: str) -> Catalogue:
+    def read(cls, data: bytes, name: str) -> MessageCatalogue:
         declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
         charset = declared[1] if declared else None
         source = decoded(data, name, None if charset == "CHARSET" else charset)
@@ -98,7 +98,7 @@ class Catalogue(Document):
                 f"1 to {_MOST_PLURALS} forms"
             )
         of_one = _form_of_one("".join(header.translations)) if header else 0
-        slots: list[_Slot] = []
+        slots: list[_MessageSlot] = []
         pairs: list[tuple[str, str]] = []
         for entry in _entries(source.text, name):
             if pair := entry.pair:
@@ -112,9 +112,9 @@ class Catalogue(Document):
     def units(self) -> Sequence[Unit]:
         return [slot.unit for slot in self.slots]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices = []
-        new: dict[int, tuple[_Entry, dict[str, str]]] = {}  # forms that the entry has not yet
+        new: dict[int, tuple[_PoMessage, dict[str, str]]] = {}  # forms that the entry has not yet
         marked: set[int] = set()
         for slot, target in zip(self.slots, targets, strict=True):
             text = _quoted(written(slot.unit, target))
@@ -137,7 +137,7 @@ class Catalogue(Document):
     def _newline(self) -> str:
         return "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
 
-    def _fuzzy(self, entry: _Entry) -> Splice:
+    def _fuzzy(self, entry: _PoMessage) -> Splice:
         if entry.flags >= 0:
             return Splice(entry.flags, entry.flags, "" if entry.is_fuzzy else " fuzzy,")
         place = entry.previous if entry.previous >= 0 else entry.begin
@@ -153,11 +153,11 @@ def _form_of_one(header: str) -> int:
         return 0
 
 
-def _slots(entry: _Entry, plurals: int | None, of_one: int) -> Iterator[_Slot]:
+def _slots(entry: _PoMessage, plurals: int | None, of_one: int) -> Iterator[_MessageSlot]:
     """``of_one``: the number of the form for one thing."""
     if "msgid_plural" not in entry.texts:
         if says_something(entry.texts["msgid"]):
-            yield _Slot(entry, ("msgstr",), message_unit(entry.texts["msgid"]))
+            yield _MessageSlot(entry, ("msgstr",), message_unit(entry.texts["msgid"]))
         return
     forms = plurals or sum(keyword.startswith("msgstr[") for keyword in entry.texts)
     keywords = [f"msgstr[{number}]" for number in range(forms)]
@@ -165,16 +165,16 @@ def _slots(entry: _Entry, plurals: int | None, of_one: int) -> Iterator[_Slot]:
     singular = [keywords.pop(of_one)] if forms > 1 and 0 <= of_one < forms else []
     for source, into in (("msgid", singular), ("msgid_plural", keywords)):
         if into and says_something(entry.texts[source]):
-            yield _Slot(entry, tuple(into), message_unit(entry.texts[source]))
+            yield _MessageSlot(entry, tuple(into), message_unit(entry.texts[source]))
 
 
-def _entries(text: str, name: str) -> Iterator[_Entry]:
-    entry, keyword = _Entry(), ""
+def _entries(text: str, name: str) -> Iterator[_PoMessage]:
+    entry, keyword = _PoMessage(), ""
     strings: dict[str, list[str]] = {}
     is_translated = False  # whether a msgstr of the entry has been read
     place, line = 0, 0
 
-    def whole() -> _Entry:
+    def whole() -> _PoMessage:
         if "msgid" not in strings or not is_translated:
             raise BadDocument(f"{name}, line {entry.line}: a message without msgid or msgstr")
         entry.texts = {keyword: "".join(every) for keyword, every in strings.items()}
@@ -182,7 +182,7 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
 
     def begin_anew() -> None:
         nonlocal entry, strings, is_translated
-        entry, strings, is_translated = _Entry(), {}, False
+        entry, strings, is_translated = _PoMessage(), {}, False
 
     while place < len(text):
         end = text.find("\n", place) + 1 or len(text)
@@ -228,7 +228,7 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
         elif start.strip():
             raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
         elif not strings:
-            entry = _Entry()  # comments of nothing
+            entry = _PoMessage()  # comments of nothing
         place = end
     if strings:
         yield whole()

@@ -13,9 +13,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dragoman.formats.units.breaks import broken
-from dragoman.formats.units.document import BadDocument, Document, Splice, Wanted, line_of, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    OutputOptions,
+    Splice,
+    line_of,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import Found
+from dragoman.formats.units.inline import FoundCode
 from dragoman.formats.units.unit import Code, Target, Unit, says_something
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
@@ -44,7 +51,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class _CueSlot:
     """A unit: the lines of one cue, or of several."""
 
     unit: Unit
@@ -61,7 +68,7 @@ class Subtitles(Document):
 
     name: str
     source: Encoded
-    slots: Sequence[_Slot]
+    slots: Sequence[_CueSlot]
     escapes: bool
     """Whether ``&`` and ``<`` are written as entities."""
 
@@ -86,14 +93,14 @@ class Subtitles(Document):
     def units(self) -> Sequence[Unit]:
         return [slot.unit for slot in self.slots]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices: list[Splice] = []
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 splices += self._cues_of(slot, target)
         return self.source.back(spliced(self.source.text, splices), self.name)
 
-    def _cues_of(self, slot: _Slot, target: Target) -> Iterator[Splice]:
+    def _cues_of(self, slot: _CueSlot, target: Target) -> Iterator[Splice]:
         """The translation, divided among the cues of a slot."""
         parts: list[Target] = [[]]
         for one in target:
@@ -223,7 +230,7 @@ def _goes_on(before: str, text: str) -> bool:
     )
 
 
-def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
+def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _CueSlot:
     unit_text, codes, written = "", list[Code](), list[str | None]()
     shown = []
     for number, cue in enumerate(cues):
@@ -253,11 +260,11 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _Slot:
                 )
                 written.append(tag)
         shown.append((unit_text[begins:], tuple(ends)))
-    return _Slot(Unit(unit_text, tuple(codes)), tuple(cues), tuple(written), tuple(shown))
+    return _CueSlot(Unit(unit_text, tuple(codes)), tuple(cues), tuple(written), tuple(shown))
 
 
-def _found(tag: str) -> Found:
+def _found(tag: str) -> FoundCode:
     name = re.match(r"</?([A-Za-z]+)", tag)
     known = name[1].lower() if name and name[1].lower() in _ELEMENTS else ""
     ends = tag.startswith("</")
-    return Found(0, len(tag), "" if ends else known, known if ends else "")
+    return FoundCode(0, len(tag), "" if ends else known, known if ends else "")

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.inline import check_codes
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import put, replaced
-from dragoman.formats.xml.tokens import Token, Xml, escaped
+from dragoman.formats.xml.tokens import Xml, XmlToken, escaped
 
 _IDS = ("i",)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _TmxEntry:
     """An entry: its source, the languages that it has, and where a new one goes."""
 
     mixed: MixedUnit
@@ -34,7 +34,7 @@ class TranslationMemory(Document):
 
     name: str
     xml: Xml
-    entries: Sequence[_Entry]
+    entries: Sequence[_TmxEntry]
 
     @classmethod
     def read(cls, data: bytes, name: str) -> TranslationMemory:
@@ -45,7 +45,7 @@ class TranslationMemory(Document):
             raise BadDocument(f"{name} is no TMX: its first element is not tmx")
         header = next((t for t in xml.tokens if t.kind == "start" and t.name == "header"), root)
         source = header.attributes.get("srclang", "*all*").lower()
-        entries: list[_Entry] = []
+        entries: list[_TmxEntry] = []
         for number, token in enumerate(xml.tokens):
             if token.kind == "start" and token.name == "tu":
                 own = token.attributes.get("srclang", source).lower()
@@ -58,7 +58,7 @@ class TranslationMemory(Document):
     def units(self) -> Sequence[Unit]:
         return [one.mixed.unit for one in self.entries]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         language = wanted.language.lower().partition("-")[0]
         new = []
         for one, target in zip(self.entries, targets, strict=True):
@@ -70,11 +70,11 @@ class TranslationMemory(Document):
         return replaced(self.xml, new)
 
 
-def _entry(xml: Xml, number: int, source: str) -> _Entry | None:
+def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
     tokens = xml.tokens
     found: dict[str, MixedUnit] = {}
     end, indent = tokens[number].end, ""
-    variant: Token | None = None
+    variant: XmlToken | None = None
     at = number + 1
     while at < tokens[number].partner:
         token = tokens[at]
@@ -96,10 +96,10 @@ def _entry(xml: Xml, number: int, source: str) -> _Entry | None:
     own = next((name for name in found if name == source), "")
     own = own or next((n for n in found if n.partition("-")[0] == source.partition("-")[0]), "")
     own = own or next(iter(found))
-    return _Entry(found[own], frozenset(found), end, indent)
+    return _TmxEntry(found[own], frozenset(found), end, indent)
 
 
-def _role(token: Token) -> Role:
+def _role(token: XmlToken) -> Role:
     if token.name == "hi":
         return "pair"
     if token.name == "bpt":

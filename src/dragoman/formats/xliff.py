@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.inline import check_codes
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import Replacement, put, replaced
-from dragoman.formats.xml.tokens import Token, Xml, with_attribute
+from dragoman.formats.xml.tokens import Xml, XmlToken, with_attribute
 
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}
@@ -27,7 +27,7 @@ _LOCKED = {"locked", "true", "yes"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class _XliffSegment:
     """A text and its translation, by the numbers of the tokens that begin them."""
 
     source: int
@@ -46,7 +46,7 @@ class Xliff(Document):
     name: str
     xml: Xml
     is_2: bool
-    segments: Sequence[_Segment]
+    segments: Sequence[_XliffSegment]
     translated: Sequence[tuple[str, str]]
 
     @classmethod
@@ -61,7 +61,7 @@ class Xliff(Document):
             raise BadDocument(
                 f"{name}, line 1: version {version[:20]!r} of XLIFF; 1 and 2 are read"
             )
-        segments: list[_Segment] = []
+        segments: list[_XliffSegment] = []
         pairs: list[tuple[str, str]] = []
         for one, is_to_do in _segments(xml, is_2=version.startswith("2")):
             if is_to_do and says_something(one.mixed.unit.text):
@@ -79,7 +79,7 @@ class Xliff(Document):
         """Texts and their translations."""
         return [pair for pair in self.translated if all(map(str.strip, pair))]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         replacements: list[Replacement] = []
         for one, target in zip(self.segments, targets, strict=True):
             replacements += self._written(one, target, wanted)
@@ -87,7 +87,9 @@ class Xliff(Document):
             replacements += self._languages(wanted.language)
         return replaced(self.xml, replacements)
 
-    def _written(self, one: _Segment, target: Target, wanted: Wanted) -> Iterator[Replacement]:
+    def _written(
+        self, one: _XliffSegment, target: Target, wanted: OutputOptions
+    ) -> Iterator[Replacement]:
         xml, tokens = self.xml, self.xml.tokens
         text = one.mixed.written(target, xml.written)
         if self.is_2:
@@ -112,7 +114,7 @@ class Xliff(Document):
         else:
             yield put(start.begin, tokens[start.partner].begin, tag + text)
 
-    def _tag(self, tag: str, wanted: Wanted) -> str:
+    def _tag(self, tag: str, wanted: OutputOptions) -> str:
         """A target's start tag with its state, which version 1 has there."""
         if self.is_2:
             return tag
@@ -132,7 +134,7 @@ class Xliff(Document):
                 yield put(token.begin, token.end, with_attribute(tag, attribute, language))
 
 
-def _segments(xml: Xml, *, is_2: bool) -> Iterator[tuple[_Segment, bool]]:
+def _segments(xml: Xml, *, is_2: bool) -> Iterator[tuple[_XliffSegment, bool]]:
     """Every segment, and whether it waits for a translation."""
     unit = "segment" if is_2 else "trans-unit"
     translates = [True]
@@ -155,7 +157,7 @@ def _segments(xml: Xml, *, is_2: bool) -> Iterator[tuple[_Segment, bool]]:
 
 def _segment(
     xml: Xml, number: int, *, is_2: bool, translates: bool
-) -> tuple[_Segment, bool] | None:
+) -> tuple[_XliffSegment, bool] | None:
     tokens = xml.tokens
     parts: dict[str, int] = {}
     at = number + 1
@@ -176,7 +178,7 @@ def _segment(
     is_to_do = is_to_do and attributes.get("approved") != "yes"
     # Without a state, a translation that is there is one.
     is_to_do = is_to_do and not (has_text and state is None)
-    one = _Segment(source, target, number, tokens[source].partner, _mixed(xml, source))
+    one = _XliffSegment(source, target, number, tokens[source].partner, _mixed(xml, source))
     return one, is_to_do
 
 
@@ -191,7 +193,7 @@ def _text(xml: Xml, number: int) -> str:
     return mixed_unit(xml, inside, _role, _IDS).unit.text
 
 
-def _role(token: Token) -> Role:
+def _role(token: XmlToken) -> Role:
     attributes = token.attributes
     if attributes.get("mtype") == "protected" or attributes.get("translate") == "no":
         return "kept"

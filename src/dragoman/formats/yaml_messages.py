@@ -19,8 +19,8 @@ from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
+    OutputOptions,
     Splice,
-    Wanted,
     check_pieces,
     spliced,
 )
@@ -43,7 +43,7 @@ _TEXT = "tag:yaml.org,2002:str"
 
 
 @dataclass(frozen=True)
-class _Slot:
+class _YamlSlot:
     begin: int
     end: int
     style: str | None
@@ -58,14 +58,14 @@ class YamlMessages(Document):
 
     name: str
     source: Encoded
-    slots: Sequence[_Slot]
+    slots: Sequence[_YamlSlot]
 
     @classmethod
     def read(cls, data: bytes, name: str) -> YamlMessages:
         source = decoded(data, name)
         check_codes(source.text, name)
         yaml = _yaml()
-        slots: list[_Slot] = []
+        slots: list[_YamlSlot] = []
         try:
             for event in _values(yaml, source.text, name):
                 begin, end = event.start_mark.index, event.end_mark.index
@@ -76,7 +76,7 @@ class YamlMessages(Document):
                         slots.append(slot)
                         check_pieces(len(slots), name)
                 elif says_something(event.value):
-                    slots.append(_Slot(begin, end, event.style, message_unit(event.value)))
+                    slots.append(_YamlSlot(begin, end, event.style, message_unit(event.value)))
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = f", line {mark.line + 1}" if mark else ""
@@ -88,7 +88,7 @@ class YamlMessages(Document):
     def units(self) -> Sequence[Unit]:
         return [slot.unit for slot in self.slots]
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices = []
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
@@ -96,7 +96,7 @@ class YamlMessages(Document):
         return self.source.back(spliced(self.source.text, splices), self.name)
 
 
-def _block(text: str, begin: int, end: int, style: str) -> Iterator[_Slot]:
+def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:
     """The paragraphs of a block: lines of one indent, between empty ones."""
     header = _LINE.match(text, begin, end)
     assert header is not None, "there is always a line"
@@ -122,7 +122,7 @@ def _block(text: str, begin: int, end: int, style: str) -> Iterator[_Slot]:
         yield from _paragraph(text, paragraph, style)
 
 
-def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Iterator[_Slot]:
+def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Iterator[_YamlSlot]:
     joined = _BREAK.join(text[begin:end] for begin, end in lines)
     unit = message_unit(joined)
     gaps = [text[one[1] : other[0]] for one, other in pairwise(lines)]
@@ -130,10 +130,10 @@ def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Itera
     # A line may end within a tag: such a paragraph stays as it is.
     if says_something(unit.text) and len(at) == len(gaps):
         unit = replace(unit, text=unit.text.replace(_BREAK, " "))
-        yield _Slot(lines[0][0], lines[-1][1], style, unit, tuple(zip(at, gaps, strict=True)))
+        yield _YamlSlot(lines[0][0], lines[-1][1], style, unit, tuple(zip(at, gaps, strict=True)))
 
 
-def _written(slot: _Slot, target: Target) -> str:
+def _written(slot: _YamlSlot, target: Target) -> str:
     if slot.style not in ("|", ">"):
         return _quoted(written(slot.unit, target), slot.style)
     pieces: Target = [" ".join(one.split("\n")) if isinstance(one, str) else one for one in target]

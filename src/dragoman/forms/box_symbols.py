@@ -57,7 +57,7 @@ class Read(NamedTuple):
     width: int
 
 
-class _File(BaseModel):
+class _BoxFile(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
     format: Literal[1] = 1
     labels: list[str] = Field(min_length=1, max_length=MOST)
@@ -117,7 +117,7 @@ class BoxSymbols:
     def load(cls, path: Path) -> Self:
         """Errors: ``RunError`` if the file is missing or damaged."""
         try:
-            found = _File.model_validate(read_json(path))
+            found = _BoxFile.model_validate(read_json(path))
         except ValidationError as error:
             raise RunError(f"{path} does not hold the labels of boxes") from error
         if len(set(found.labels)) < len(found.labels):

@@ -46,7 +46,7 @@ class TreeSettings(Settings):
     """The maximum number of nested brackets around the same words in a parse."""
 
 
-class _File(BaseModel):
+class _TreeFile(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
     format: Literal[1] = 1
     tags: list[str] = Field(min_length=1, max_length=_MOST)
@@ -102,7 +102,7 @@ class TreeSymbols:
     def load(cls, path: Path) -> Self:
         """Errors: ``RunError`` if the file is missing or damaged."""
         try:
-            found = _File.model_validate(read_json(path))
+            found = _TreeFile.model_validate(read_json(path))
         except ValidationError as error:
             raise RunError(f"{path} does not hold the brackets and tags of trees") from error
         for names in (found.tags, found.labels):
@@ -119,7 +119,7 @@ class TreeSymbols:
 
     @property
     def _json(self) -> str:
-        record = _File(tags=list(self.tags), labels=list(self.labels), chain=self.chain)
+        record = _TreeFile(tags=list(self.tags), labels=list(self.labels), chain=self.chain)
         return json.dumps(record.model_dump(), ensure_ascii=False)
 
     @cached_property

@@ -32,7 +32,7 @@ Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoredBox:
     """A box that was found, and how sure that is."""
 
     box: Box
@@ -64,7 +64,7 @@ class AveragePrecision:
 
 
 def average_precision(
-    references: Sequence[Sequence[Box]], found: Sequence[Sequence[Found]]
+    references: Sequence[Sequence[Box]], found: Sequence[Sequence[ScoredBox]]
 ) -> AveragePrecision:
     """Of the boxes that were found in some pictures, beside those that are there."""
     single = [box for boxes in references for box in boxes if not box.crowd]
@@ -94,7 +94,7 @@ def average_precision(
 def _of_label(
     label: str,
     references: Sequence[Sequence[Box]],
-    found: Sequence[Sequence[Found]],
+    found: Sequence[Sequence[ScoredBox]],
     area: tuple[float, float],
 ) -> Floats | None:
     """AP of a category at each threshold; None where no box of the reference counts."""

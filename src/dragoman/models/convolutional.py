@@ -50,7 +50,7 @@ EMBEDDING_STD = 0.1
 Side = Literal["source", "target"]
 
 
-class Block(nn.Module):
+class GatedConvolution(nn.Module):
     """A convolution with its gated linear unit: windows (..., k x C) -> (..., C)."""
 
     def __init__(self, settings: ConvolutionalSettings) -> None:
@@ -70,7 +70,7 @@ class ConvolutionalDecoderLayer(nn.Module):
     def __init__(self, settings: ConvolutionalSettings, name: str) -> None:
         super().__init__()
         self.name = name
-        self.block = Block(settings)
+        self.block = GatedConvolution(settings)
         self.query = normed(settings.channels, settings.model_dim)
         self.found = normed(settings.model_dim, settings.channels)
 
@@ -112,8 +112,8 @@ class Convolutional(Advancing):
         self.source_positions = Positions(places, width)
         self.target_positions = Positions(places, width)
         self.encoder_in = normed(width, channels, rate)
-        self.encoder: Stack[Block] = Stack(
-            [Block(settings) for _ in range(settings.encoder_layers)]
+        self.encoder: Stack[GatedConvolution] = Stack(
+            [GatedConvolution(settings) for _ in range(settings.encoder_layers)]
         )
         self.encoder_out = normed(channels, width)
         self.decoder_in = normed(width, channels, rate)

@@ -56,7 +56,7 @@ class GridConvolution(nn.Module):
         return seen
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two maps, added to what they read (He et al., 2016)."""
 
     def __init__(self, first: nn.Module, second: nn.Module) -> None:
@@ -68,14 +68,14 @@ class Block(nn.Module):
         return rows + added
 
 
-def patch_block(width: int) -> Block:
+def patch_block(width: int) -> ResidualBlock:
     """Of each patch alone."""
-    return Block(Linear(width, width), Linear(width, width, gain=_SMALL))
+    return ResidualBlock(Linear(width, width), Linear(width, width, gain=_SMALL))
 
 
-def grid_block(width: int) -> Block:
+def grid_block(width: int) -> ResidualBlock:
     """Of each patch and its neighbours."""
-    return Block(GridConvolution(width), GridConvolution(width, gain=_SMALL))
+    return ResidualBlock(GridConvolution(width), GridConvolution(width, gain=_SMALL))
 
 
 class PictureCodes(Network):

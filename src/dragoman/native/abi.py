@@ -251,7 +251,7 @@ def signature(name: str) -> tuple[tuple[Any, ...], Any]:
     return FUNCTIONS[name.removesuffix("_fp32").removesuffix("_bf16")]
 
 
-class _Entry(ctypes.Structure):
+class _TableLine(ctypes.Structure):
     """One line of the table of abi.cpp."""
 
     _fields_ = (("name", ctypes.c_char_p), ("offset", c_int64), ("size", c_int64))
@@ -260,7 +260,7 @@ class _Entry(ctypes.Structure):
 def difference(handle: ctypes.CDLL) -> str | None:
     """The first struct that a library lays out otherwise than this file; None if there is none."""
     table = handle.dragoman_abi
-    table.argtypes, table.restype = (), ctypes.POINTER(_Entry)
+    table.argtypes, table.restype = (), ctypes.POINTER(_TableLine)
     theirs: dict[str, list[tuple[str, int, int]]] = {}
     for name, offset, size in _entries(table()):
         if offset < 0:
@@ -275,7 +275,7 @@ def difference(handle: ctypes.CDLL) -> str | None:
     return None
 
 
-def _entries(table: ctypes._Pointer[_Entry]) -> Iterator[tuple[str, int, int]]:
+def _entries(table: ctypes._Pointer[_TableLine]) -> Iterator[tuple[str, int, int]]:
     i = 0
     while table[i].name is not None:
         yield table[i].name.decode(), table[i].offset, table[i].size

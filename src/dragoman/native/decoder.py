@@ -26,7 +26,7 @@ MAX_IDLE = 8
 
 
 @dataclass(frozen=True)
-class _Kernels:
+class _DecoderKernels:
     """The C interface of ``src/decode.cpp``, bound once per model (one level for all)."""
 
     model_new: Any
@@ -47,7 +47,7 @@ class _Kernels:
     best: Any
 
     @classmethod
-    def bind(cls) -> _Kernels | None:
+    def bind(cls) -> _DecoderKernels | None:
         found = {each.name: loader.function(f"decode_{each.name}") for each in fields(cls)}
         if any(function is None for function in found.values()):
             return None
@@ -56,7 +56,7 @@ class _Kernels:
 
 def supported() -> bool:
     """Whether this machine has the kernels."""
-    return _Kernels.bind() is not None
+    return _DecoderKernels.bind() is not None
 
 
 class NativeModel:
@@ -64,7 +64,7 @@ class NativeModel:
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
         """Room for them: ``pack`` fills it, or who has kept what ``parts`` of such a model held."""
-        kernels = _Kernels.bind()
+        kernels = _DecoderKernels.bind()
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
         self._handle: int = kernels.model_new(addressof(shape), addressof(factors))
@@ -200,7 +200,7 @@ def place(array: Array | None) -> int | None:
     return at
 
 
-def _free_model(kernels: _Kernels, handle: int, idle: list[int]) -> None:
+def _free_model(kernels: _DecoderKernels, handle: int, idle: list[int]) -> None:
     while idle:
         kernels.state_free(idle.pop())
     kernels.model_free(handle)

@@ -24,7 +24,7 @@ MAX_BEST = 64
 
 
 @dataclass(frozen=True)
-class _Kernels:
+class _Int8Kernels:
     """The C interface of ``src/int8.cpp``, bound once per map (one level for all)."""
 
     new: Any
@@ -37,14 +37,14 @@ class _Kernels:
     recur: Any
 
     @classmethod
-    def bind(cls) -> _Kernels | None:
+    def bind(cls) -> _Int8Kernels | None:
         found = {each.name: loader.function(f"int8_{each.name}") for each in fields(cls)}
         return None if None in found.values() else cls(**found)
 
 
 def supported() -> bool:
     """Whether this machine has the kernels."""
-    return _Kernels.bind() is not None
+    return _Int8Kernels.bind() is not None
 
 
 class Int8Map:
@@ -59,7 +59,7 @@ class Int8Map:
     """Of rows and results."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, groups: int = 1) -> None:
-        kernels = _Kernels.bind()
+        kernels = _Int8Kernels.bind()
         assert kernels is not None, "ask supported() first"
         self._kernels = kernels
         weight = weight.detach().float().contiguous()

@@ -29,7 +29,7 @@ def cell(gates: Tensor, again: Tensor, bias: Tensor, before: Tensor) -> tuple[Te
     bias (4H,), cells before (N, H) -> hidden vectors (N, H) of that type, cells (N, H)."""
     if not (takes(gates, before) and gates.dtype == again.dtype and bias.dtype == torch.float32):
         return cell_plain(gates, again, bias, before)
-    out: tuple[Tensor, Tensor] = _Cell.apply(gates, again, bias, before)  # type: ignore[no-untyped-call]
+    out: tuple[Tensor, Tensor] = _LstmCell.apply(gates, again, bias, before)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -40,7 +40,7 @@ def cell_plain(gates: Tensor, again: Tensor, bias: Tensor, before: Tensor) -> tu
     return (o.sigmoid() * now.tanh()).to(gates.dtype), now
 
 
-class _Cell(torch.autograd.Function):
+class _LstmCell(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, gates: Tensor, again: Tensor, bias: Tensor, before: Tensor

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
+from dragoman.data.augmentation.synthetic_voices import spoken
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.cleaning import Cleaner
@@ -15,12 +16,15 @@ from dragoman.data.files.pair import Pair
 from dragoman.data.split import SplitSettings, split_pairs
 from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
-from dragoman.errors import RecipeError
+from dragoman.errors import DataError, RecipeError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.subwords.text import Text
 from dragoman.recipe import Recipe
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
+from dragoman.runs.user_cache import cache_folder
 
+SYNTHETIC_VOICES = "synthetic voices"
+"""What the training texts that they speak are called as a corpus."""
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
 
@@ -71,15 +75,35 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
     if side != "train" and getattr(data.split, side) == 0.0:
         return []
     _require_text(recipe)
-    used = cleaner or new_cleaner(recipe)
+    found = _of_files(recipe, side, cleaner or new_cleaner(recipe))
+    if side == "train" and data.synthetic_voices:
+        found.append(WeightedPairs(_spoken(recipe), 1.0, SYNTHETIC_VOICES))
+    return found
+
+
+def _of_files(recipe: Recipe, side: str, cleaner: Cleaner) -> list[WeightedPairs]:
+    data = recipe.data
     return [
         WeightedPairs(
-            _held(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
+            _held(cleaner.pairs(read_pairs(corpus), corpus.name), data.split, side),
             corpus.weight,
             corpus.name,
         )
         for corpus in data.train
     ]
+
+
+def _spoken(recipe: Recipe) -> Iterator[Pair]:
+    """The training texts, spoken by synthetic voices. Errors: ``DataError`` where none can."""
+    folder = cache_folder("voices")
+    if folder is None:
+        raise DataError(
+            "data.synthetic_voices keeps what is spoken in the cache, and there is none: name a "
+            "folder, DRAGOMAN_CACHE=FOLDER, or set it to 0"
+        )
+    read = _of_files(recipe, "train", new_cleaner(recipe))
+    texts = (pair.target for corpus in read for pair in corpus.pairs)
+    yield from spoken(texts, recipe.data.synthetic_voices, recipe.languages.target, folder)
 
 
 def training_pairs(

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.data.augmentation import synthetic_voices
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
@@ -33,7 +34,7 @@ from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.runs.corpora import corpora_of, new_cleaner
+from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner
 from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
@@ -78,6 +79,8 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         side: form for side, form in forms._asdict().items() if side in task.sides
     }
     corpora = fingerprints(recipe)
+    if recipe.data.synthetic_voices:
+        _say_voices(recipe, say)
     key = key_of(recipe, sides, corpora)
     store = _stored(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
@@ -143,6 +146,14 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
         count = len(found) if side == "training" else count
     by = dict.fromkeys(corpus.groups_by for corpus in data.train if corpus.groups_by is not None)
     return {"by": ", ".join(by), "count": count} if by else None
+
+
+def _say_voices(recipe: Recipe, say: Say) -> None:
+    times, language = recipe.data.synthetic_voices, recipe.languages.target
+    voices = len(set(synthetic_voices.voices(language)))
+    say(f"each training text is also spoken {plural(times, 'time')}, by {voices} synthetic voices")
+    for program in synthetic_voices.missing_programs(language):
+        say(f"{program} is not installed: its voices are left out (Debian: apt install {program})")
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
@@ -287,7 +298,11 @@ def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
         return [(recipe.data.embedded, f"embedded {recipe.spec.embedded_fingerprint()}", 1.0)]
     if recipe.data.prepared is not None:
         return read_prepared(recipe.data.prepared).corpora
-    return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+    found = [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+    if times := recipe.data.synthetic_voices:
+        told = synthetic_voices.fingerprint(recipe.languages.target, times)
+        found.append((SYNTHETIC_VOICES, told, 1.0))
+    return found
 
 
 def _held_fingerprints(recipe: Recipe) -> dict[str, str]:

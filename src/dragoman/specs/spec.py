@@ -113,6 +113,15 @@ class Spec(Task):
                 "training.ctc_weight is for recordings and lines of text (task translation, "
                 'source.kind = "frames" or "line"): leave it out'
             )
+        if data.synthetic_voices and not (
+            isinstance(recipe.source, FramesSource)
+            and self.writes
+            and recipe.languages.source == recipe.languages.target
+        ):
+            raise ValueError(
+                "data.synthetic_voices speaks what recordings say (task translation, source.kind = "
+                '"frames", one language): leave it out'
+            )
         if recipe.search.ctc_weight and not recipe.training.ctc_weight:
             raise ValueError(
                 "search.ctc_weight is for models that were trained with CTC: set "

@@ -279,6 +279,14 @@ def _residual(of: _Values) -> Iterable[AblationRow]:
     )
 
 
+def _synthetic_voices(of: _Values) -> Iterable[AblationRow]:
+    if of["source.kind"] != "frames":
+        return
+    name, now = "synthetic-voices", of["data.synthetic_voices"]
+    what = "no synthetic voices" if now else "each text spoken once more by a synthetic voice"
+    yield AblationRow(name, name, "", what, (f"data.synthetic_voices={0 if now else 1}",))
+
+
 _GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "heads": _heads,
     "key-width": _key_width,
@@ -293,6 +301,7 @@ _GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "warm-up": _warmup,
     "norm": _norm,
     "residual": _residual,
+    "synthetic-voices": _synthetic_voices,
 }
 """In the order of the paper's table, then our own."""
 

@@ -46,7 +46,7 @@ from dragoman.training.update import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
 from dragoman.training.weights import load_weights
 
-__all__ = ["Batches", "Outcome", "Trainer", "TrainingSettings"]
+__all__ = ["Batches", "Trainer", "Outcome", "TrainingSettings"]
 
 Reason = Literal["finished", "patience", "interrupted"]
 

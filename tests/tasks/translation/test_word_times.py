@@ -15,7 +15,7 @@ from dragoman.errors import RunError
 from dragoman.recordings.cutting import Span
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.transcriber import Transcriber
-from dragoman.tasks.translation.word_times import Heard, best_rows, timed
+from dragoman.tasks.translation.word_times import HeardWord, best_rows, timed
 
 OUTPUTS = 3
 RATE = 8_000
@@ -63,7 +63,7 @@ def test_words_meet_in_the_pause_between_them() -> None:
     samples[: 2 * RATE] += np.random.default_rng(1).normal(0, 1e-4, 2 * RATE).astype(np.float32)
     for begin, end in ((0.2, 0.6), (0.9, 1.2), (1.5, 1.8)):
         samples[round(begin * RATE) : round(end * RATE)] += tone(400, end - begin)
-    words = [Heard(text, slice(n, n + 1), 0.9) for n, text in enumerate("abc")]
+    words = [HeardWord(text, slice(n, n + 1), 0.9) for n, text in enumerate("abc")]
     for rows in ([(6, 14), (23, 29), (38, 44)], [(10, 11), (26, 27), (40, 41)]):
         found = timed(words, rows, 0.04, samples, RATE, Span(3.0, 5.0))
         for word, (begin, end) in zip(found, ((0.2, 0.6), (0.9, 1.2), (1.5, 1.8)), strict=True):

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from dragoman.cluster.parts.mapper import LineMapper, MakeMapper, Way
 from dragoman.cluster.parts.part import PartNote, do_part
-from dragoman.cluster.parts.plan import Plan
+from dragoman.cluster.parts.plan import PartsPlan
 from dragoman.cluster.parts.work import Work
 
 
@@ -18,12 +18,12 @@ from dragoman.cluster.parts.work import Work
 class Job(Work):
     """A plan, where its parts go, and what is done to lines."""
 
-    plan: Plan
+    plan: PartsPlan
     to: str
     make: MakeMapper
     way: Way | None = None
 
-    def __reduce__(self) -> tuple[type[Job], tuple[Plan, str, MakeMapper, Way | None]]:
+    def __reduce__(self) -> tuple[type[Job], tuple[PartsPlan, str, MakeMapper, Way | None]]:
         return Job, (self.plan, self.to, self.make, self.way)  # a store is opened by each process
 
     @cached_property

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from dragoman.cluster.inputs.compression import compressed
-from dragoman.cluster.inputs.rows.row import Kind, PartOfInput, Row
+from dragoman.cluster.inputs.rows.row import InputKind, PartOfInput, Row
 from dragoman.cluster.parts.mapper import LineMapper, Way
-from dragoman.cluster.parts.plan import NOTES, Plan
+from dragoman.cluster.parts.plan import NOTES, PartsPlan
 from dragoman.errors import DragomanError
 from dragoman.stores.store import InputChanged, Store
 
@@ -72,7 +72,8 @@ def notes_of(number: int) -> str:
 
 
 def do_part(
-    plan: Plan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way, store: Store,
+    plan: PartsPlan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way,
+    store: Store,
     told: Callable[[int], None] = lambda _: None,
 ) -> tuple[PartNote, bool]:  # fmt: skip
     """Do a part and commit it: what is noted, and whether it is this one that stands.
@@ -92,7 +93,7 @@ def do_part(
 
 
 def _mapped(
-    kind: Kind, part: PartOfInput, mapper: LineMapper, told: Callable[[int], None]
+    kind: InputKind, part: PartOfInput, mapper: LineMapper, told: Callable[[int], None]
 ) -> tuple[list[Row], list[str | None], list[BadLine]]:
     rows: list[Row] = []
     outputs: list[str | None] = []

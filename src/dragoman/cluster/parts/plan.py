@@ -17,7 +17,7 @@ from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File
 from dragoman.cluster.inputs.raw_lines import Stretch
 from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
-from dragoman.cluster.inputs.rows.row import Fields, Kind, PartOfInput
+from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput
 from dragoman.errors import DataError, RunError
 from dragoman.plural import plural
 from dragoman.stores.store import InputChanged, Stat, StoreError
@@ -60,7 +60,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PartsPlan:
     """All parts of all inputs."""
 
     asked: Asked
@@ -76,7 +76,7 @@ class Plan:
         """Of all parts."""
         return sum(part[0].lines for one in self.inputs for part in one.stretches)
 
-    def part(self, place: tuple[int, int]) -> tuple[Kind, PartOfInput]:
+    def part(self, place: tuple[int, int]) -> tuple[InputKind, PartOfInput]:
         """One part, and the kind that reads it."""
         one = self.inputs[place[0]]
         part = PartOfInput(one.files, one.compressions, one.stretches[place[1]], self.asked.fields)
@@ -101,9 +101,9 @@ class Plan:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
 
-def make_plan(asked: Asked) -> Plan:
+def make_plan(asked: Asked) -> PartsPlan:
     """Read all inputs once and cut them. Errors: ``DataError`` for what cannot be read."""
-    plan = Plan(asked, tuple(_cut(files, asked) for files in asked.files))
+    plan = PartsPlan(asked, tuple(_cut(files, asked) for files in asked.files))
     if len(plan.parts) > MOST_PARTS:
         raise DataError(
             f"{plural(plan.lines, 'line')} in {plural(len(plan.parts), 'part')}: take more lines "
@@ -137,7 +137,7 @@ def _cut(files: tuple[File, ...], asked: Asked) -> Input:
     return Input(files, name, tuple(c for _, c in found), tuple(zip(*columns, strict=True)))
 
 
-def check_same(plan: Plan, asked: Asked, where: str, *, mixed: bool) -> None:
+def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> None:
     """Errors: ``RunError`` or ``InputChanged`` where the plan that stands is of something else."""
     made = plan.asked
     another = "Take another folder for these parts: --to"
@@ -174,7 +174,7 @@ def _files(asked: Asked) -> dict[str, Stat]:
     return {file.place: file.stat for files in asked.files for file in files}
 
 
-def _plain_plan(plan: Plan) -> dict[str, Any]:
+def _plain_plan(plan: PartsPlan) -> dict[str, Any]:
     asked = plan.asked
     return {
         "version": _VERSION,
@@ -203,7 +203,7 @@ def _plain_plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-def read_plan(data: bytes, where: str) -> Plan:
+def read_plan(data: bytes, where: str) -> PartsPlan:
     """What ``to_bytes`` gave. Errors: ``StoreError`` for a plan that is damaged or too new."""
     try:
         found = json.loads(data)
@@ -229,7 +229,7 @@ def read_plan(data: bytes, where: str) -> Plan:
         raise StoreError(
             f"{where} is damaged ({error!r}). Remove it only together with all parts beside it"
         ) from error
-    return Plan(asked, tuple(inputs))
+    return PartsPlan(asked, tuple(inputs))
 
 
 def fingerprint(files: Sequence[tuple[str, str]]) -> str:

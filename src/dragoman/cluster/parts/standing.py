@@ -11,7 +11,15 @@ from dataclasses import asdict
 
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.part import PartNote, note_name, notes_of
-from dragoman.cluster.parts.plan import NOTES, PLAN, Asked, Plan, check_same, make_plan, read_plan
+from dragoman.cluster.parts.plan import (
+    NOTES,
+    PLAN,
+    Asked,
+    PartsPlan,
+    check_same,
+    make_plan,
+    read_plan,
+)
 from dragoman.plural import plural
 from dragoman.stores.store import Stat, Store, StoreError
 
@@ -23,7 +31,7 @@ _AT_ONCE = 16
 _BLOCK = 8 << 20
 
 
-def plan_of(store: Store, asked: Asked, *, mixed: bool) -> tuple[Plan, bool]:
+def plan_of(store: Store, asked: Asked, *, mixed: bool) -> tuple[PartsPlan, bool]:
     """The plan that stands, or a new one, and whether it is new.
 
     Errors: as ``check_same``; ``StoreError`` for a store without conditional writes, and for a

@@ -26,7 +26,7 @@ from dragoman.cluster.prepare.first_stages import (
     FINGERPRINTS,
     Duplicates,
     Fingerprints,
-    Reading,
+    PartReading,
     read,
     report_of,
 )
@@ -42,7 +42,7 @@ from dragoman.cluster.prepare.later_stages import (
     lengths_of,
     sides_as_text,
 )
-from dragoman.cluster.prepare.stage import Stage
+from dragoman.cluster.prepare.stage import PlanStage
 from dragoman.cluster.prepare.stage import place_of as name_of
 from dragoman.cluster.progress import ProgressLine
 from dragoman.cluster.workers.workers import Workers
@@ -101,11 +101,11 @@ def run(
         say(f"{to} is prepared already: nothing to do")
         return
 
-    def do(stage: Stage) -> None:
+    def do(stage: PlanStage) -> None:
         _do(stage, share, workers_at(place), say, write, terminal)
 
     do(Fingerprints(plan, to))
-    do(Reading(plan, to))
+    do(PartReading(plan, to))
     if plan.partitions:
         do(Duplicates(plan, to))
     report = report_of(store, plan)
@@ -129,7 +129,7 @@ def run(
 
 
 def _do(
-    stage: Stage, share: Share, workers: Workers, say: Callable[[str], None],
+    stage: PlanStage, share: Share, workers: Workers, say: Callable[[str], None],
     write: Callable[[str], object], terminal: bool,
 ) -> None:  # fmt: skip
     """All parts of a stage: those of this share first, then what others have not done yet."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.cluster.prepare.data_plan import DataPlan
-from dragoman.cluster.prepare.stage import Content, Stage, place_of
+from dragoman.cluster.prepare.stage import Content, PlanStage, place_of
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.pair import Pair
@@ -25,7 +25,7 @@ Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.uint32]
 
 
-class Fingerprints(Stage):
+class Fingerprints(PlanStage):
     """Of each corpus, by which a store of its tokens is found again."""
 
     title = "fingerprints of the corpora"
@@ -47,7 +47,7 @@ class Fingerprints(Stage):
         return {self.name(number): found.encode()}
 
 
-class Reading(Stage):
+class PartReading(PlanStage):
     """The examples of a part that pass all filters but that of duplicates, and their hashes."""
 
     title = "reading and cleaning"
@@ -70,7 +70,7 @@ class Reading(Stage):
         return found
 
 
-class Duplicates(Stage):
+class Duplicates(PlanStage):
     """Which examples of each part have a hash, of one range, that an earlier one has."""
 
     title = "duplicates"
@@ -130,7 +130,7 @@ def by_partition(hashes: Hashes, partitions: int) -> bytes:
 
 def read_partition(store: Store, part: int, number: int, partitions: int) -> tuple[Hashes, Places]:
     """The hashes of one range in a part, and their places in it."""
-    name = place_of(READ, part, Reading.last)
+    name = place_of(READ, part, PartReading.last)
     head = 8 * (partitions + 1)
     begins = np.frombuffer(read_range(store, name, 0, head), np.int64)
     first, last, total = (int(begins[n]) for n in (number, number + 1, partitions))
@@ -158,7 +158,7 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
 
 
 def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
-    """All that ``Reading`` kept of a part; ``MOSES``: as Moses prepares it."""
+    """All that ``PartReading`` kept of a part; ``MOSES``: as Moses prepares it."""
     return list(read_examples(read(store, place_of(READ, part, ending))))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
-from dragoman.cluster.prepare.stage import Content, Stage, place_of
+from dragoman.cluster.prepare.stage import Content, PlanStage, place_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
@@ -35,7 +35,7 @@ Forms = Mapping[str, Form]
 """Of each side that the store has."""
 
 
-class Encoding(Stage):
+class Encoding(PlanStage):
     """The tokens and the text of each side, and what is held out."""
 
     title = "cutting into tokens"
@@ -84,7 +84,7 @@ def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Shards(Stage):
+class Shards(PlanStage):
     """The files of a shard, of the parts whose examples it has."""
 
     counts: tuple[int, ...] = ()

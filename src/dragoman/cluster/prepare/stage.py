@@ -19,7 +19,7 @@ Content = bytes | Iterable[bytes]
 
 
 @dataclass(frozen=True)
-class Stage(Work):
+class PlanStage(Work):
     """One stage of a plan."""
 
     plan: DataPlan

@@ -16,7 +16,7 @@ from typing import ClassVar
 from dragoman.cluster.prepare.data_plan import DataPlan
 from dragoman.cluster.prepare.first_stages import kept, read
 from dragoman.cluster.prepare.later_stages import VOCABULARIES
-from dragoman.cluster.prepare.stage import Content, Stage, place_of
+from dragoman.cluster.prepare.stage import Content, PlanStage, place_of
 from dragoman.data.files.pair import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.vocabularies import lines_of_text, sides_of_vocabularies
@@ -25,7 +25,7 @@ from dragoman.stores.store import Store
 LINES = "lines"
 
 
-class Lines(Stage):
+class Lines(PlanStage):
     """What each vocabulary is learned from, of the training examples of a part."""
 
     title = "lines for the vocabularies"

@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from dragoman.data.files.lines import decode_lines
 from dragoman.errors import DataError
-from dragoman.formats.po import Catalogue
+from dragoman.formats.po import MessageCatalogue
 from dragoman.formats.xliff import Xliff
 
 Found: TypeAlias = tuple[int, str, str]
@@ -36,7 +36,7 @@ _QUOTED = re.compile(r'"[^"]*+"')
 
 def read_catalogue(file: BinaryIO, name: str) -> Iterator[Found]:
     """Messages of a PO. Errors: ``DataError``."""
-    return _numbered(Catalogue.read(_whole(file, name), name).pairs)
+    return _numbered(MessageCatalogue.read(_whole(file, name), name).pairs)
 
 
 def read_xliff(file: BinaryIO, name: str) -> Iterator[Found]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dragoman.formats.html.document import HtmlDocument
 from dragoman.formats.html.tokens import Reader
-from dragoman.formats.units.document import Document, Wanted, check_pieces
+from dragoman.formats.units.document import Document, OutputOptions, check_pieces
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.unit import Target, Unit, parts_of
 
@@ -51,14 +51,14 @@ class HtmlPage(Document):
     def units(self) -> Sequence[Unit]:
         return self.page.texts
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         text = self.page.join([parts_of(target) for target in targets])
         if wanted.language != "und":
             text = _in_language(text, wanted)
         return self.source.back(text, self.name, references=True)
 
 
-def _in_language(text: str, wanted: Wanted) -> str:
+def _in_language(text: str, wanted: OutputOptions) -> str:
     """The language of the page, where it says one, and the direction of one from right to left."""
     reader, place = Reader(text), 0
     while token := reader.next(foreign=False):

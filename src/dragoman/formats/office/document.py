@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.office.archive import MOST_BYTES, Archive
-from dragoman.formats.office.parts import Part
+from dragoman.formats.office.parts import OfficePart
 from dragoman.formats.office.right_to_left import bidi_font, bidi_paragraphs
-from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
@@ -51,7 +51,7 @@ class OfficeDocument(Document):
 
     name: str
     archive: Archive
-    parts: dict[str, Part]
+    parts: dict[str, OfficePart]
 
     @classmethod
     def read(cls, data: bytes, name: str) -> OfficeDocument:
@@ -61,7 +61,7 @@ class OfficeDocument(Document):
         left = MOST_BYTES
         types = archive.member(_TYPES, left)
         left -= len(types)
-        parts: dict[str, Part] = {}
+        parts: dict[str, OfficePart] = {}
         found: list[tuple[str, bytes, _Kind]] = []
         for member, kind in _translated(Xml.read(types, f"{name}, {_TYPES}")):
             if member in archive.members and member not in parts:
@@ -74,7 +74,7 @@ class OfficeDocument(Document):
             if not _may_hold(content, kind):
                 continue
             where, names = f"{name}, {member}", set(kind.paragraphs)
-            part = Part.read(content, where, names, most=most, keep_space=kind.keep_space)
+            part = OfficePart.read(content, where, names, most=most, keep_space=kind.keep_space)
             most -= len(part.xml.tokens)
             parts[member] = part.without(headings) if headings else part
         if not found:
@@ -91,7 +91,7 @@ class OfficeDocument(Document):
             return [f"{self.name} is signed; its translation has changed, so the signature is void"]
         return ()
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new = {}
         first = 0
         for member, part in self.parts.items():

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.office.archive import MOST_BYTES, Archive
-from dragoman.formats.units.document import BadDocument, Document, Wanted
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import Replacement, replaced
-from dragoman.formats.xml.tokens import MOST_TOKENS, Token, Xml
+from dragoman.formats.xml.tokens import MOST_TOKENS, Xml, XmlToken
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"
@@ -61,7 +61,7 @@ class OpenDocument(Document):
             return [f"{self.name} is signed; its translation has changed, so the signature is void"]
         return ()
 
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}
         every = iter(targets)
         for member, (xml, units) in self.parts.items():
@@ -134,7 +134,7 @@ def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
     yield range(first, last)
 
 
-def _role(token: Token) -> Role:
+def _role(token: XmlToken) -> Role:
     if token.name == "span":
         return "mark"
     return "pair" if token.name == "a" else "kept"

@@ -14,7 +14,7 @@ from dragoman.formats.xml.tokens import Xml
 
 
 @dataclass(frozen=True)
-class Part:
+class OfficePart:
     """A file of XML with its units."""
 
     xml: Xml
@@ -25,7 +25,7 @@ class Part:
     @classmethod
     def read(
         cls, data: bytes, name: str, paragraphs: set[str], *, most: int, keep_space: bool = True
-    ) -> Part:
+    ) -> OfficePart:
         """``paragraphs``: the names of the elements that hold runs. ``most``: tokens that may be
         read."""
         xml = Xml.read(data, name, most)
@@ -42,7 +42,7 @@ class Part:
         root = next(token for token in self.xml.tokens if token.kind == "start")
         return name_at(self.xml, root.begin).removesuffix(root.name)
 
-    def without(self, texts: Collection[str]) -> Part:
+    def without(self, texts: Collection[str]) -> OfficePart:
         """The part, with some texts left as they are."""
         return replace(self, units=[one for one in self.units if one.unit.text not in texts])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from dragoman.formats.office.parts import Part
+from dragoman.formats.office.parts import OfficePart
 from dragoman.formats.units.document import Splice
 
 _BEHIND_BIDI = {
@@ -31,7 +31,7 @@ def bidi_font(font: str, prefix: str) -> str:
     return f"{font[: place.start()]}<{prefix}rtl/>{font[place.start() :]}"
 
 
-def bidi_paragraphs(part: Part) -> list[Splice]:
+def bidi_paragraphs(part: OfficePart) -> list[Splice]:
     """What makes each paragraph with text one from right to left."""
     tokens, splices = part.xml.tokens, []
     bidi = f"<{part.prefix}bidi/>"
@@ -68,7 +68,7 @@ def bidi_paragraphs(part: Part) -> list[Splice]:
     return splices
 
 
-def _is_child(part: Part, number: int, parent: int) -> bool:
+def _is_child(part: OfficePart, number: int, parent: int) -> bool:
     """Whether nothing is open between two elements."""
     tokens = part.xml.tokens
     at = parent + 1

@@ -19,7 +19,7 @@ class BadDocument(DataError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class OutputOptions:
     """How a translated document is wanted."""
 
     language: str = "und"
@@ -46,7 +46,7 @@ class Document(ABC):
         """What is to be translated, in the order of reading."""
 
     @abstractmethod
-    def join(self, targets: Sequence[Target], wanted: Wanted) -> bytes:
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         """The file with a translation for each unit. Errors: ``BadDocument`` where it cannot hold
         one."""
 

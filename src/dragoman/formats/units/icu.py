@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from dragoman.formats.units.inline import Found, codes_in, unit_of, written
+from dragoman.formats.units.inline import FoundCode, codes_in, unit_of, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _FORMS = re.compile(r",\s*(?:plural|select|selectordinal)\s*,")
@@ -215,11 +215,11 @@ def _quote_end(text: str, at: int) -> int:
 
 def _codes(
     raw: str, kept: Sequence[tuple[int, int]], forms: Sequence[tuple[int, int, _Form]]
-) -> tuple[list[Found], list[int]]:
+) -> tuple[list[FoundCode], list[int]]:
     """The codes of a branch: arguments, quoted text, forms, and tags between them; and which of
     them are the forms."""
     begins = [begin for begin, _ in kept]
-    found: list[Found] = []
+    found: list[FoundCode] = []
     inside: set[int] = set()  # arguments within tags
     edges = [0, *(place for begin, end, _ in forms for place in (begin, end)), len(raw)]
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
@@ -234,8 +234,8 @@ def _codes(
             if all(span[0] <= kept[n][0] and kept[n][1] <= span[1] for n in over):
                 inside.update(over)
                 found.append(one._replace(begin=span[0], end=span[1]))
-    found += [Found(*span) for number, span in enumerate(kept) if number not in inside]
-    found += [Found(begin, end) for begin, end, _ in forms]
+    found += [FoundCode(*span) for number, span in enumerate(kept) if number not in inside]
+    found += [FoundCode(begin, end) for begin, end, _ in forms]
     found.sort()
     places = {begin for begin, _, _ in forms}
     return found, [number for number, one in enumerate(found) if one.begin in places]

@@ -36,7 +36,7 @@ _URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
 _ENDS = tuple(".,;:!?)")
 
 
-class Found(NamedTuple):
+class FoundCode(NamedTuple):
     """A code found in a text."""
 
     begin: int
@@ -61,22 +61,22 @@ def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
     check_pieces(sum(map(text.count, begin)), name)
 
 
-def codes_in(text: str) -> list[Found]:
+def codes_in(text: str) -> list[FoundCode]:
     """The placeholders and tags of a text."""
     found = []
     for one in _MARKUP.finditer(text):
         if one["kept"]:
-            found.append(Found(*one.span()))
+            found.append(FoundCode(*one.span()))
             continue
         name = re.match(r"</?([\w:\-]+)", one[0])
         assert name is not None, "a tag has a name"
         ends, empty = one[0].startswith("</"), one[0].endswith("/>")
         opens = "" if ends or empty else name[1]
-        found.append(Found(*one.span(), opens, name[1] if ends else "", shows=False))
+        found.append(FoundCode(*one.span(), opens, name[1] if ends else "", shows=False))
     return found
 
 
-def unit_of(text: str, found: Sequence[Found], plain: Callable[[str], str] = str) -> Unit:
+def unit_of(text: str, found: Sequence[FoundCode], plain: Callable[[str], str] = str) -> Unit:
     """A text with codes cut out of it: they go where their words go. ``plain``: what stands between
     them as characters."""
     begun: dict[str, list[int]] = {}
@@ -188,6 +188,6 @@ def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> 
     )
 
 
-def with_links(text: str) -> list[Found]:
+def with_links(text: str) -> list[FoundCode]:
     """The addresses in a text."""
-    return [Found(*one.span()) for one in _URL.finditer(text)]
+    return [FoundCode(*one.span()) for one in _URL.finditer(text)]

@@ -10,7 +10,7 @@ from typing import Literal
 from dragoman.formats.units.inline import Joined, codes_in, spaced
 from dragoman.formats.units.unit import Code, Target, Unit
 from dragoman.formats.xml.nested import Rendered
-from dragoman.formats.xml.tokens import Token, Xml, escaped
+from dragoman.formats.xml.tokens import Xml, XmlToken, escaped
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 Role = Literal["pair", "mark", "kept", "begins", "ends"]
@@ -43,7 +43,7 @@ class MixedUnit:
 def mixed_unit(
     xml: Xml,
     numbers: range,
-    role_of: Callable[[Token], Role],
+    role_of: Callable[[XmlToken], Role],
     ids: Collection[str] = (),
     *,
     placeholders: bool = False,

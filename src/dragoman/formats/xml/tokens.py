@@ -27,7 +27,7 @@ _NONE: dict[str, str] = {}
 
 
 @dataclass(slots=True)
-class Token:
+class XmlToken:
     """A tag, text, or something else, and where it stands."""
 
     kind: str
@@ -52,7 +52,7 @@ class Xml:
     data: bytes
     """In UTF-8."""
     source: Encoded
-    tokens: list[Token]
+    tokens: list[XmlToken]
 
     @classmethod
     def read(cls, data: bytes, name: str, most: int = MOST_TOKENS) -> Xml:
@@ -123,11 +123,11 @@ def escaped(text: str) -> str:
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def _tokens(data: bytes, name: str, most: int) -> list[Token]:
+def _tokens(data: bytes, name: str, most: int) -> list[XmlToken]:
     parser = expat.ParserCreate("UTF-8")
     parser.buffer_text = False
     parser.ordered_attributes = True
-    tokens: list[Token] = []
+    tokens: list[XmlToken] = []
     begun: list[int] = []
 
     def add(kind: str, **more: object) -> None:
@@ -138,7 +138,7 @@ def _tokens(data: bytes, name: str, most: int) -> list[Token]:
             raise BadDocument(
                 f"{name}, line {parser.CurrentLineNumber}: with it there are {_TOO_MANY}"
             )
-        tokens.append(Token(kind, place, place, **more))  # type: ignore[arg-type]
+        tokens.append(XmlToken(kind, place, place, **more))  # type: ignore[arg-type]
 
     def start(tag: str, attributes: list[str]) -> None:
         if len(begun) >= MOST_NESTED:

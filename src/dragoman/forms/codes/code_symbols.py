@@ -35,7 +35,7 @@ class PaintingSettings(Settings):
     it needs of it, so that the other run may be moved or removed after the training has begun."""
 
 
-class _File(BaseModel):
+class _CodeFile(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
     format: Literal[1] = 1
     levels: list[int] = Field(min_length=1, max_length=16)
@@ -64,7 +64,7 @@ class CodeSymbols:
     def load(cls, path: Path) -> Self:
         """Errors: ``RunError`` if the file is missing or damaged."""
         try:
-            found = _File.model_validate(read_json(path))
+            found = _CodeFile.model_validate(read_json(path))
             source = PictureSource.model_validate(
                 found.model_dump(include={"height", "width", "channels", "patch"})
             )

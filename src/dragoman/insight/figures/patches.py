@@ -166,13 +166,13 @@ def _stages(predictor: Labeller, values: NDArray[np.uint8]) -> list[tuple[str, A
     """Name -> (T, D): the rows that the first layer reads, and those that each layer has made; of
     many layers the first and the last."""
 
-    class Embedded(Probe):
+    class EmbeddedPatches(Probe):
         def take_embedded(self, rows: Tensor) -> Tensor:
             found.append(("Rows, with their places", rows.double().numpy()))
             return rows
 
     found: list[tuple[str, Array]] = []
-    with torch.inference_mode(), Embedded() as probe:
+    with torch.inference_mode(), EmbeddedPatches() as probe:
         predictor.network.encode(predictor.reading.texts([values]))
     layers = [rows.double().numpy() for rows in probe.activations.values()]
     every = list(enumerate(layers, 1))

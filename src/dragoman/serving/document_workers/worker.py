@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
-from dragoman.formats.units.document import Wanted
+from dragoman.formats.units.document import OutputOptions
 from dragoman.formats.units.unit import Target
 from dragoman.memory import peak_bytes
 from dragoman.serving.document_workers.frames import (
@@ -84,7 +84,7 @@ def _found(
     if wanted["columns"] is not None:
         document = document.in_columns(columns_of(wanted["columns"]))
     if wanted["language"] is not None:
-        return {}, [document.join(targets, Wanted(wanted["language"]))]
+        return {}, [document.join(targets, OutputOptions(wanted["language"]))]
     units = document.units
     characters = sum(len(one.text) for one in units)
     values = {"units": len(units), "characters": characters, "media": form.media}

@@ -8,12 +8,12 @@ from dragoman.pictures.words import words
 from dragoman.serving.look.checks import Cut
 from dragoman.serving.look.packed import small_maps, weights_message
 from dragoman.serving.look.schema import (
-    Candidate,
     Choice,
     LookAnswer,
     LookRequest,
     ModelInfo,
     Step,
+    StepCandidate,
 )
 from dragoman.serving.outputs import schema
 
@@ -74,7 +74,7 @@ def look_answer(
             Step(
                 place=step.place,
                 candidates=[
-                    Candidate(
+                    StepCandidate(
                         parent=candidate.parent,
                         id=candidate.token,
                         piece=names[candidate.token],

@@ -120,7 +120,7 @@ class Maps(Message):
     """Bytes, 255 for a weight of 1, in base64."""
 
 
-class Candidate(Message):
+class StepCandidate(Message):
     """A continuation that a step looked at."""
 
     parent: int
@@ -140,7 +140,7 @@ class Step(Message):
 
     place: int
     """The place in the translation that was filled, from 0."""
-    candidates: list[Candidate]
+    candidates: list[StepCandidate]
 
 
 class Choice(Message):

@@ -28,14 +28,14 @@ from dragoman.serving.http.stream import event_stream, until
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.serving.transcribe.schema import (
-    ModelInfo,
+    ListedModel,
     ModelList,
     TranscribedWord,
     TranscriptionAnswer,
     TranscriptionRequest,
     Usage,
 )
-from dragoman.serving.transcribe.served_transcriber import Found, ServedTranscriber, words_of
+from dragoman.serving.transcribe.served_transcriber import FoundSegment, ServedTranscriber, words_of
 
 ANY = "whisper-1"
 """A name that clients have built in: it stands for any run that transcribes."""
@@ -91,7 +91,7 @@ def endpoints(service: Service) -> Endpoints:
         with service.admit(http):
             runs = service.catalogue.runs
             told = [
-                ModelInfo(
+                ListedModel(
                     id=run.name,
                     created=0 if run.run is None else run.run.written,
                     task=run.task,
@@ -130,7 +130,7 @@ class _Hearing:
     file: InMemory
     seconds: float
 
-    def _heard(self) -> AsyncGenerator[Found]:
+    def _heard(self) -> AsyncGenerator[FoundSegment]:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
@@ -148,7 +148,9 @@ class _Hearing:
             return json_response(await self.run.hearing.do(self.client, partial(written, told)))
         return answer(told)
 
-    def _verbose(self, told: TranscriptionAnswer, found: Sequence[Found]) -> TranscriptionAnswer:
+    def _verbose(
+        self, told: TranscriptionAnswer, found: Sequence[FoundSegment]
+    ) -> TranscriptionAnswer:
         asked = self.request.timestamp_granularities
         segments = [self.run.message(number, *one) for number, one in enumerate(found)]
         words = [_word(one) for one in words_of([one.segment for one in found])]
@@ -176,7 +178,7 @@ class _Hearing:
         done = {"type": "transcript.text.done", "text": _text(segments)}
         yield _event({**done, "usage": self._usage.model_dump()})
 
-    def _segment(self, number: int, found: Found) -> dict[str, Any]:
+    def _segment(self, number: int, found: FoundSegment) -> dict[str, Any]:
         told = self.run.message(number, *found).model_dump(exclude_none=True)
         words = [_word(one).model_dump(exclude_none=True) for one in found.segment.words]
         kind = {"type": "transcript.text.segment", **told, "id": str(number)}

@@ -139,7 +139,7 @@ class TranscriptionAnswer(Message):
     usage: Usage
 
 
-class ModelInfo(Message):
+class ListedModel(Message):
     """A run, as OpenAI's clients list models."""
 
     id: str
@@ -156,4 +156,4 @@ class ModelList(Message):
     """All runs of the server."""
 
     object: Literal["list"] = "list"
-    data: list[ModelInfo]
+    data: list[ListedModel]

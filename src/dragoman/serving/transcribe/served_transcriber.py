@@ -40,7 +40,7 @@ from dragoman.serving.service.cells import hidden_cells, without
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.transcribe.heard import heard
 from dragoman.serving.transcribe.schema import Heard, TranscribedSegment, TranscriptionRequest
-from dragoman.tasks.translation.transcriber import Piece, Transcriber
+from dragoman.tasks.translation.transcriber import RecordingPiece, Transcriber
 
 AT_ONCE = 8
 """Pieces of a recording that are in the queue together."""
@@ -49,7 +49,7 @@ MOST_SHARES = 500_000
 interrupt while they are written."""
 
 
-class Found(NamedTuple):
+class FoundSegment(NamedTuple):
     """A segment, how it was found, and what was seen of it, where that was asked for."""
 
     segment: Segment
@@ -168,7 +168,7 @@ class ServedTranscriber(ServedRun):
 
     async def heard(
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
-    ) -> AsyncGenerator[Found]:
+    ) -> AsyncGenerator[FoundSegment]:
         """Each segment in which something is said, with how it was found, in their order."""
         places = 1 + int(seconds // SECONDS_OF_A_PLACE)
         executor = self.opening if places == 1 else self.decoding
@@ -181,7 +181,7 @@ class ServedTranscriber(ServedRun):
             if request.hidden and len(spans) > 1:
                 told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
                 raise wrong_field("hidden", told)
-            waiting: list[Piece] = []
+            waiting: list[RecordingPiece] = []
             shares = 0
             async for some, is_last in executor.turns(client, self._pieces(file, spans)):
                 waiting += some
@@ -202,31 +202,31 @@ class ServedTranscriber(ServedRun):
     def _spans(self, measured: Sequence[tuple[Floats, float]]) -> tuple[list[Span], float]:
         return self.transcriber.spans_of([levels for levels, _ in measured], measured[-1][1])
 
-    def _pieces(self, file: InMemory, spans: Sequence[Span]) -> Iterator[Piece]:
+    def _pieces(self, file: InMemory, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
         with readable(file):
             yield from self.transcriber.pieces(file, spans)
 
     async def _searched(
         self,
-        given: Sequence[Piece],
+        given: Sequence[RecordingPiece],
         client: str,
         request: TranscriptionRequest,
         words: bool,
         is_seen: bool,
-    ) -> list[Found]:
+    ) -> list[FoundSegment]:
         cells, longest = hidden_cells(request.hidden), self.transcriber.engine.longest
         pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in given]
         asked = self.transcriber.requests(pieces, request.beam)
         found = await self.queue.search(asked, client)
 
-        def told() -> Iterator[Found]:
+        def told() -> Iterator[FoundSegment]:
             for piece, hypotheses in zip(pieces, found, strict=True):
                 best = self.transcriber.best(piece, hypotheses)
                 segment = self.transcriber.segment(piece, best, words=words)
                 seen = None
                 if is_seen and segment.text.strip():
                     seen = heard(self.transcriber, self.form, piece.rows, best)
-                yield Found(segment, best, seen)
+                yield FoundSegment(segment, best, seen)
 
         return await self.hearing.all(client, told())
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.data.labelled import Reading
+from dragoman.data.labelled import TextLayout
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import beginning
 from dragoman.engine.predictor import Predictor
@@ -187,7 +187,7 @@ class Labeller(Predictor):
         return super().look(source, target_ids, through)
 
 
-def in_batches(lengths: Sequence[int], reading: Reading, tokens: int) -> Iterator[list[int]]:
+def in_batches(lengths: Sequence[int], reading: TextLayout, tokens: int) -> Iterator[list[int]]:
     """The places of ``lengths`` in runs of about so many tokens that are read, one at least."""
     part: list[int] = []
     size = 0

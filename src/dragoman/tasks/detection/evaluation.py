@@ -20,7 +20,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.errors import DragomanError
-from dragoman.metrics.detection import AveragePrecision, Found, average_precision
+from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_precision
 from dragoman.models.interface import writing
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
@@ -95,7 +95,7 @@ def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> Averag
     """Boxes beside those of their pairs."""
     return average_precision(
         [scene_of(pair.target).boxes for pair in pairs],
-        [[Found(one.box, one.score) for one in picture.detections] for picture in found],
+        [[ScoredBox(one.box, one.score) for one in picture.detections] for picture in found],
     )
 
 

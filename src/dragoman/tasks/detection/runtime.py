@@ -45,12 +45,12 @@ class DetectionRuntime(Runtime):
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the boxes of the next picture, in place of each picture's own."""
-        from dragoman.metrics.detection import Found, average_precision
+        from dragoman.metrics.detection import ScoredBox, average_precision
 
         if len(pairs) < MIN_ANSWERS:
             return {}
         boxes = [scene_of(pair.target).boxes for pair in pairs]
-        guesses = [[Found(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
+        guesses = [[ScoredBox(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
         found = average_precision(boxes, guesses).scores
         return {name: found[name] for name in ("ap50", "ap") if name in found}
 

@@ -21,7 +21,7 @@ from dragoman.data.augmentation.spec_augment import masked
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
 from dragoman.data.chunks import ChunkSums, Indices
 from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
-from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
+from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
@@ -242,10 +242,10 @@ class LabelledTexts:
         return replace(whole, others=others, shares=shares)
 
 
-def reading_of(recipe: Recipe, forms: Forms) -> Reading:
+def reading_of(recipe: Recipe, forms: Forms) -> TextLayout:
     """How a recipe's model reads a text that it is to label."""
     source, model, settings = forms.source, recipe.model, recipe.source
     shortens = settings.shortens if isinstance(settings, RowsSource) else 1
     longest = min(recipe.plan.context, (model.longest or recipe.plan.context) * shortens)
     symbol = source.end if model.reads else source.bos
-    return Reading(symbol, before=not model.reads, longest=longest)
+    return TextLayout(symbol, before=not model.reads, longest=longest)

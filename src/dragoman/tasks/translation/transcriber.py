@@ -80,7 +80,7 @@ class Transcription:
 
 
 @dataclass(frozen=True)
-class Piece:
+class RecordingPiece:
     """A part of a recording, as it is read."""
 
     span: Span
@@ -190,24 +190,24 @@ class Transcriber:
         is_silent = math.isinf(threshold_of(levels))
         return [] if is_silent else [Span(0.0, seconds)], seconds
 
-    def pieces(self, recording: Recording, spans: Sequence[Span]) -> Iterator[Piece]:
+    def pieces(self, recording: Recording, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
         """What is read of each span, in their order."""
         rate, name = self._form.settings.rate, called(recording)
         of_spans = cut(blocks_of(recording, rate), spans, rate)
         for span, samples in zip(spans, of_spans, strict=True):
-            yield Piece(span, samples, self._form.rows_of([samples], name))
+            yield RecordingPiece(span, samples, self._form.rows_of([samples], name))
 
-    def requests(self, pieces: Iterable[Piece], beam: int | None = None) -> list[Request]:
+    def requests(self, pieces: Iterable[RecordingPiece], beam: int | None = None) -> list[Request]:
         """The searches for what is said in some pieces."""
         settings = with_beams(self.engine.search_settings, beam, None)
         asked = settings if self._ctc is None else self._ctc.asked(settings)
         return [self.engine.request(one.rows, asked) for one in pieces]
 
-    def best(self, piece: Piece, found: Sequence[Hypothesis]) -> Hypothesis:
+    def best(self, piece: RecordingPiece, found: Sequence[Hypothesis]) -> Hypothesis:
         """What is said in a piece. ``found``: by its search."""
         return found[0] if self._ctc is None else self._ctc(piece.rows, found)[0]
 
-    def segment(self, piece: Piece, best: Hypothesis, *, words: bool) -> Segment:
+    def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
         """A piece with its text, and with its words if they are wanted."""
         (text,) = self.engine.target.raw([best.tokens])
         own = self._words(piece.span, piece.samples, piece.rows, best) if words else ()
@@ -226,7 +226,7 @@ class Transcriber:
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis
     ) -> list[SpokenWord]:
         """The words of a span; none where CTC has no room for them."""
-        from dragoman.tasks.translation.word_times import Heard, best_rows, timed
+        from dragoman.tasks.translation.word_times import HeardWord, best_rows, timed
 
         source, tokens = self._form.settings, best.tokens
         rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
@@ -236,7 +236,7 @@ class Transcriber:
         begins = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(tokens)]
         written = self.engine.target.raw([tokens[a:b] for a, b in pairwise(begins)])
         heard = [
-            Heard(text.strip(), slice(a, b), math.exp(sum(best.token_log_probabilities[a:b])))
+            HeardWord(text.strip(), slice(a, b), math.exp(sum(best.token_log_probabilities[a:b])))
             for text, (a, b) in zip(written, pairwise(begins), strict=True)
         ]
         row = source.hop_ms / 1000 * source.subsample

@@ -250,7 +250,7 @@ class Translator(Predictor):
         """
         from dragoman.documents.files import check_is_another, open_document, write_document
         from dragoman.documents.translation import translated
-        from dragoman.formats.units.document import Document, Wanted
+        from dragoman.formats.units.document import Document, OutputOptions
 
         if isinstance(source, Document):
             document = source
@@ -269,7 +269,7 @@ class Translator(Predictor):
             return [found[0] for found in self.engine.search(requests)]
 
         targets = translated(units, self.engine, best, lambda done: progress(done, len(units)))
-        wanted = Wanted(self.engine.target.language, final=final)
+        wanted = OutputOptions(self.engine.target.language, final=final)
         data = document.join(targets, wanted)
         if to is not None:
             write_document(Path(to), data)

@@ -22,7 +22,7 @@ from dragoman.recordings.captions import SpokenWord
 from dragoman.recordings.cutting import Span, levels_of, threshold_of
 
 
-class Heard(NamedTuple):
+class HeardWord(NamedTuple):
     """One word, as the decoder wrote it."""
 
     text: str
@@ -71,7 +71,7 @@ def best_rows(
 
 
 def timed(
-    words: Sequence[Heard],
+    words: Sequence[HeardWord],
     rows: Sequence[tuple[int, int]],
     seconds_of_row: float,
     samples: Floats,

@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.cluster.inputs.compression import Compression, plain_blocks
 from dragoman.cluster.inputs.files import File, blocks
 from dragoman.cluster.inputs.raw_lines import Stretch, raw_lines, stretches
-from dragoman.cluster.inputs.rows.row import Fields, Kind, PartOfInput, Row
+from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
 from dragoman.cluster.inputs.rows.text_rows import TOO_LONG, decoded, lines_of
 from dragoman.errors import DataError
 from dragoman.reading import readable, whole_characters
@@ -20,7 +20,7 @@ _SHOWN = 1 << 20
 """Bytes of a bad line that are kept in its output."""
 
 
-class JsonRows(Kind):
+class JsonRows(InputKind):
     """A line is an object, whose field is a text."""
 
     ending = "jsonl"

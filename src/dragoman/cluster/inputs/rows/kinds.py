@@ -6,10 +6,10 @@ from dragoman.cluster.inputs.compression import Compression, compression_of
 from dragoman.cluster.inputs.files import File, read_bytes
 from dragoman.cluster.inputs.rows.json_rows import JsonRows
 from dragoman.cluster.inputs.rows.parquet_rows import MAGIC, ParquetRows
-from dragoman.cluster.inputs.rows.row import Kind
+from dragoman.cluster.inputs.rows.row import InputKind
 from dragoman.cluster.inputs.rows.text_rows import TextRows
 
-KINDS: dict[str, Kind] = {"text": TextRows(), "json": JsonRows(), "parquet": ParquetRows()}
+KINDS: dict[str, InputKind] = {"text": TextRows(), "json": JsonRows(), "parquet": ParquetRows()}
 _JSON_NAMES = (".jsonl", ".ndjson", ".jsonlines")
 _COMPRESSED_NAMES = (".gz", ".gzip", ".zst", ".zstd")
 

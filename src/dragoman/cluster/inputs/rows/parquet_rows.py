@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, OpenedFile
 from dragoman.cluster.inputs.raw_lines import Stretch
-from dragoman.cluster.inputs.rows.row import Fields, Kind, PartOfInput, Row
+from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
 from dragoman.errors import DataError
 from dragoman.reading import readable
 
@@ -18,7 +18,7 @@ MAGIC = b"PAR1"
 """What such a file begins with."""
 
 
-class ParquetRows(Kind):
+class ParquetRows(InputKind):
     """A row of a table."""
 
     ending = "parquet"

@@ -50,7 +50,7 @@ class PartOfInput:
         return f"{self.files[0].place}, lines {first + 1:,} to {first + lines:,}"
 
 
-class Kind(ABC):
+class InputKind(ABC):
     """How inputs of one kind are cut, read and written."""
 
     ending: str

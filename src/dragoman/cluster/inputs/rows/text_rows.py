@@ -8,7 +8,7 @@ from itertools import islice
 from dragoman.cluster.inputs.compression import Compression, plain_blocks
 from dragoman.cluster.inputs.files import File, blocks
 from dragoman.cluster.inputs.raw_lines import RawLine, Stretch, raw_lines, stretches
-from dragoman.cluster.inputs.rows.row import Fields, Kind, PartOfInput, Row
+from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.files.lines import LONGEST, LOOKED_AT
 from dragoman.reading import NOT_UTF8, readable
@@ -18,7 +18,7 @@ TOO_LONG = f"bytes, and {LONGEST:,} are read as one line"
 _NOT_UTF8 = "has bytes that are not UTF-8; each is read as U+FFFD"
 
 
-class TextRows(Kind):
+class TextRows(InputKind):
     """A line is a text."""
 
     ending = "txt"
