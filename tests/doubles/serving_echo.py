@@ -11,18 +11,15 @@ import functools
 import json
 import logging
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import torch
-from told_address import address_told
 from torch import Tensor
+from warm_server import WarmProcess, warm_process
 
 from dragoman.engine.engine import Engine
 from dragoman.forms.subwords.text import Text
@@ -285,50 +282,18 @@ async def until(condition: object, seconds: float = 10) -> None:
 @contextlib.contextmanager
 def server_process(
     *changes: str, step_seconds: float = 0.0, said: list[str] | None = None
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
+) -> Iterator[tuple[WarmProcess, str]]:
     """A server of its own that echoes -> the process and its address. ``said``: takes the lines of
     its log, once it is up."""
-    environment = {**os.environ, "ECHO_STEP_SECONDS": str(step_seconds)}
-    with _process([str(Path(__file__)), *changes], environment, said) as served:
+    with warm_process(serve_echo, changes, said, ECHO_STEP_SECONDS=str(step_seconds)) as served:
         yield served
 
 
-@contextlib.contextmanager
-def run_process(folder: Path, *changes: str) -> Iterator[str]:
-    """A run, served by the command line -> its address."""
-    sets = [part for change in changes for part in ("--set", change)]
-    command = ["-m", "dragoman", "serve", str(folder), "--port", "0", *sets]
-    with _process(command, dict(os.environ)) as (_, address):
-        yield address
-
-
-@contextlib.contextmanager
-def _process(
-    arguments: list[str], environment: dict[str, str], said: list[str] | None = None
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    process = subprocess.Popen(
-        [sys.executable, *arguments], stderr=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stderr is not None
-    # A full pipe would hold up the server when it has something to say.
-    lines = [] if said is None else said
-    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()))
-    try:
-        address = address_told(process.stderr)
-        reader.start()
-        yield process, address
-    finally:
-        process.kill()
-        process.wait()
-        if reader.ident is not None:
-            reader.join()
-        process.stderr.close()
-
-
-if __name__ == "__main__":
+def serve_echo(changes: list[str]) -> None:
+    """A server with these settings that echoes, until it is stopped."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    chosen = parse_settings({"port": 0}, sys.argv[1:])
+    chosen = parse_settings({"port": 0}, changes)
     slow = EchoModel(step_seconds=float(os.environ["ECHO_STEP_SECONDS"]))
     set_up(chosen.log)
     echo = create_app([echo_run(model=slow, settings=chosen)], chosen, LanguageDetector())

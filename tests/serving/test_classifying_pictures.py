@@ -286,7 +286,7 @@ def test_without_pillow_the_server_does_not_start(
         open_run(bars, ServeSettings(), "bars")
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_damaged_files_are_answered_and_the_server_lives_on(bars: Run, count: int) -> None:
     limits = LimitSettings(requests_per_minute=1_000_000, burst=1_000_000)
     settings = ServeSettings(limits=limits)

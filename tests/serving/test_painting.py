@@ -16,11 +16,12 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
-from serving_echo import Served, client_of, echo_run, run_process, serves
+from serving_echo import Served, client_of, echo_run, serves
 from slow_work import SlowWork
 from tiny_shapes import SIDE
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
+from warm_server import serving
 
 from dragoman.errors import RunError
 from dragoman.forms.codes.codes_form import WEIGHTS, CodesForm
@@ -272,7 +273,7 @@ def test_codes_are_not_served(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def address(blocks: Run) -> Iterator[str]:
     """Of a process that serves the painter."""
-    with run_process(blocks.folder) as told:
+    with serving(blocks.folder) as told:
         yield told
 
 

@@ -19,7 +19,8 @@ from typing import Any
 import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serving_echo import detector, echo_run, run_process, server_process
+from serving_echo import detector, echo_run, server_process
+from warm_server import serving
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.serving.app import create_app
@@ -172,7 +173,7 @@ def test_libretranslates_own_client_works(slow: str) -> None:
 def tiny(tiny_run: Path) -> Iterator[str]:
     """A trained run, served by the program itself without limits to the rate."""
     free = ("limits.requests_per_minute=1000000", "limits.burst=100000")
-    with run_process(tiny_run, *free) as address:
+    with serving(tiny_run, settings=free) as address:
         yield address
 
 

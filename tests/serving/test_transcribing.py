@@ -19,10 +19,11 @@ import pytest
 import soundfile
 from row_files import RATE, tone
 from sent_files import damaged
-from serving_echo import Served, client_of, echo_run, run_process, serves, until
+from serving_echo import Served, client_of, echo_run, serves, until
 from slow_work import SlowWork
 from tiny_cells import tiny_cell
 from trained_run import trained_run
+from warm_server import serving
 
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.log_mel import LogMel
@@ -549,7 +550,7 @@ def test_openai_s_client_works_unchanged(heard: Run, tmp_path: Path) -> None:
     path = tmp_path / "long.wav"
     path.write_bytes(recording(said("rising", "falling")))
     wanted = Transcriber(heard)(path, words=True)
-    with run_process(heard.folder) as address:
+    with serving(heard.folder) as address:
         client = openai.OpenAI(base_url=f"{address}/v1", api_key="any")
         assert [one.id for one in client.models.list()] == [heard.folder.name]
 

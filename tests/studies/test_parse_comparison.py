@@ -95,6 +95,7 @@ def test_each_has_the_figures_that_evaluate_gives_it(
     assert row["1-10"][1:3] == [f"{one.found.by_length[first].f1:.2f}" for one in alone]
 
 
+@pytest.mark.slow  # two trainings; test_seeds.py has them for translation
 @pytest.mark.usefixtures("trained")
 def test_runs_of_several_seeds_are_one_system(
     runs: tuple[Path, Path], gold: Path, tmp_path: Path

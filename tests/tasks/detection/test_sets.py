@@ -289,8 +289,12 @@ def test_a_toy_is_learned_in_seconds(learned: Path, dragoman: Dragoman) -> None:
     assert said.code == 1 and "boxes.kind = tokens" in said.err
 
 
-def test_kinds_do_not_go_on_with_each_other(learned: Path, tmp_path: Path) -> None:
-    run = Run.open(learned / "run")
+def test_kinds_do_not_go_on_with_each_other(tmp_path: Path) -> None:
+    scenes = str(write_scenes(tmp_path / "scenes", 40, 1))
+    brief = (*SMALL, "training.updates=1", "training.validate_every=0")
+    recipe, _ = recipe_of([scenes], task="detection", changes=brief)
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+    run = Run.open(tmp_path / "run")
     assert run.forms.boxes.symbols.kind == "set"
     with pytest.raises(DataError, match=r"boxes\.kind = set"):
         train(
