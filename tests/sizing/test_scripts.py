@@ -77,20 +77,15 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 FEW = {"Korean", "Chinese", "Thai", "emoji"}
 """Scripts whose words or letters are unlike those of most."""
+TRIED = {name: WRITTEN if name in ("Korean", "emoji") else ["translation"] for name in FEW}
+"""What each of them is tried with; others do as these, and tasks cut text alike."""
 
 
 @pytest.mark.usefixtures("slow_machine")
 @pytest.mark.parametrize(
     ("name", "task"),
     [
-        pytest.param(
-            name,
-            task,
-            # Others do as these, and each task cuts Korean and emoji as it does the others.
-            marks=()
-            if name in FEW and (task == "translation" or name in ("Korean", "emoji"))
-            else pytest.mark.slow,
-        )  # fmt: skip
+        pytest.param(name, task, marks=() if task in TRIED.get(name, ()) else pytest.mark.slow)
         for name in SCRIPTS
         for task in WRITTEN
         if task == "translation" or name in FEW
