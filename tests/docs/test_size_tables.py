@@ -12,6 +12,7 @@ import pytest
 from dragoman.sizing.labels import LABEL_TABLE
 from dragoman.sizing.pairs import TABLE
 from dragoman.sizing.size import Size
+from dragoman.sizing.spoken import SPOKEN_TABLE
 from dragoman.sizing.tags import TAG_TABLE
 from dragoman.sizing.texts import TEXT_TABLE
 from dragoman.sizing.trees import TREE_TABLE
@@ -19,12 +20,12 @@ from dragoman.sizing.trees import TREE_TABLE
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
     "pairs": "training", "texts": "language-models", "labels": "labels", "tags": "tags",
-    "trees": "trees",
+    "trees": "trees", "hours": "transcribe",
 }  # fmt: skip
 """The page of each table."""
 TABLES = {
     "pairs": TABLE, "texts": [row.size for row in TEXT_TABLE], "labels": LABEL_TABLE,
-    "tags": TAG_TABLE, "trees": TREE_TABLE,
+    "tags": TAG_TABLE, "trees": TREE_TABLE, "hours": SPOKEN_TABLE,
 }  # fmt: skip
 NO_NUMBER = {"model", "tags"}
 """Columns of words."""

@@ -34,11 +34,16 @@ from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
 
 SPOKEN_TABLE = (
+    Size(0.1, 200, 96, 4, 3, 0.1, 125, 100, 1.5e-3, 100),
+    Size(0.5, 200, 96, 4, 3, 0.1, 250, 100, 1.5e-3, 60),
     Size(5, 200, 128, 4, 4, 0.1, 1_000, 300, 1.5e-3, 60),
     Size(50, 1_000, 256, 4, 6, 0.1, 4_000, 1_000, 1e-3, 40),
     Size(float("inf"), 4_000, 256, 4, 8, 0.1, 8_000, 2_000, 1e-3, 20),
 )
-"""By hours of sound; ``tokens_per_update`` counts what is written."""
+"""By hours of sound; ``tokens_per_update`` counts what is written. Few minutes make few updates, so
+theirs are small (docs/experiments.md, "Few minutes of recordings")."""
+_SMALL = 0.5
+"""Hours of sound below which one layer writes."""
 
 _HIGHEST_RATE = 16_000
 """Samples a second that speech needs."""
@@ -168,11 +173,12 @@ class SpokenBuilder(RecipeBuilder):
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert isinstance(seen, SpokenSummary)
+        writers = 1 if row.below <= _SMALL else 2
         return {
             "source": FramesSource(rate=min(seen.rate, _HIGHEST_RATE)).model_dump(),
             "data": {"cleaning": {"max_length": 0}},
             "text": {"shared": False, "character_coverage": 1.0},
-            "model": {"decoder_layers": 2, "norm": "pre", "tie": "target"},
+            "model": {"decoder_layers": writers, "norm": "pre", "tie": "target"},
             "plan": {
                 "max_source": _LONGEST, "max_target": 512, "tokens_per_micro_batch": _MICRO_BATCH,
             },
