@@ -221,6 +221,9 @@ def warm() -> None:
 MOST_SECONDS = 170
 """Of a processor, for the tests of a mutant: twice what the slowest take without one."""
 
+MOST_WAITED = 400
+"""Seconds of the clock: what waits for itself takes no processor."""
+
 Reached = dict[str, tuple[float, set[tuple[str, int]]]]
 """Of each test, the seconds that it takes and the lines of the core that it runs."""
 
@@ -288,7 +291,7 @@ class Trial:
 
     def __init__(self, tree: Path, tests: str, plugin: object, most: int | None = None) -> None:
         """``most``: seconds of a processor after which it is ended."""
-        self.began = time.monotonic()
+        self.began, self._most = time.monotonic(), most
         self._process = os.fork()
         if self._process == 0:
             os.setsid()
@@ -310,7 +313,10 @@ class Trial:
         """Whether the tests have passed; None while they run."""
         process, status = os.waitpid(self._process, os.WNOHANG)
         if not process:
-            return None
+            if self._most is None or time.monotonic() - self.began < MOST_WAITED:
+                return None
+            self.stop()
+            return False
         self._sweep()
         return status == 0
 

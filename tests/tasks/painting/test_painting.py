@@ -443,6 +443,9 @@ def test_what_a_painter_cannot_learn_from_is_told(learned: Path, tmp_path: Path)
     (tmp_path / "words.tsv").write_text("a\tb\n" * 5, encoding="utf-8")
     with pytest.raises(RecipeError, match="give a list of pictures"):
         recipe_of([str(tmp_path / "words.tsv")], task="codes")
+    for task, of in (("codes", "pictures"), ("painting", "pictures and their captions")):
+        with pytest.raises(RecipeError, match=f"--texts does not go with {of}$"):
+            recipe_of([str(given)], task=task, texts="line", codes=None)
     for change, told in (
         ("search.min_length=3", "its own number of codes"),
         ('model.tie="all"', "no vocabulary that two sides could share"),
