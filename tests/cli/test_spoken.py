@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dragoman.cluster import command
 from dragoman.data.augmentation import synthetic_voices
 from dragoman.data.augmentation.synthetic_voices import Speaker
 from dragoman.data.files.pair import Pair
+from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
 from dragoman.runs import corpora
 from dragoman.sizing.from_files import recipe_of
@@ -145,17 +147,19 @@ def test_synthetic_voices_are_more_to_learn_from(
     dragoman: Dragoman, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twice as many examples for training, none for dev and test; without a program, a refusal."""
-    monkeypatch.setattr(
-        corpora, "spoken",
-        lambda texts, times, language, folder: (
-            Pair(line, str(next((tones / text.split()[1]).glob("*.wav"))), text)
-            for line, text in enumerate(texts, start=1)
-            for _ in range(times)
-        ),
-    )  # fmt: skip
-    monkeypatch.setattr(
-        synthetic_voices, "voices", lambda language: [Speaker("one", "espeak-ng", ())]
-    )
+    said = list[str]()
+
+    def spoken(texts: Iterator[str], times: int, language: str, folder: Path) -> Iterator[Pair]:
+        assert language == "en"
+        for line, text in enumerate(texts, start=1):
+            said.append(text)
+            sound = next((tones / text.split()[1]).glob("*.wav"))
+            yield from [Pair(line, str(sound), text)] * times
+
+    monkeypatch.setattr(corpora, "spoken", spoken)
+    voice = Speaker("one", "sh", ())
+    monkeypatch.setattr(synthetic_voices, "voices", lambda language: [voice])
+    monkeypatch.setattr(synthetic_voices, "_version", lambda program: "1")
     options = ("--languages", "en", *SMALL, "--set=training.updates=1", "--set=data.split.dev=0.1")
     told = dragoman("train", tones, "--to", tmp_path / "plain", *options)
     assert told.code == 0, told.err
@@ -163,12 +167,19 @@ def test_synthetic_voices_are_more_to_learn_from(
         "train", tones, "--to", tmp_path / "more", *options, "--set=data.synthetic_voices=2"
     )
     assert more.code == 0, more.err
-    assert "is also spoken 2 times, by 1 synthetic voice" in more.out + more.err
+    assert "is also spoken 2 times, by 1 synthetic voice of en" in more.out + more.err
     plain, with_voices = (
         json.loads((tmp_path / name / "data.json").read_text())["pairs"]
         for name in ("plain", "more")
     )
     assert with_voices == plain | {"train": 3 * plain["train"]}
+    assert len(said) == plain["train"], "neither dev nor test, and each once"
+    monkeypatch.setattr(synthetic_voices, "_version", lambda program: "2")
+    longer = tmp_path / "more" / "recipe.toml"
+    longer.write_text(longer.read_text().replace("updates = 1\n", "updates = 2\n"))
+    resumed = dragoman("resume", tmp_path / "more")
+    assert resumed.code == 1, resumed.out
+    assert "other synthetic voices than those of sh" in resumed.err, resumed.err
     monkeypatch.undo()
     monkeypatch.setattr(synthetic_voices.shutil, "which", lambda name: None)
     synthetic_voices.voices.cache_clear()
@@ -177,3 +188,14 @@ def test_synthetic_voices_are_more_to_learn_from(
     )
     assert refused.code == 1 and "apt install espeak-ng flite" in refused.err, refused.err
     assert not (tmp_path / "no").exists()
+
+
+def test_synthetic_voices_need_recordings_in_their_own_language() -> None:
+    recipe = Recipe.load("demo-speech")
+    for known in ("und", "en-US", "en"):
+        recipe.change([f"languages.source={known}", "data.synthetic_voices=1"])
+    with pytest.raises(RecipeError, match="which is 'de' here, and recordings are in 'en'"):
+        recipe.change(["languages.target=de", "data.synthetic_voices=1"])
+    for name in ("multi30k-en-de", "mnist"):
+        with pytest.raises(RecipeError, match="is for transcriptions"):
+            Recipe.load(name).change(["data.synthetic_voices=1"])

@@ -46,6 +46,8 @@ def _begin(
     os.dup2(errors.fileno(), 2)
     # Anew: that of the process it is a fork of may write to a file, not to a pipe.
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, the process ends it
+    # The process of which it is a fork has that of the test that needed one first.
+    os.environ.clear()
     os.environ.update(environment)
     main(arguments)
 
@@ -71,11 +73,15 @@ def warm_process(
         reading.close()
         # A full pipe would hold up the server when it has something to say.
         reader = threading.Thread(target=lambda: lines.extend(errors))
+        silent = threading.Timer(120, process.kill)  # then its lines end
+        silent.start()
         try:
             address = address_told(errors)
+            silent.cancel()
             reader.start()
             yield WarmProcess(process), address
         finally:
+            silent.cancel()
             process.terminate()
             process.join(40)
             if process.exitcode is None:

@@ -75,17 +75,10 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
     if side != "train" and getattr(data.split, side) == 0.0:
         return []
     _require_text(recipe)
-    found = _of_files(recipe, side, cleaner or new_cleaner(recipe))
-    if side == "train" and data.synthetic_voices:
-        found.append(WeightedPairs(_spoken(recipe), 1.0, SYNTHETIC_VOICES))
-    return found
-
-
-def _of_files(recipe: Recipe, side: str, cleaner: Cleaner) -> list[WeightedPairs]:
-    data = recipe.data
+    used = cleaner or new_cleaner(recipe)
     return [
         WeightedPairs(
-            _held(cleaner.pairs(read_pairs(corpus), corpus.name), data.split, side),
+            _held(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
             corpus.weight,
             corpus.name,
         )
@@ -93,17 +86,23 @@ def _of_files(recipe: Recipe, side: str, cleaner: Cleaner) -> list[WeightedPairs
     ]
 
 
-def _spoken(recipe: Recipe) -> Iterator[Pair]:
-    """The training texts, spoken by synthetic voices. Errors: ``DataError`` where none can."""
+def spoken_corpora(recipe: Recipe) -> list[WeightedPairs]:
+    """The training texts as synthetic voices speak them, lazily; nothing where the recipe has none.
+
+    Errors: ``DataError`` where nothing can speak them, or there is no place for the sound.
+    """
+    times = recipe.data.synthetic_voices
+    if not times:
+        return []
     folder = cache_folder("voices")
     if folder is None:
         raise DataError(
             "data.synthetic_voices keeps what is spoken in the cache, and there is none: name a "
             "folder, DRAGOMAN_CACHE=FOLDER, or set it to 0"
         )
-    read = _of_files(recipe, "train", new_cleaner(recipe))
-    texts = (pair.target for corpus in read for pair in corpus.pairs)
-    yield from spoken(texts, recipe.data.synthetic_voices, recipe.languages.target, folder)
+    texts = (pair.target for corpus in corpora_of(recipe, "train") for pair in corpus.pairs)
+    pairs = spoken(texts, times, recipe.languages.spoken, folder)
+    return [WeightedPairs(pairs, 1.0, SYNTHETIC_VOICES)]
 
 
 def training_pairs(

@@ -34,7 +34,7 @@ from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner
+from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner, spoken_corpora
 from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
@@ -79,8 +79,6 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         side: form for side, form in forms._asdict().items() if side in task.sides
     }
     corpora = fingerprints(recipe)
-    if recipe.data.synthetic_voices:
-        _say_voices(recipe, say)
     key = key_of(recipe, sides, corpora)
     store = _stored(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
@@ -149,11 +147,15 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
 
 
 def _say_voices(recipe: Recipe, say: Say) -> None:
-    times, language = recipe.data.synthetic_voices, recipe.languages.target
-    voices = len(set(synthetic_voices.voices(language)))
-    say(f"each training text is also spoken {plural(times, 'time')}, by {voices} synthetic voices")
+    times, language = recipe.data.synthetic_voices, recipe.languages.spoken
+    count = len(set(synthetic_voices.voices(language)))
+    often = "once" if times == 1 else f"{times} times"
+    say(
+        f"each training text is also spoken {often}, by {plural(count, 'synthetic voice')} of "
+        f"{language}"
+    )
     for program in synthetic_voices.missing_programs(language):
-        say(f"{program} is not installed: its voices are left out (Debian: apt install {program})")
+        say(f"{program} is not installed, so its voices are left out (apt install {program})")
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
@@ -206,9 +208,12 @@ def _stored(
 
     def build(folder: Path) -> TokenStore:
         cleaner = new_cleaner(recipe)
+        if recipe.data.synthetic_voices:
+            _say_voices(recipe, say)
         with naming_lines(*recipe.data.train):
             return build_store(
-                corpora_of(recipe, "train", cleaner), forms, folder, key,
+                [*corpora_of(recipe, "train", cleaner), *spoken_corpora(recipe)],
+                forms, folder, key,
                 notes=lambda: {"cleaning": cleaner.report.to_dict()},
             )  # fmt: skip
 
@@ -234,6 +239,13 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
             f"{folder} was begun with another version of this program, whose {changed[0]} corpus "
             "was not this one, so it cannot go on. Train anew"
         )
+    if changed == [SYNTHETIC_VOICES] and len(now) == len(begun):
+        raise RunError(
+            f"{folder} was begun with other synthetic voices than those of {_programs(recipe)} "
+            "here, so it cannot go on as if nothing had happened. Install the programs that spoke "
+            "then; or train from its weights: dragoman train FILES --from "
+            f"{shlex.quote(str(folder))}"
+        )
     if changed or len(now) != len(begun):
         raise RunError(
             f"the training text of {folder} is not what it was begun with ("
@@ -256,6 +268,12 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
             f"warning: the test text of {folder} is not what it was begun with: its scores are not "
             "those of the old text"
         )
+
+
+def _programs(recipe: Recipe) -> str:
+    """What speaks here."""
+    found = {one.program for one in synthetic_voices.voices(recipe.languages.spoken)}
+    return " and ".join(sorted(found))
 
 
 def training_key(run: Run) -> str:
@@ -300,7 +318,7 @@ def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
         return read_prepared(recipe.data.prepared).corpora
     found = [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
     if times := recipe.data.synthetic_voices:
-        told = synthetic_voices.fingerprint(recipe.languages.target, times)
+        told = synthetic_voices.fingerprint(recipe.languages.spoken, times)
         found.append((SYNTHETIC_VOICES, told, 1.0))
     return found
 

@@ -30,6 +30,11 @@ class LanguageSettings(Settings):
     target: str = "und"
     """The target language. It determines BLEU's tokeniser (ko-mecab for "ko")."""
 
+    @property
+    def spoken(self) -> str:
+        """Of recordings and what is said in them: the language that one of both tells."""
+        return self.source if self.target == "und" else self.target
+
 
 class DataSettings(Settings):
     """The data for training, validation and testing."""

@@ -113,15 +113,8 @@ class Spec(Task):
                 "training.ctc_weight is for recordings and lines of text (task translation, "
                 'source.kind = "frames" or "line"): leave it out'
             )
-        if data.synthetic_voices and not (
-            isinstance(recipe.source, FramesSource)
-            and self.writes
-            and recipe.languages.source == recipe.languages.target
-        ):
-            raise ValueError(
-                "data.synthetic_voices speaks what recordings say (task translation, source.kind = "
-                '"frames", one language): leave it out'
-            )
+        if data.synthetic_voices:
+            self.check_voices(recipe)
         if recipe.search.ctc_weight and not recipe.training.ctc_weight:
             raise ValueError(
                 "search.ctc_weight is for models that were trained with CTC: set "
@@ -156,6 +149,21 @@ class Spec(Task):
             )
         self.check_rest(recipe)
         self.check_vocabularies(recipe)
+
+    def check_voices(self, recipe: Sections) -> None:
+        """Whether synthetic voices can speak what is written. Errors: ``ValueError``."""
+        if not (isinstance(recipe.source, FramesSource) and self.writes):
+            raise ValueError(
+                "data.synthetic_voices is for transcriptions (task translation, source.kind = "
+                '"frames"): leave it out'
+            )
+        source, target = recipe.languages.source, recipe.languages.target
+        known = {one.split("-")[0].lower() for one in (source, target)} - {"und"}
+        if len(known) > 1:
+            raise ValueError(
+                f"data.synthetic_voices speaks what is written, which is {target!r} here, and "
+                f"recordings are in {source!r}: leave it out"
+            )
 
     def check_source(self, recipe: Sections) -> None:
         """Whether task, model and corpora go with what is read. Errors: ``ValueError``."""

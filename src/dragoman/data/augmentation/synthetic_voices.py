@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import unicodedata
 import wave
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,18 +39,26 @@ _VARIANTS = (
     "Denis", "Diogo", "Gene", "Hugo", "Lee", "Linda", "Michael", "Pablo", "Steph",
 )  # fmt: skip
 """Voices of espeak-ng that whisper, croak or imitate machines are left out."""
-_RECORDED_ELSEWHERE = "mb/"
-"""Where the data of MBROLA's voices lies, which are another program's."""
-_SPELLED = re.compile(r"(?<!\S)[A-Za-z](?: [A-Za-z])+(?!\S)")
-"""Single letters in a row: a word spelled."""
+_NOT_ITS_OWN = ("mb/", "!v/")
+"""Where the data of MBROLA's voices lies, which are another program's, and that of variants, which
+are no languages."""
+_CODES = {"zh": "cmn", "no": "nb"}
+"""What espeak-ng calls a language."""
+_NOT_WRITTEN_SO = "latn"
+"""In the names of voices that read a transliteration."""
+_SPELLED = re.compile(r"(?<!\S)[A-Z](?: [A-Z]){2,}(?!\S)")
+"""Three or more capital letters in a row: a word spelled. Fewer may be words (*Y A*)."""
+_SPELLED_ENGLISH = re.compile(r"(?<!\S)[A-Z](?: [A-Z])+(?!\S)")
 _VERSION = 1
 """Of what is made of a text; another one is spoken anew."""
 _QUIET = 0.02
 """Of the loudest sample: sound begins and ends where it is louder."""
 _MARGIN = 0.02
 """Seconds that are kept around it."""
-_TOGETHER = 256
-"""Texts that are spoken before the next are read."""
+_TOGETHER = 64
+"""Clips that are made before the next texts are read."""
+_HEADER = 44
+"""Bytes of a WAV file without sound."""
 _LONGEST_SECONDS = 60
 """That a program may take for one text."""
 
@@ -67,14 +76,15 @@ class Speaker(NamedTuple):
 
 @lru_cache
 def voices(language: str) -> tuple[Speaker, ...]:
-    """The synthetic speakers of a language, as far as programs are installed.
+    """The synthetic speakers of a language, as far as programs are installed; those of a country
+    where there are some (*en-us*).
 
     Errors: ``DataError`` where there are none.
     """
-    code = language.split("-")[0].lower()
+    named, code = language.lower(), language.split("-")[0].lower()
     found = [
         Speaker(f"{accent}+{variant}", "espeak-ng", ("-v", f"{accent}+{variant}"))
-        for accent in _accents(language.lower()) or _accents(code)
+        for accent in _accents(named) or _accents(_CODES.get(code, code))
         for variant in _VARIANTS
     ]
     if code == "en" and shutil.which("flite") is not None:
@@ -89,8 +99,8 @@ def voices(language: str) -> tuple[Speaker, ...]:
             f"(Debian: apt install {' '.join(PROGRAMS)}). Install one, or set it to 0"
         )
     raise DataError(
-        f"espeak-ng speaks no {language!r}: set languages.target to a language that it speaks "
-        "(espeak-ng --voices), or data.synthetic_voices to 0"
+        f"espeak-ng speaks no {language!r}: set languages.source and languages.target to a "
+        "language that it speaks (espeak-ng --voices), or data.synthetic_voices to 0"
     )
 
 
@@ -102,25 +112,38 @@ def missing_programs(language: str) -> list[str]:
 
 def fingerprint(language: str, times: int) -> str:
     """What decides which sound is made of the texts, besides the texts."""
-    names = " ".join(voice.name for voice in voices(language))
-    return hashlib.sha256(f"{_VERSION} {times} {names}".encode()).hexdigest()
+    who = voices(language)
+    programs = [_version(name) for name in sorted({one.program for one in who})]
+    names = " ".join(one.name for one in who)
+    return hashlib.sha256(f"{_VERSION} {times} {programs} {names}".encode()).hexdigest()
 
 
 def spoken(texts: Iterable[str], times: int, language: str, folder: Path) -> Iterator[Pair]:
     """Each text ``times`` times, by different voices: the file of its sound in ``folder``, and the
-    text. Errors: ``DataError`` for a program that fails."""
+    text. Texts without letters and digits, and what a voice is silent about, are passed over.
+    Errors: ``DataError`` for a program that fails."""
     who = voices(language)
     numbered = iter(enumerate(texts, start=1))
-    with ThreadPoolExecutor(max(1, os.cpu_count() or 1)) as pool:
-        while some := list(islice(numbered, _TOGETHER)):
+    pool = ThreadPoolExecutor(max(1, os.cpu_count() or 1))
+    try:
+        while some := list(islice(numbered, max(1, _TOGETHER // times))):
             tasks = [
-                (line, text, draw, voice)
+                (line, text, draw, speaker)
                 for line, text in some
-                for draw, voice in _drawn(text, line, times, who)
+                if _can_be_said(text)
+                for draw, speaker in _drawn(text, line, times, who)
             ]
             files = pool.map(lambda task: _speak(task[1], task[3], task[2], folder), tasks)
-            for (line, text, _, voice), file in zip(tasks, files, strict=True):
-                yield Pair(line, str(file), text, group=voice.name)
+            for (line, text, _, speaker), file in zip(tasks, files, strict=True):
+                if file is not None:
+                    yield Pair(line, str(file), text, group=speaker.name)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _can_be_said(text: str) -> bool:
+    odd = any(unicodedata.category(one) in ("Cc", "Cs") for one in text)
+    return not odd and any(one.isalnum() for one in text)
 
 
 def _drawn(
@@ -133,25 +156,35 @@ def _drawn(
         yield random.Random(f"{line} {number} {text}"), order[number % len(order)]
 
 
-def _speak(text: str, voice: Speaker, draw: random.Random, folder: Path) -> Path:
-    """The file of its sound, made unless it is there."""
-    key = hashlib.sha256(f"{_VERSION} {voice.name} {draw.random()} {text}".encode()).hexdigest()
-    file = folder / f"{key[:32]}.wav"
-    if file.exists():
+def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Path | None:
+    """The file of its sound, made unless it is there; None where nothing is heard."""
+    of = f"{_VERSION} {_version(speaker.program)} {speaker.name} {draw.random()} {text}"
+    file = folder / f"{hashlib.sha256(of.encode()).hexdigest()[:32]}.wav"
+    if file.exists() and file.stat().st_size > _HEADER:
         return file
     with tempfile.TemporaryDirectory(prefix="voice-") as scratch:
         raw = Path(scratch) / "said.wav"
         try:
-            subprocess.run(
-                [voice.program, *voice.options, *_manner(voice, draw), *_to(voice, raw)],
-                input=_marked(text) if voice.program == "espeak-ng" else text,
-                check=True, capture_output=True, text=True, timeout=_LONGEST_SECONDS,
+            done = subprocess.run(
+                [speaker.program, *speaker.options, *_manner(speaker, draw), *_to(speaker, raw)],
+                input=_input(text, speaker), capture_output=True, text=True,
+                timeout=_LONGEST_SECONDS,
             )  # fmt: skip
+            if done.returncode or not raw.exists():
+                raise _failed(speaker, text, done.stderr or f"it ended with {done.returncode}")
             rate, samples = _read(raw)
-        except (OSError, subprocess.SubprocessError, EOFError, wave.Error) as error:
-            raise DataError(f"{voice.program} could not speak {text[:80]!r}: {error}") from error
-    _write(file, _as_recorded(samples, rate, draw), rate)
+        except (OSError, ValueError, subprocess.SubprocessError, EOFError, wave.Error) as error:
+            raise _failed(speaker, text, str(error)) from error
+    recorded = _as_recorded(samples, rate, draw)
+    if recorded is None:
+        return None
+    _write(file, recorded, rate)
     return file
+
+
+def _failed(speaker: Speaker, text: str, why: str) -> DataError:
+    reason = " ".join(why.split())[-200:]
+    return DataError(f"{speaker.name} of {speaker.program} could not speak {text[:80]!r}: {reason}")
 
 
 def _manner(voice: Speaker, draw: random.Random) -> list[str]:
@@ -166,9 +199,13 @@ def _to(voice: Speaker, file: Path) -> list[str]:
     return ["-m", "--stdin", "-w", str(file)] if voice.program == "espeak-ng" else ["-o", str(file)]
 
 
-def _marked(text: str) -> str:
-    """In SSML, with spelled words named letter by letter: *B A K E R* has no article in it."""
-    return _SPELLED.sub(
+def _input(text: str, speaker: Speaker) -> str:
+    """For espeak-ng in SSML, with spelled words named letter by letter: *B A K E R* has no article
+    in it. flite reads them so by itself."""
+    if speaker.program != "espeak-ng":
+        return text
+    pattern = _SPELLED_ENGLISH if speaker.name.startswith("en-") else _SPELLED
+    return pattern.sub(
         lambda found: (
             f'<say-as interpret-as="characters">{found.group().replace(" ", "")}</say-as>'
         ),
@@ -177,17 +214,21 @@ def _marked(text: str) -> str:
 
 
 def _read(path: Path) -> tuple[int, Samples]:
-    """Samples a second, and the samples."""
+    """Samples a second, and the samples. Errors: ``ValueError`` for a file that is cut off."""
     with wave.open(str(path)) as file:
-        return file.getframerate(), np.frombuffer(file.readframes(file.getnframes()), "<i2")
+        count, content = file.getnframes(), file.readframes(file.getnframes())
+        if len(content) != 2 * count:
+            raise ValueError("what it wrote is cut off; is there room for temporary files?")
+        return file.getframerate(), np.frombuffer(content, "<i2")
 
 
-def _as_recorded(samples: Samples, rate: int, draw: random.Random) -> Samples:
-    """Without the silence around it, as loud as a recording may be, with a little noise."""
+def _as_recorded(samples: Samples, rate: int, draw: random.Random) -> Samples | None:
+    """Without the silence around it, as loud as a recording may be, with a little noise; None where
+    all is silent."""
     loud = np.abs(samples.astype(np.int32))
     heard = np.flatnonzero(loud > _QUIET * loud.max(initial=1))
-    if not len(heard):  # a text of marks alone
-        return np.zeros(rate // 2, np.int16)
+    if not len(heard):
+        return None
     margin = round(_MARGIN * rate)
     clip = samples[max(0, heard[0] - margin) : heard[-1] + margin]
     scale = draw.uniform(2_000, 16_000) / loud.max()
@@ -203,18 +244,34 @@ def _write(path: Path, samples: Samples, rate: int) -> None:
 
 
 def _accents(language: str) -> list[str]:
-    """How espeak-ng speaks a language, or a language of a country (*en-us*); nothing where it does
-    not, or is not installed."""
+    """How espeak-ng speaks a language, or a language of a country; nothing where it does not, or is
+    not installed. Errors: ``DataError`` where it cannot be asked."""
     if shutil.which("espeak-ng") is None:
         return []
-    said = subprocess.run(["espeak-ng", f"--voices={language}"], capture_output=True, text=True)
-    rows = [line.split() for line in said.stdout.splitlines()[1:]]
+    rows = [line.split() for line in _asked("espeak-ng", f"--voices={language}").splitlines()[1:]]
     return sorted(
         {
             row[1]
             for row in rows
             if len(row) > 4
             and f"{row[1]}-".startswith(f"{language}-")
-            and not any(part.startswith(_RECORDED_ELSEWHERE) for part in row)
+            and _NOT_WRITTEN_SO not in row[1]
+            and not any(part.startswith(_NOT_ITS_OWN) for part in row)
         }
     )
+
+
+@lru_cache
+def _version(program: str) -> str:
+    """What a program says of itself; other versions may sound otherwise."""
+    return " ".join(_asked(program, "--version").split())
+
+
+def _asked(program: str, question: str) -> str:
+    try:
+        done = subprocess.run(
+            [program, question], capture_output=True, text=True, timeout=_LONGEST_SECONDS
+        )
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise DataError(f"{program} does not start: {error}") from error
+    return done.stdout
