@@ -20,6 +20,7 @@ from dragoman.cli import app
 from dragoman.engine import ways
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
+from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator
 from dragoman.training.speed.fastest_way import Timing
 
@@ -222,6 +223,9 @@ def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path
     figures = json.loads(dragoman("evaluate", tiny_run, "--beam", "1", "--json").out)
     assert figures["sentences"] == len(out.read_text(encoding="utf-8").splitlines())
     assert figures["prepared_bleu"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:none")
+    assert dragoman("evaluate", tiny_run).code == 0  # by the settings of the run, which is kept
+    shown = {score.name for score in summarise(Run.open(tiny_run)).scores}
+    assert shown == {"BLEU", "chrF", "chrF++", "TER", "BLEU, lower-cased Moses tokens"}
 
     (tmp_path / "a.en").write_text("The dog sleeps.\nThe man eats.\n", encoding="utf-8")
     (tmp_path / "a.de").write_text("Der Hund schläft.\nDer Mann isst.\n", encoding="utf-8")

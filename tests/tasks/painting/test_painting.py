@@ -446,6 +446,8 @@ def test_what_a_painter_cannot_learn_from_is_told(learned: Path, tmp_path: Path)
     for task, of in (("codes", "pictures"), ("painting", "pictures and their captions")):
         with pytest.raises(RecipeError, match=f"--texts does not go with {of}$"):
             recipe_of([str(given)], task=task, texts="line", codes=None)
+    with pytest.raises(RecipeError, match="--init-part encoder: a painter goes on from all"):
+        recipe_of([str(given)], task="painting", codes=str(learned / "codes"), take="encoder")
     for change, told in (
         ("search.min_length=3", "its own number of codes"),
         ('model.tie="all"', "no vocabulary that two sides could share"),
