@@ -24,16 +24,9 @@ from pathlib import Path
 import numpy as np
 from digit_strings import RATE, WORDS, Samples, write
 
+from dragoman.data.augmentation.synthetic_voices import FLITE, VARIANTS, as_recorded, manner
+
 ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-029")
-VARIANTS = (
-    "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "f1", "f2", "f3", "f4", "f5", "Andy", "Annie",
-    "Denis", "Diogo", "Gene", "Hugo", "Lee", "Linda", "Michael", "Pablo", "Steph",
-)  # fmt: skip
-FLITE = ("kal16", "awb", "rms", "slt")
-_QUIET = 0.02
-"""Of the loudest sample: a clip begins and ends where it is louder."""
-_MARGIN = 0.02
-"""Seconds that are kept around it."""
 
 
 def main() -> None:
@@ -58,7 +51,9 @@ def main() -> None:
                         check=True,
                         capture_output=True,
                     )
-                    clip = trimmed(read_at(file), draw)
+                    clip = as_recorded(read_at(file), RATE, draw)
+                    if clip is None:
+                        raise SystemExit(f"{name} says nothing of {word!r}")
                     write(given.to / f"{digit}_{name}_{number}.wav", clip)
                     written += 1
     print(f"{written:,} clips of {len(speakers)} voices in {given.to}")
@@ -81,13 +76,6 @@ def voices() -> Iterator[tuple[str, list[str]]]:
             yield f"flite-{voice}", ["flite", "-voice", voice]
 
 
-def manner(program: str, draw: random.Random) -> list[str]:
-    """How fast and how high a clip is spoken."""
-    if program == "espeak-ng":
-        return ["-s", str(draw.randint(110, 210)), "-p", str(draw.randint(20, 80))]
-    return ["--setf", f"duration_stretch={draw.uniform(0.75, 1.35):.2f}"]
-
-
 def said(program: str, word: str, file: Path) -> list[str]:
     """The word and where its sound is written."""
     return ["-w", str(file), word] if program == "espeak-ng" else ["-t", word, "-o", str(file)]
@@ -102,17 +90,6 @@ def read_at(path: Path) -> Samples:
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     resampled: Samples = soxr.resample(samples, rate, RATE)
     return resampled
-
-
-def trimmed(samples: Samples, draw: random.Random) -> Samples:
-    """Without the silence around it, as loud as a recording may be."""
-    loud = np.abs(samples.astype(np.int32))
-    heard = np.flatnonzero(loud > _QUIET * loud.max())
-    margin = round(_MARGIN * RATE)
-    clip = samples[max(0, heard[0] - margin) : heard[-1] + margin]
-    scale = draw.uniform(2_000, 16_000) / loud.max()
-    noise = np.random.default_rng(draw.getrandbits(32)).normal(0, draw.uniform(0, 30), len(clip))
-    return np.clip(clip * scale + noise, -32_768, 32_767).astype(np.int16)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from dragoman.data.files.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
+from dragoman.forms.languages import base
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.rows.settings import (
     FramesSource,
@@ -158,7 +159,7 @@ class Spec(Task):
                 '"frames"): leave it out'
             )
         source, target = recipe.languages.source, recipe.languages.target
-        known = {one.split("-")[0].lower() for one in (source, target)} - {"und"}
+        known = {base(one) for one in (source, target)} - {"und"}
         if len(known) > 1:
             raise ValueError(
                 f"data.synthetic_voices speaks what is written, which is {target!r} here, and "

@@ -31,10 +31,11 @@ import numpy.typing as npt
 from dragoman.atomic import replacing_file
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
+from dragoman.forms.languages import base
 
 PROGRAMS = ("espeak-ng", "flite")
-_FLITE = ("kal16", "awb", "rms", "slt")
-_VARIANTS = (
+FLITE = ("kal16", "awb", "rms", "slt")
+VARIANTS = (
     "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "f1", "f2", "f3", "f4", "f5", "Andy", "Annie",
     "Denis", "Diogo", "Gene", "Hugo", "Lee", "Linda", "Michael", "Pablo", "Steph",
 )  # fmt: skip
@@ -81,16 +82,16 @@ def voices(language: str) -> tuple[Speaker, ...]:
 
     Errors: ``DataError`` where there are none.
     """
-    named, code = language.lower(), language.split("-")[0].lower()
+    named, code = language.lower(), base(language)
     found = [
         Speaker(f"{accent}+{variant}", "espeak-ng", ("-v", f"{accent}+{variant}"))
         for accent in _accents(named) or _accents(_CODES.get(code, code))
-        for variant in _VARIANTS
+        for variant in VARIANTS
     ]
     if code == "en" and shutil.which("flite") is not None:
         # As often as an accent of espeak-ng: they sound more like people.
-        each = max(1, len(_VARIANTS) // len(_FLITE))
-        found += [Speaker(f"flite {name}", "flite", ("-voice", name)) for name in _FLITE] * each
+        each = max(1, len(VARIANTS) // len(FLITE))
+        found += [Speaker(f"flite {name}", "flite", ("-voice", name)) for name in FLITE] * each
     if found:
         return tuple(found)
     if shutil.which("espeak-ng") is None:
@@ -106,7 +107,7 @@ def voices(language: str) -> tuple[Speaker, ...]:
 
 def missing_programs(language: str) -> list[str]:
     """Those that would speak the language too and are not installed."""
-    wanted = PROGRAMS if language.split("-")[0].lower() == "en" else PROGRAMS[:1]
+    wanted = PROGRAMS if base(language) == "en" else PROGRAMS[:1]
     return [name for name in wanted if shutil.which(name) is None]
 
 
@@ -165,8 +166,9 @@ def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Pa
     with tempfile.TemporaryDirectory(prefix="voice-") as scratch:
         raw = Path(scratch) / "said.wav"
         try:
+            how = [*speaker.options, *manner(speaker.program, draw), *_to(speaker, raw)]
             done = subprocess.run(
-                [speaker.program, *speaker.options, *_manner(speaker, draw), *_to(speaker, raw)],
+                [speaker.program, *how],
                 input=_input(text, speaker), capture_output=True, text=True,
                 timeout=_LONGEST_SECONDS,
             )  # fmt: skip
@@ -175,7 +177,7 @@ def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Pa
             rate, samples = _read(raw)
         except (OSError, ValueError, subprocess.SubprocessError, EOFError, wave.Error) as error:
             raise _failed(speaker, text, str(error)) from error
-    recorded = _as_recorded(samples, rate, draw)
+    recorded = as_recorded(samples, rate, draw)
     if recorded is None:
         return None
     _write(file, recorded, rate)
@@ -187,16 +189,18 @@ def _failed(speaker: Speaker, text: str, why: str) -> DataError:
     return DataError(f"{speaker.name} of {speaker.program} could not speak {text[:80]!r}: {reason}")
 
 
-def _manner(voice: Speaker, draw: random.Random) -> list[str]:
-    """How fast and how high it is spoken."""
-    if voice.program == "espeak-ng":
+def manner(program: str, draw: random.Random) -> list[str]:
+    """Options of a program: how fast and how high it speaks."""
+    if program == "espeak-ng":
         return ["-s", str(draw.randint(110, 210)), "-p", str(draw.randint(20, 80))]
     return ["--setf", f"duration_stretch={draw.uniform(0.75, 1.35):.2f}"]
 
 
-def _to(voice: Speaker, file: Path) -> list[str]:
+def _to(speaker: Speaker, file: Path) -> list[str]:
     """Where the sound goes; the text comes by standard input, so that none is an option."""
-    return ["-m", "--stdin", "-w", str(file)] if voice.program == "espeak-ng" else ["-o", str(file)]
+    return (
+        ["-m", "--stdin", "-w", str(file)] if speaker.program == "espeak-ng" else ["-o", str(file)]
+    )
 
 
 def _input(text: str, speaker: Speaker) -> str:
@@ -222,7 +226,7 @@ def _read(path: Path) -> tuple[int, Samples]:
         return file.getframerate(), np.frombuffer(content, "<i2")
 
 
-def _as_recorded(samples: Samples, rate: int, draw: random.Random) -> Samples | None:
+def as_recorded(samples: Samples, rate: int, draw: random.Random) -> Samples | None:
     """Without the silence around it, as loud as a recording may be, with a little noise; None where
     all is silent."""
     loud = np.abs(samples.astype(np.int32))
