@@ -1,11 +1,13 @@
-"""How good are the tests of the core? Draw mutants of it by a seed, and see which survive.
+"""How good are the tests? Draw mutants of the code by a seed, and see which survive.
 
-    .venv/bin/python tests/mutants.py --count 400 --to mutants.jsonl
+    .venv/bin/python tests/mutants.py --count 200 --only specs/ tasks/ --to mutants.jsonl
 
 A mutant is the source with one small fault: a comparison, a sign, a number, a condition, a dropped
-statement. Each is run against its own tests, in a copy of the committed tree that is made for this
-and removed again. Every result is one line of the file, so that a stopped run goes on where it was.
-Not part of any test run: 400 mutants take about an hour of two cores.
+statement. First all quick tests run once, and which lines each of them runs is written beside the
+results (fifteen minutes of two cores). Then each mutant is tried, in a copy of the committed tree,
+by the tests that run its line, until one fails. Every result is one line of the file, so that a
+stopped run goes on where it was. Not part of any test run: 200 mutants take about an hour of two
+cores.
 """
 
 from __future__ import annotations
@@ -25,94 +27,33 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = "src/dragoman"
 LIBRARY = f"{SOURCE}/native/libdragoman.so"
 
-TESTS = {
-    "nn/*.py": "tests/nn tests/models tests/contract/test_model_contract.py",
-    "models/shortlist.py": "tests/inference/test_shortlist.py tests/inference/test_fastest.py",
-    "models/*.py": "tests/models tests/contract/test_model_contract.py",
-    "models/transformer/*.py": (
-        "tests/models tests/contract/test_model_contract.py tests/inference"
-    ),
-    "search/*.py": "tests/search tests/native/test_beam.py",
-    "data/plan.py": "tests/data/test_plan.py",
-    "training/losses/loss.py": "tests/training/test_parts.py tests/native/test_loss.py",
-    "training/schedule.py": "tests/training/test_parts.py",
-    "training/optimizer.py": "tests/training/test_parts.py tests/training/test_updates.py",
-    "training/update.py": "tests/training/test_updates.py",
-    "training/gradients.py": "tests/training/test_updates.py",
-    "training/losses/objectives.py": "tests/training/test_updates.py",
-    "training/checkpoint.py": (
-        "tests/training/test_parts.py tests/training/test_updates.py tests/training/test_resume.py "
-        "tests/runs/test_untrusted_runs.py"
-    ),
-    "metrics/*.py": "tests/metrics",
-    **{
-        f"tasks/translation/{name}.py": f"tests/tasks/translation/test_{tests}.py"
-        for name, tests in (
-            ("aligner", "aligner"),
-            ("given_pairs", "aligner"),
-            ("reranking", "reranking"),
-            ("minimum_risk", "minimum_risk"),
-            ("translator", "translator"),
-            ("planning", "translator"),
-            ("lines", "translator"),
-            ("result", "translator"),
-            ("evaluation", "translator"),
-            ("proofreading/*", "warnings"),
-        )
-    },
-    **{
-        f"{room}/{name}{rest}": f"tests/tasks/{name} tests/test_recipe.py"
-        for name in (
-            "classification",
-            "detection",
-            "language_model",
-            "masked",
-            "painting",
-            "parsing",
-            "tagging",
-            "translation",
-        )
-        for room, rest in (("specs", ".py"), ("tasks", "/*.py"))
-    },
-    "specs/codes.py": "tests/tasks/painting tests/test_recipe.py",
-    "tasks/codes/*.py": "tests/tasks/painting tests/test_recipe.py",
-    "specs/*.py": "tests/test_recipe.py tests/tasks/language_model",
-    "tasks/shared/*.py": "tests/tasks/shared tests/tasks/test_verdict.py tests/tasks/parsing",
-    "tasks/verdict.py": "tests/tasks/test_verdict.py",
-    "tasks/inspection.py": "tests/sizing/test_from_files.py tests/tasks/tagging",
-    "tasks/*.py": "tests/tasks/classification tests/runs/test_prepare.py",
-    "engine/*.py": "tests/engine tests/tasks/translation/test_translator.py",
-    **{
-        f"sizing/{name}.py": f"tests/sizing/test_from_files.py {tests}"
-        for name, tests in (
-            ("painting", "tests/tasks/painting"),
-            ("boxes", "tests/tasks/detection"),
-            ("codes", "tests/tasks/painting"),
-            ("spoken", "tests/cli/test_spoken.py"),
-            ("pictures", "tests/cli/test_rows.py"),
-            ("files", "tests/cli/test_rows.py"),
-        )
-    },
-    "sizing/*.py": (
-        "tests/sizing/test_from_files.py tests/sizing/test_held_out.py "
-        "tests/sizing/test_sizing.py tests/docs/test_size_tables.py"
-    ),
-    "serving/queue/*.py": (
-        "tests/serving/test_batches.py tests/serving/test_cost.py tests/serving/test_parts.py "
-        "tests/serving/test_turns.py"
-    ),
-    "cli/options.py": "tests/cli/test_options.py tests/cli/test_given.py",
-}
-"""What is mutated, and the tests that it belongs to; of several that fit, the first."""
+MUTATED = (
+    "nn/*.py",
+    "models/*.py",
+    "models/transformer/*.py",
+    "search/*.py",
+    "data/plan.py",
+    "training/**/*.py",
+    "metrics/*.py",
+    "specs/*.py",
+    "tasks/**/*.py",
+    "engine/*.py",
+    "sizing/*.py",
+    "serving/queue/*.py",
+    "cli/options.py",
+)
+"""What is mutated."""
 
 OTHER_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -141,7 +82,6 @@ class Mutant(NamedTuple):
     """Of the source, from the root."""
     number: int
     """Among the mutations of that file."""
-    tests: str
 
 
 def mutations(node: ast.AST) -> Iterator[Mutation]:
@@ -197,13 +137,11 @@ def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutat
 
 
 def drawn(tree: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Mutant]:
-    owners: dict[Path, str] = {}
-    for pattern, tests in TESTS.items():
-        for path in sorted((tree / SOURCE).glob(pattern)):
-            owners.setdefault(path, tests)
     every = [
-        Mutant(str(path.relative_to(tree)), number, tests)
-        for path, tests in owners.items()
+        Mutant(str(path.relative_to(tree)), number)
+        for path in dict.fromkeys(
+            path for pattern in MUTATED for path in sorted((tree / SOURCE).glob(pattern))
+        )
         if path.name != "settings.py"  # numbers there are defaults and bounds
         and not str(path).endswith(NOT_MEASURING)
         if not only or any(part in str(path.relative_to(tree)) for part in only)
@@ -218,31 +156,63 @@ def warm() -> None:
         importlib.import_module(name)
 
 
-MOST_SECONDS = 170
-"""Of a processor, for the tests of a mutant: twice what the slowest take without one."""
+MAX_TEST_SECONDS = 60.0
+"""For the tests of a mutant together, as long as they took when they were watched."""
 
-MOST_WAITED = 400
-"""Seconds of the clock: what waits for itself takes no processor."""
+MAX_CPU_SECONDS = 200
+"""Of a processor, for the tests of a mutant: an endless loop is found out by it."""
 
-Reached = dict[str, tuple[float, set[tuple[str, int]]]]
-"""Of each test, the seconds that it takes and the lines of the core that it runs."""
+MAX_SECONDS = 400
+"""Of the clock: what waits for itself takes no processor."""
+
+
+class Reached(NamedTuple):
+    """What one test runs of the code, with what its fixtures do."""
+
+    test: str
+    seconds: float
+    lines: dict[str, set[int]]
+    """Of the files that are mutated; of the others, none but the name."""
 
 
 class Watcher:
-    """A plugin of pytest that notes which lines of the files with mutants each test runs."""
+    """A plugin of pytest that notes which lines of the code each test runs.
 
-    def __init__(self, tree: Path, paths: set[str], to: Path) -> None:
-        self._paths, self._to = {str(tree / path): path for path in paths}, to
+    What a fixture does belongs to every test that uses it, whichever it was made for.
+    """
+
+    def __init__(self, tree: Path, mutated: set[str], to: Path, part: int, parts: int) -> None:
+        self._source = str(tree / SOURCE)
+        self._mutated = {str(tree / path) for path in mutated}
+        self._to, self._part, self._parts, self._root = to, part, parts, f"{tree}/"
         self._lines: set[tuple[str, int]] = set()
-        self._found: dict[str, tuple[float, list[tuple[str, int]]]] = {}
+        self._of_fixtures: dict[int, set[tuple[str, int]]] = {}
+        self._used: list[Any] = []
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        quick = [item for item in items if not {"demo", "chromium"} & {*item.fixturenames}]
+        files = list(dict.fromkeys(item.path for item in quick))
+        mine = set(files[self._part :: self._parts])
+        items[:] = [item for item in quick if item.path in mine]
 
     def _trace(self, frame: FrameType, event: str, _arg: object) -> object:
-        path = self._paths.get(frame.f_code.co_filename)
-        if path is None:
+        path = frame.f_code.co_filename
+        if not path.startswith(self._source):
             return None
-        if event == "line":
-            self._lines.add((path, frame.f_lineno))
+        if path not in self._mutated:
+            self._lines.add((path, 0))
+            return None
+        self._lines.add((path, frame.f_lineno))
         return self._trace
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+        before, self._lines = self._lines, set()
+        try:
+            return (yield)
+        finally:
+            self._of_fixtures.setdefault(id(fixturedef), set()).update(self._lines)
+            self._lines |= before
 
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
         from _pytest.runner import runtestprotocol
@@ -252,68 +222,110 @@ class Watcher:
         threading.settrace(self._trace)  # type: ignore[arg-type]
         sys.settrace(self._trace)  # type: ignore[arg-type]
         try:
-            runtestprotocol(item, nextitem=nextitem)
+            reports = runtestprotocol(item, nextitem=nextitem)
         finally:
             sys.settrace(None)
             threading.settrace(None)
-        self._found[item.nodeid] = (time.monotonic() - began, sorted(self._lines))
+        for fixture in self._used:
+            self._lines |= self._of_fixtures.get(id(fixture), set())
+        if all(report.passed for report in reports):
+            lines: dict[str, list[int]] = {}
+            for path, line in sorted(self._lines):
+                lines.setdefault(path.removeprefix(self._root), []).append(line)
+            found = [item.nodeid, round(time.monotonic() - began, 3), lines]
+            with self._to.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(found) + "\n")
         return True
 
-    def pytest_sessionfinish(self) -> None:
-        self._to.write_text(json.dumps(self._found), encoding="utf-8")
-
-
-class WithoutDemo:
-    """A plugin of pytest: without the tests for which the demo trains some minutes."""
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        items[:] = [item for item in items if "demo" not in item.fixturenames]
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_call(self, item: Any) -> None:
+        self._used = list(item._request._fixture_defs.values())
 
 
 class Order:
-    """A plugin of pytest: first the tests that run the line of a fault, the quick ones before."""
+    """A plugin of pytest: file by file as they were chosen, of each the quick tests first."""
 
-    def __init__(self, reached: Reached, path: str, line: int) -> None:
-        self._reached = reached
-        # A statement of several lines is known by its first.
-        self._places = {(path, line - back) for back in range(4)}
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._place = {test: place for place, test in enumerate(tests)}
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        def rank(item: Any) -> tuple[bool, float]:
-            seconds, lines = self._reached.get(item.nodeid, (0.0, set()))
-            return not lines & self._places, seconds
+        items[:] = [item for item in items if item.nodeid in self._place]
+        items.sort(key=lambda item: self._place[item.nodeid])
 
-        items.sort(key=rank)
+
+def chosen(mutant: Mutant, line: int, tree: Path, watched: Sequence[Reached]) -> list[str]:
+    """The tests for a fault: those that run its line, the files that need the least time first.
+
+    What stands outside functions runs when a file is imported, whoever did that first: it gets the
+    tests that run anything of the file, or of the files that import it.
+    """
+    text = (tree / mutant.path).read_text(encoding="utf-8")
+    functions = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        # The line of `def` itself, with its defaults, runs on import.
+        and node.lineno < line <= (node.end_lineno or 0)
+    ]
+    # A statement of several lines is known by its first.
+    places = {line - back for back in range(4)}
+    if functions:
+        of = [one for one in watched if places & one.lines.get(mutant.path, set())]
+    else:
+        module = mutant.path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        of = [one for one in watched if mutant.path in one.lines]
+        importers = [
+            str(path.relative_to(tree))
+            for path in sorted((tree / SOURCE).rglob("*.py"))
+            if f"from {module} import" in path.read_text(encoding="utf-8")
+        ]
+        of += [
+            one
+            for one in watched
+            if mutant.path not in one.lines and any(path in one.lines for path in importers)
+        ]
+    files: dict[str, list[Reached]] = {}
+    for one in sorted(of, key=lambda one: one.seconds):
+        files.setdefault(one.test.split("::")[0], []).append(one)
+    tests: list[str] = []
+    left = MAX_TEST_SECONDS
+    for of_file in sorted(files.values(), key=lambda tests: sum(one.seconds for one in tests)):
+        for one in of_file:
+            left -= one.seconds
+            if left > 0 or not tests:
+                tests.append(one.test)
+    return tests
 
 
 class Trial:
     """A tree whose tests are running, in a process of their own and all that they start."""
 
-    def __init__(self, tree: Path, tests: str, plugin: object, most: int | None = None) -> None:
-        """``most``: seconds of a processor after which it is ended."""
-        self.began, self._most = time.monotonic(), most
+    def __init__(
+        self, tree: Path, tests: Sequence[str], plugin: object, options: Sequence[str] = (),
+        cpu_seconds: int | None = None,
+    ) -> None:  # fmt: skip
+        """``cpu_seconds``: after which it is ended."""
+        self.began, self._limited = time.monotonic(), cpu_seconds is not None
         self._process = os.fork()
         if self._process == 0:
             os.setsid()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            if most is not None:
-                resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+            if cpu_seconds is not None:
+                resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
             with open(os.devnull, "w") as nowhere:
                 for stream in (sys.stdout, sys.stderr):
                     os.dup2(nowhere.fileno(), stream.fileno())
             os.chdir(tree)
             os.environ |= {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
             sys.path[:0] = [str(tree), str(tree / "src")]
-            import pytest
-
-            options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-            os._exit(pytest.main([*options, *tests.split()], plugins=[plugin, WithoutDemo()]))
+            every = ["-q", "-m", "not slow", "-p", "no:cacheprovider", *options]
+            os._exit(pytest.main([*every, *tests], plugins=[plugin]))
 
     def ended(self) -> bool | None:
         """Whether the tests have passed; None while they run."""
         process, status = os.waitpid(self._process, os.WNOHANG)
         if not process:
-            if self._most is None or time.monotonic() - self.began < MOST_WAITED:
+            if not self._limited or time.monotonic() - self.began < MAX_SECONDS:
                 return None
             self.stop()
             return False
@@ -337,51 +349,83 @@ class Worker:
         self.mutant: Mutant | None = None
         self._trial: Trial | None = None
 
-    def begin(self, mutant: Mutant, reached: Reached) -> None:
-        self.mutant = mutant
+    def begin(self, mutant: Mutant, watched: Sequence[Reached]) -> bool:
+        """False where no test runs what is wrong: then nothing is tried."""
         path = self.tree / mutant.path
         self._text = path.read_text(encoding="utf-8")
         parsed = ast.parse(self._text)
         self._mutation = list(mutations(parsed))[mutant.number]
+        tests = chosen(mutant, self._mutation.line, self.tree, watched)
+        self.mutant, self._tests = mutant, len(tests)
+        if not tests:
+            return False
         self._mutation.apply()
         path.write_text(ast.unparse(ast.fix_missing_locations(parsed)), encoding="utf-8")
-        order = Order(reached, mutant.path, self._mutation.line)
-        # An endless loop is found out by the time it takes.
-        self._trial = Trial(self.tree, mutant.tests, order, MOST_SECONDS)
+        self._trial = Trial(self.tree, tests, Order(tests), ["-x"], MAX_CPU_SECONDS)
+        return True
 
     def ended(self) -> dict[str, object] | None:
         """What became of its mutant; None while that is tried."""
-        assert self.mutant is not None and self._trial is not None
+        if self.mutant is None or self._trial is None:
+            return None
         passed = self._trial.ended()
         if passed is None:
             return None
+        (self.tree / self.mutant.path).write_text(self._text, encoding="utf-8")
+        seconds = round(time.monotonic() - self._trial.began, 1)
+        self._trial = None
+        return self.result(passed, seconds)
+
+    def result(self, survives: bool, seconds: float = 0.0) -> dict[str, object]:
+        assert self.mutant is not None
         mutant, self.mutant = self.mutant, None
-        (self.tree / mutant.path).write_text(self._text, encoding="utf-8")
         return {
             "path": mutant.path, "number": mutant.number, "line": self._mutation.line,
-            "mutation": self._mutation.words, "survives": passed,
-            "seconds": round(time.monotonic() - self._trial.began, 1),
+            "mutation": self._mutation.words, "survives": survives, "tests": self._tests,
+            "seconds": seconds,
         }  # fmt: skip
 
     def stop(self) -> None:
-        if self.mutant is not None and self._trial is not None:
+        if self._trial is not None:
             self._trial.stop()
 
 
-def sound(tree: Path, tests: str, paths: set[str]) -> Reached:
-    """What the tests reach of some files without a mutant, with which they must pass."""
-    to = tree.parent / "reached.json"
-    to.unlink(missing_ok=True)
-    trial = Trial(tree, tests, Watcher(tree, paths, to))
-    while (passed := trial.ended()) is None:
-        time.sleep(0.1)
-    if not passed:
-        sys.exit(f"without a mutant, {tests} must pass")
-    found = json.loads(to.read_text(encoding="utf-8"))
-    return {
-        name: (seconds, {(path, line) for path, line in lines})
-        for name, (seconds, lines) in found.items()
-    }
+def watch(workers: Sequence[Worker], mutated: set[str], to: Path) -> None:
+    """Run all tests without a mutant, each worker its part, and write what each reaches.
+
+    Without those that a browser or the demo's training makes long; a test that fails is left out.
+    """
+    parts = [to.with_suffix(f".{part}") for part in range(len(workers))]
+    without = ["--ignore=tests/web", "--ignore=tests/docs", "--ignore=tests/cli/test_demo.py"]
+    running = []
+    for part, worker in enumerate(workers):
+        parts[part].unlink(missing_ok=True)
+        watcher = Watcher(worker.tree, mutated, parts[part], part, len(workers))
+        running.append(Trial(worker.tree, ["tests"], watcher, without))
+    try:
+        while running:
+            time.sleep(0.2)
+            running = [trial for trial in running if trial.ended() is None]
+    finally:
+        for trial in running:
+            trial.stop()
+    found = [f"{json.dumps(sorted(mutated))}\n", *(p.read_text(encoding="utf-8") for p in parts)]
+    to.write_text("".join(found), encoding="utf-8")
+    for path in parts:
+        path.unlink()
+
+
+def read_watched(path: Path, mutated: set[str]) -> list[Reached] | None:
+    """None where it does not stand, or is of other files."""
+    if not path.exists():
+        return None
+    with path.open(encoding="utf-8") as file:
+        if not mutated <= {*json.loads(next(file))}:
+            return None
+        return [
+            Reached(test, seconds, {of: set(lines) for of, lines in of_files.items()})
+            for test, seconds, of_files in map(json.loads, file)
+        ]
 
 
 def main() -> None:
@@ -392,8 +436,6 @@ def main() -> None:
         "--only", nargs="*", default=[], help="of files whose path holds one of these"
     )
     parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time")
-    unmeasured = "not to find out first which tests reach a fault: for few mutants of many files"
-    parser.add_argument("--unmeasured", action="store_true", help=unmeasured)
     parser.add_argument("--to", type=Path, default=Path("mutants.jsonl"))
     given = parser.parse_args()
     # What stops it lets it tidy up.
@@ -418,22 +460,24 @@ def main() -> None:
         warm()
         mutants = drawn(workers[0].tree, given.seed, given.count, given.only)
         waiting = [mutant for mutant in mutants if (mutant.path, mutant.number) not in known]
-        reached: dict[str, Reached] = {}
+        watched_in = given.to.with_suffix(f".{commit[:8]}.watched")
+        mutated = {mutant.path for mutant in mutants}
+        if (watched := read_watched(watched_in, mutated)) is None:
+            watch(workers, mutated, watched_in)
+            watched = read_watched(watched_in, mutated) or []
+
+        def keep(result: dict[str, object]) -> None:
+            results.append({"commit": commit, **result})
+            with given.to.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(results[-1]) + "\n")
+
         while waiting or any(worker.mutant for worker in workers):
             time.sleep(0.05)
             for worker in workers:
-                if worker.mutant is not None and (result := worker.ended()) is not None:
-                    results.append({"commit": commit, **result})
-                    with given.to.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(results[-1]) + "\n")
-                if worker.mutant is None and waiting:
-                    mutant = waiting.pop(0)
-                    if given.unmeasured:
-                        reached[mutant.tests] = {}
-                    elif mutant.tests not in reached:
-                        paths = {one.path for one in mutants if one.tests == mutant.tests}
-                        reached[mutant.tests] = sound(worker.tree, mutant.tests, paths)
-                    worker.begin(mutant, reached[mutant.tests])
+                if (result := worker.ended()) is not None:
+                    keep(result)
+                if worker.mutant is None and waiting and not worker.begin(waiting.pop(0), watched):
+                    keep(worker.result(survives=True))
     finally:
         for worker in workers:
             worker.stop()
