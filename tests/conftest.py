@@ -33,6 +33,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # kernels. Those of measuring take it out again.
 os.environ["DRAGOMAN_MEASURE"] = "off"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# The tests start hundreds of processes: each would compile the whole package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 # No test is about a machine that loses its power, and a small training waits 36 times for the disk.
@@ -131,16 +134,19 @@ def needs(item: pytest.Item, *fixtures: str) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that wait for the demo come late. All that are shown in a browser, whose driver keeps
-    an event loop in this thread, come last, the files of many tests first, so that several
+    """Those of which many wait for another process come first, while the demo is trained beside
+    them; those that wait for the demo come late. All that are shown in a browser, whose driver
+    keeps an event loop in this thread, come last, the files of many tests first, so that several
     processes end together."""
 
     in_browser = Counter(item.path for item in items if needs(item, "chromium"))
 
     def place(item: pytest.Item) -> tuple[int, int]:
         if needs(item, "chromium"):
-            return 2, -in_browser[item.path]
-        return int(needs(item, "demo")), 0
+            return 3, -in_browser[item.path]
+        if needs(item, "demo"):
+            return 2, 0
+        return int(item.path.parent.name not in ("cluster", "serving")), 0
 
     items.sort(key=place)
 

@@ -75,6 +75,9 @@ class Mutation(NamedTuple):
     words: str
     apply: Callable[[], None]
     """Puts the fault into the tree from which this came."""
+    of_table: bool = False
+    """Whether it is another number outside of functions: a size, a limit, a share that was chosen
+    by experience, as in ``settings.py``, where the next number would do as well."""
 
 
 class Mutant(NamedTuple):
@@ -84,8 +87,9 @@ class Mutant(NamedTuple):
     """Among the mutations of that file."""
 
 
-def mutations(node: ast.AST) -> Iterator[Mutation]:
-    """Every fault that can be put in, in the order of the source."""
+def mutations(node: ast.AST, inside: bool = False) -> Iterator[Mutation]:
+    """Every fault that can be put in, in the order of the source; ``inside``: of a function."""
+    inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     # An assertion states an invariant, a message has no truth to be tested.
     if isinstance(node, ast.Assert | ast.Raise | ast.JoinedStr):
         return
@@ -106,7 +110,8 @@ def mutations(node: ast.AST) -> Iterator[Mutation]:
         yield exchange(node, node.__dict__, "value", not node.value)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         for step in (1, -1):
-            yield exchange(node, node.__dict__, "value", node.value + step)
+            one = exchange(node, node.__dict__, "value", node.value + step)
+            yield one._replace(of_table=not inside)
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         yield exchange(node.test, node.__dict__, "test", ast.UnaryOp(ast.Not(), node.test))
     for name, value in ast.iter_fields(node):
@@ -118,7 +123,7 @@ def mutations(node: ast.AST) -> Iterator[Mutation]:
             droppable = isinstance(child, ast.Expr | ast.AugAssign | ast.Raise)
             if isinstance(value, list) and droppable and not is_text:
                 yield exchange(child, value, place, ast.Pass())
-            yield from mutations(child)
+            yield from mutations(child, inside)
 
 
 def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutation:
@@ -138,16 +143,17 @@ def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutat
 
 def drawn(tree: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Mutant]:
     every = [
-        Mutant(str(path.relative_to(tree)), number)
+        (Mutant(str(path.relative_to(tree)), number), mutation.of_table)
         for path in dict.fromkeys(
             path for pattern in MUTATED for path in sorted((tree / SOURCE).glob(pattern))
         )
         if path.name != "settings.py"  # numbers there are defaults and bounds
         and not str(path).endswith(NOT_MEASURING)
         if not only or any(part in str(path.relative_to(tree)) for part in only)
-        for number, _ in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
+        for number, mutation in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
     ]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    draw = random.Random(seed).sample(every, min(2 * count, len(every)))
+    return [mutant for mutant, of_table in draw if not of_table][:count]
 
 
 def warm() -> None:
@@ -156,11 +162,11 @@ def warm() -> None:
         importlib.import_module(name)
 
 
-MAX_TEST_SECONDS = 60.0
-"""For the tests of a mutant together, as long as they took when they were watched."""
+ENOUGH_SECONDS = 40
+"""Of a processor, for the tests of a mutant, after which it has survived."""
 
-MAX_CPU_SECONDS = 200
-"""Of a processor, for the tests of a mutant: an endless loop is found out by it."""
+MAX_CPU_SECONDS = 150
+"""With what is begun by then: an endless loop is found out by it."""
 
 MAX_SECONDS = 400
 """Of the clock: what waits for itself takes no processor."""
@@ -172,7 +178,7 @@ class Reached(NamedTuple):
     test: str
     seconds: float
     lines: dict[str, set[int]]
-    """Of the files that are mutated; of the others, none but the name."""
+    """Of the files that were drawn then; 0 in place of those of any other."""
 
 
 class Watcher:
@@ -243,18 +249,26 @@ class Watcher:
 
 
 class Order:
-    """A plugin of pytest: file by file as they were chosen, of each the quick tests first."""
+    """A plugin of pytest: the tests as they were chosen, until they have had time enough."""
 
     def __init__(self, tests: Sequence[str]) -> None:
         self._place = {test: place for place, test in enumerate(tests)}
+        self._began = sum(os.times()[:4])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         items[:] = [item for item in items if item.nodeid in self._place]
         items.sort(key=lambda item: self._place[item.nodeid])
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, object, object]:
+        result = yield
+        if sum(os.times()[:4]) - self._began > ENOUGH_SECONDS:
+            item.session.shouldstop = "time enough"
+        return result
+
 
 def chosen(mutant: Mutant, line: int, tree: Path, watched: Sequence[Reached]) -> list[str]:
-    """The tests for a fault: those that run its line, the files that need the least time first.
+    """The tests for a fault: those that run its line, the nearest and quickest files first.
 
     What stands outside functions runs when a file is imported, whoever did that first: it gets the
     tests that run anything of the file, or of the files that import it.
@@ -267,8 +281,8 @@ def chosen(mutant: Mutant, line: int, tree: Path, watched: Sequence[Reached]) ->
         # The line of `def` itself, with its defaults, runs on import.
         and node.lineno < line <= (node.end_lineno or 0)
     ]
-    # A statement of several lines is known by its first.
-    places = {line - back for back in range(4)}
+    # A statement of several lines is known by its first; 0 stands for any line of the file.
+    places = {0, *(line - back for back in range(4))}
     if functions:
         of = [one for one in watched if places & one.lines.get(mutant.path, set())]
     else:
@@ -287,14 +301,18 @@ def chosen(mutant: Mutant, line: int, tree: Path, watched: Sequence[Reached]) ->
     files: dict[str, list[Reached]] = {}
     for one in sorted(of, key=lambda one: one.seconds):
         files.setdefault(one.test.split("::")[0], []).append(one)
-    tests: list[str] = []
-    left = MAX_TEST_SECONDS
-    for of_file in sorted(files.values(), key=lambda tests: sum(one.seconds for one in tests)):
-        for one in of_file:
-            left -= one.seconds
-            if left > 0 or not tests:
-                tests.append(one.test)
-    return tests
+    near = Path("tests", *Path(mutant.path).parts[2:])
+
+    def far(file: str) -> tuple[int, float]:
+        """Tests stand where the source does; and the slowest of a file made what others share."""
+        common = len(Path(os.path.commonpath([file, near])).parts)
+        return -common, files[file][-1].seconds
+
+    return [one.test for file in sorted(files, key=far) for one in files[file]][:MAX_TESTS]
+
+
+MAX_TESTS = 300
+"""More are not finished in that time, but would all be collected."""
 
 
 class Trial:
@@ -322,7 +340,7 @@ class Trial:
             os._exit(pytest.main([*every, *tests], plugins=[plugin]))
 
     def ended(self) -> bool | None:
-        """Whether the tests have passed; None while they run."""
+        """Whether no test has failed; None while they run."""
         process, status = os.waitpid(self._process, os.WNOHANG)
         if not process:
             if not self._limited or time.monotonic() - self.began < MAX_SECONDS:
@@ -330,7 +348,8 @@ class Trial:
             self.stop()
             return False
         self._sweep()
-        return status == 0
+        stopped = (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)  # in time, and for want of it
+        return os.WIFEXITED(status) and os.WEXITSTATUS(status) in stopped
 
     def stop(self) -> None:
         self._sweep()
@@ -409,19 +428,13 @@ def watch(workers: Sequence[Worker], mutated: set[str], to: Path) -> None:
     finally:
         for trial in running:
             trial.stop()
-    found = [f"{json.dumps(sorted(mutated))}\n", *(p.read_text(encoding="utf-8") for p in parts)]
-    to.write_text("".join(found), encoding="utf-8")
+    to.write_text("".join(path.read_text(encoding="utf-8") for path in parts), encoding="utf-8")
     for path in parts:
         path.unlink()
 
 
-def read_watched(path: Path, mutated: set[str]) -> list[Reached] | None:
-    """None where it does not stand, or is of other files."""
-    if not path.exists():
-        return None
+def read_watched(path: Path) -> list[Reached]:
     with path.open(encoding="utf-8") as file:
-        if not mutated <= {*json.loads(next(file))}:
-            return None
         return [
             Reached(test, seconds, {of: set(lines) for of, lines in of_files.items()})
             for test, seconds, of_files in map(json.loads, file)
@@ -461,10 +474,9 @@ def main() -> None:
         mutants = drawn(workers[0].tree, given.seed, given.count, given.only)
         waiting = [mutant for mutant in mutants if (mutant.path, mutant.number) not in known]
         watched_in = given.to.with_suffix(f".{commit[:8]}.watched")
-        mutated = {mutant.path for mutant in mutants}
-        if (watched := read_watched(watched_in, mutated)) is None:
-            watch(workers, mutated, watched_in)
-            watched = read_watched(watched_in, mutated) or []
+        if not watched_in.exists():
+            watch(workers, {mutant.path for mutant in mutants}, watched_in)
+        watched = read_watched(watched_in)
 
         def keep(result: dict[str, object]) -> None:
             results.append({"commit": commit, **result})

@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -90,15 +91,15 @@ def part(module: str) -> str:
 def imports_of(module: str, path: Path) -> Iterator[Import]:
     """All imports of one file: at the top, inside functions, for types alone, and by name."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    later = {
-        id(node)
-        for part_of_file in ast.walk(tree)
-        if isinstance(part_of_file, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        or (isinstance(part_of_file, ast.If) and "TYPE_CHECKING" in ast.unparse(part_of_file.test))
-        for node in ast.walk(part_of_file)
-    }
     package = ".".join(path.relative_to(SOURCE.parent).parent.parts)
-    for node in ast.walk(tree):
+    to_do: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while to_do:
+        node, at_top = to_do.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        ):
+            at_top = False
+        to_do += [(child, at_top) for child in ast.iter_child_nodes(node)]
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -121,16 +122,22 @@ def imports_of(module: str, path: Path) -> Iterator[Import]:
         ):
             names = [node.args[0].value]
         for name in dict.fromkeys(names):
-            yield Import(module, name, node.lineno, id(node) not in later)
+            yield Import(module, name, node.lineno, at_top)
 
 
-IMPORTS = [found for module, path in MODULES.items() for found in imports_of(module, path)]
-WITHIN = [i for i in IMPORTS if i.imported.split(".")[0] == "dragoman"]
-OUTSIDE = [
-    i
-    for i in IMPORTS
-    if i.imported.split(".")[0] not in sys.stdlib_module_names | {"dragoman", "__future__"}
-]
+@cache
+def imports() -> list[Import]:
+    """Of the whole house, which takes seconds to read."""
+    return [found for module, path in MODULES.items() for found in imports_of(module, path)]
+
+
+def within() -> list[Import]:
+    return [found for found in imports() if found.imported.split(".")[0] == "dragoman"]
+
+
+def outside() -> list[Import]:
+    own = sys.stdlib_module_names | {"dragoman", "__future__"}
+    return [found for found in imports() if found.imported.split(".")[0] not in own]
 
 
 def test_every_part_has_a_level() -> None:
@@ -143,13 +150,13 @@ def test_imports_point_down() -> None:
         importer, imported = part(found.importer), part(found.imported)
         return importer == imported or LEVEL_OF[imported] < LEVEL_OF[importer]
 
-    wrong = [str(found) for found in WITHIN if not points_down(found)]
+    wrong = [str(found) for found in within() if not points_down(found)]
     assert not wrong, "imports point down only:\n" + "\n".join(wrong)
 
 
 def test_no_circles() -> None:
     below: dict[str, set[str]] = {module: set() for module in MODULES}
-    for found in WITHIN:
+    for found in within():
         if found.imported in below:
             below[found.importer].add(found.imported)
     finished: set[str] = set()
@@ -172,7 +179,7 @@ def test_no_circles_of_folders() -> None:
         return "/".join(MODULES[module].relative_to(SOURCE).parts[:-1])
 
     below: dict[str, set[str]] = {}
-    for found in WITHIN:
+    for found in within():
         if found.imported in MODULES and found.importer in MODULES:
             of, to = folder(found.importer), folder(found.imported)
             if of and to and of != to:
@@ -195,7 +202,7 @@ def test_no_circles_of_folders() -> None:
 def test_c_is_spoken_in_one_place() -> None:
     wrong = [
         str(i)
-        for i in IMPORTS
+        for i in imports()
         if i.imported.split(".")[0] == "ctypes" and part(i.importer) != "native"
     ]
     assert not wrong, "ctypes stays in native/:\n" + "\n".join(wrong)
@@ -226,7 +233,7 @@ def test_every_import_is_declared() -> None:
         *(names(r) for extra, r in project["optional-dependencies"].items() if extra != "dev")
     )
     wrong = []
-    for found in OUTSIDE:
+    for found in outside():
         top = found.imported.split(".")[0]
         distribution = DISTRIBUTION_OF.get(top, top)
         # What serves needs its extra throughout; the verb that starts it imports it inside.
@@ -240,7 +247,7 @@ def test_pictures_and_metrics_need_no_torch() -> None:
     light = {"pictures", "metrics", "errors", "settings"}
     wrong = [
         str(found)
-        for found in OUTSIDE
+        for found in outside()
         if part(found.importer) in light and found.imported.split(".")[0] == "torch"
     ]
     assert not wrong, "\n".join(wrong)

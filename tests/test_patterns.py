@@ -22,11 +22,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
-LENGTH = 50_000
-"""Characters of each text. The server takes 20,000 in one request."""
-SECONDS = 1.0
-"""Of processor time for one text. A linear pattern takes some milliseconds, a quadratic one three
-seconds and more."""
+LENGTH = 20_000
+"""Characters of each text: as many as the server takes in one request."""
+SECONDS = 0.15
+"""Of processor time for one text. A linear pattern takes some milliseconds, a quadratic one half a
+second and more."""
 
 CORES = (
     *(

@@ -196,6 +196,7 @@ def test_the_peak_of_tiles_is_measured_where_there_are_some() -> None:
     assert rate > 0
 
 
+@pytest.mark.slow  # it starts three processes with torch
 def test_kept_to_fewer_instructions_everything_starts_anew_with_them(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

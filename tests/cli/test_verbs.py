@@ -94,6 +94,7 @@ def test_two_files_become_a_translator(
     assert f"dragoman resume {run}" in again.err
 
 
+@pytest.mark.slow  # it trains for the shortest time that may be asked for
 def test_minutes_become_updates_in_the_recipe(
     dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
 ) -> None:

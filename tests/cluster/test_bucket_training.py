@@ -99,7 +99,7 @@ def kept(tmp_path: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "fault",
-    ["refuse", *(pytest.param(one, marks=pytest.mark.slow) for one in ("none", "short", "slow"))],
+    [pytest.param(one, marks=pytest.mark.slow) for one in ("refuse", "none", "short", "slow")],
 )
 def test_the_weights_are_those_of_a_folder(
     fault: str, bucket: FaultySwitch, expected: Run, tmp_path: Path
@@ -188,6 +188,7 @@ def test_a_store_that_stays_silent_ends_it_with_one_line(
         trained(ADDRESS, tmp_path / "run")
 
 
+@pytest.mark.slow  # several trainings; `make test-cluster` runs it
 def test_text_that_is_prepared_again_or_not_yet_is_told(
     bucket: FaultySwitch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,7 @@ def test_processes_and_a_store_that_is_no_folder(
     assert "to train on" in told
 
 
+@pytest.mark.slow  # over a store that answers slowly; `make test-cluster` runs it
 def test_a_bucket(
     recipe: Recipe, tmp_path: Path, expected: Any, inline: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_line_that_kills_processes_costs_three_and_the_rest_is_done(tmp_path: 
     assert len(list((tmp_path / "out").glob("part-*"))) == 10
 
 
+@pytest.mark.slow  # it kills processes; `make test-cluster` runs it
 def test_a_killed_driver_takes_its_workers_along_and_the_same_command_goes_on(
     source: Path, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_killed_driver_takes_its_workers_along_and_the_same_command_goes_on(
     assert joined(to).decode() == source.read_text().upper()
 
 
+@pytest.mark.slow  # it kills processes; `make test-cluster` runs it
 def test_workers_end_with_their_driver_whatever_they_are_at(source: Path, tmp_path: Path) -> None:
     to = tmp_path / "out"
     driver = begin(source, to, pause=600)
@@ -195,6 +197,7 @@ def test_two_drivers_at_once_write_each_part_once(source: Path, tmp_path: Path) 
     assert len(list((to / "_dragoman" / "parts").iterdir())) == 10
 
 
+@pytest.mark.slow  # it kills processes; `make test-cluster` runs it
 def test_an_interrupted_driver_ends_with_its_workers(source: Path, tmp_path: Path) -> None:
     to = tmp_path / "out"
     driver = begin(source, to, pause=0.5)  # of twenty seconds it sees one or two

@@ -218,7 +218,7 @@ def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
     (tmp_path / "web" / "in.txt").write_bytes(TEXT)
     handler = partial(Quiet, directory=str(tmp_path / "web"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
         run(wanted(asked([f"{address}/in.txt"]), tmp_path / "out"))
         with pytest.raises(DragomanError, match="names no file"):

@@ -191,7 +191,7 @@ def cloud(scheme: str, monkeypatch: Any, folder: Path) -> Iterator[FaultySwitch]
     the environment, in other processes too. ``folder``: where a key may be written."""
     switch = FaultySwitch(FakeGoogle() if scheme == "gs" else FakeAzure())
     server = make_server("127.0.0.1", 0, switch, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     if scheme == "gs":

@@ -105,6 +105,15 @@ def test_what_does_not_fit_is_said(files: Path) -> None:
         assert isinstance(raised.value, DataError | RecipeError)
 
 
+def test_columns_are_of_one_table(tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in ("my.en", "my.de")]
+    for name in names:
+        Path(name).write_text("a b c\n" * 9, encoding="utf-8")
+    for inputs, task in ((names, "translation"), (names, "classification"), (names[:1], "masked")):
+        with pytest.raises(RecipeError, match="--columns names the columns of source and target"):
+            recipe_of(inputs, task=task, columns="1,2")
+
+
 def test_an_option_takes_one_word_or_two() -> None:
     for given, expected in (
         ("a.en a.de --dev d.en d.de --to x", "a.en a.de --dev d.en d.de --to x"),

@@ -320,7 +320,7 @@ def test_without_https_the_page_says_why_there_is_no_camera(opened: Open) -> Non
 
 
 @in_every_look
-@pytest.mark.parametrize("run", ["bars", "tones"])
+@pytest.mark.parametrize("run", ["bars", pytest.param("tones", marks=pytest.mark.slow)])
 def test_accessible_and_within_the_window(
     opened: Open, look: dict[str, Any], run: str, tmp_path: Path
 ) -> None:

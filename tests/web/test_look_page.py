@@ -342,7 +342,7 @@ def opened_kinds(
 @pytest.mark.parametrize(
     ("kind", "layers", "read"),
     [
-        ("recurrent", 1, ["embedding × √d"]),
+        pytest.param("recurrent", 1, ["embedding × √d"], marks=pytest.mark.slow),
         ("convolutional", 2, ["embedding", "position", "sum"]),
     ],
 )

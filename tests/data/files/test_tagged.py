@@ -130,6 +130,20 @@ def test_what_a_layout_has_no_place_for_is_refused(
     assert found.code == 1 and re.search(said, found.err) and found.err.count("\n") == 1, found.err
 
 
+@pytest.mark.parametrize(
+    ("columns", "label_ends", "said"),
+    [("1,2", None, "--columns: .* lines of JSON"), (None, ".", "--label-ends: .* lines of JSON")],
+)
+def test_lines_of_json_have_no_columns_and_no_ends(
+    columns: str | None, label_ends: str | None, said: str, tmp_path: Path
+) -> None:
+    path = str(write(tmp_path / "my.jsonl", '{"words": "a", "tags": "B"}\n'))
+    with pytest.raises(RecipeError, match=said):
+        tagged_corpus(path, columns, ("words", "tags"), label_ends)
+    (pair,) = read_pairs(tagged_corpus(path, None, ("words", "tags"), None))
+    assert pair.target == "B"
+
+
 def test_the_verb_takes_the_ends_of_tags(tmp_path: Path, dragoman: Dragoman) -> None:
     write(tmp_path / "my.mrg", "(S (np (nn.f Sol)) (v.x brilla))\n(S (np (nn.m mar)) (v.y ve))\n")
     found = dragoman(

@@ -100,11 +100,17 @@ def test_what_it_measures_is_what_it_answers(
     wrong = [("food", "dog cat horse barks"), ("weather", "bread soup apple tastes sweet")]
     path = as_tsv(tmp_path / "test.tsv", [*rows, *wrong])
     found = evaluate_run(topics, [path])
+    assert found.left_out == 0 and " a label that " not in found.table()
     answers = Labeller(topics)([text for _, text in [*rows, *wrong]])
     other = tmp_path / "other.tsv"
     other.write_text("".join(f"x\t{text}\t{label}\n" for label, text in [*rows, *wrong]))
     again = dragoman("evaluate", topics.folder, other, "--columns", "2,3", "--json")
     assert json.loads(again.out)["confusion"] == found.confusion.counts.tolist()
+    for name, column in (("texts", 1), ("labels", 0)):  # in two files, a line of each together
+        lines = [f"{row[column]}\n" for row in [*rows, *wrong]]
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    two = dragoman("evaluate", topics.folder, tmp_path / "texts", tmp_path / "labels", "--json")
+    assert json.loads(two.out)["confusion"] == found.confusion.counts.tolist()
     names = topics.forms.labels.names
     true = [names.index(label) for label, _ in [*rows, *wrong]]
     confusion = Confusion.of(true, [names.index(one.label) for one in answers], 3)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.language_model.writer import Writer
-from dragoman.tasks.masked.evaluation import evaluate_run, with_blanks
+from dragoman.tasks.masked.evaluation import MaskedSums, evaluate_run, with_blanks
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.shared.examples import MaskedTexts
 from dragoman.tasks.training import resume, train
@@ -143,6 +145,29 @@ def test_a_blank_of_several_tokens_is_a_word_of_their_product(likes: Run) -> Non
         assert one.probability == pytest.approx(float((nothing + half).exp()), rel=1e-4)
 
 
+@pytest.mark.parametrize("best", [2, 12])
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+@pytest.mark.parametrize("blanks", [1, 2, 4])
+@pytest.mark.parametrize("before", ["", "The old cat likes milk today. " * 8])
+def test_as_many_tokens_are_told_as_are_read(
+    before: str, blanks: int, pieces: int, best: int, likes: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a server counts before it begins; a beam may find fewer than it has room for."""
+    text, filler, read = before + "The ___ cat ___ milk ___ ___.", Filler(likes), 0
+    text = text.replace("___", "old", 4 - blanks)
+    ask = filler.engine.output_log_probabilities
+
+    def counted(values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]) -> Any:
+        nonlocal read
+        read += sum(map(len, values))
+        return ask(values, places)
+
+    monkeypatch.setattr(filler.engine, "output_log_probabilities", counted)
+    assert len(filler(text, best, pieces).blanks) == blanks
+    told = filler.tokens_read(text, best, pieces)
+    assert (told == read) if pieces == 1 else (0.6 * told < read <= told)
+
+
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_of_a_long_text_the_tokens_nearest_to_a_blank_are_read(likes: Run, pieces: int) -> None:
     filler = Filler(likes)
@@ -212,6 +237,11 @@ def test_what_is_measured_is_the_mean_over_what_was_hidden(likes: Run, tmp_path:
     (tmp_path / "nothing.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(DragomanError, match="no text to measure"):
         evaluate_run(likes, [tmp_path / "nothing.txt"])
+
+
+def test_of_nothing_everything_is_0() -> None:
+    assert MaskedSums(0.0, 0, 0).scores == {"loss": 0.0, "perplexity": 1.0, "accuracy": 0.0}
+    assert MaskedSums(math.log(8), 1, 1).scores["perplexity"] == pytest.approx(8)
 
 
 def test_masks_belong_to_the_examples_however_a_batch_is_cut(

@@ -149,6 +149,7 @@ def test_the_score_of_a_reference_is_what_the_model_gives_it(toy: Run) -> None:
     assert scored.token_log_probabilities == pytest.approx(parse.token_log_probabilities, abs=0.05)
 
 
+@pytest.mark.slow  # two trainings; that others go on is tested in tests/training
 def test_a_stopped_training_goes_on(trees: Path, tmp_path: Path) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     few = ["training.updates=8", "training.validate_every=4", "training.schedule.warmup=4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -16,6 +17,7 @@ from untrained_run import untrained_run
 from dragoman.data.files.pair import Pair
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
+from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import length_penalty
 from dragoman.tasks.language_model.surprisal import Scorer
@@ -100,7 +102,12 @@ def test_the_command_line_reranks(tiny_run: Path, letters: Path, dragoman: Drago
     heavy = dragoman(*how, "--rerank-weight", "10000")
     assert heavy.out == f"{liked}\n"
     chosen = dragoman(*asked[:3], "--rerank", letters)
-    assert chosen.code == 0 and "--rerank-weight" in chosen.err and "dev pairs" in chosen.err
+    assert chosen.code == 0 and "--rerank-weight" in chosen.err
+    # As many as the training was validated on, taken from all of the dev set.
+    recipe = Run.open(tiny_run).recipe
+    dev = sum(1 for _ in plain_pairs(recipe, "dev"))
+    told = re.search(r"on (\d+) dev pairs", chosen.err)
+    assert told and int(told[1]) == len(range(0, dev, dev // recipe.evaluation.dev_sentences)) < dev
 
 
 def test_nothing_and_one_sentence_are_put_in_order_too(
