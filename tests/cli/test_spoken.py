@@ -104,6 +104,19 @@ def check_parts(
     assert said.code == 1 and "folder" in said.err, said.err
 
 
+def test_keys_of_a_list_are_those_that_are_given(tones: Path, tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"wav": str(path), "audio": "none.wav", "said": "a tone", "text": "no"}) + "\n"
+        for path in sorted(tones.rglob("*.wav"))
+    ]
+    (tmp_path / "list.jsonl").write_text("".join(lines), encoding="utf-8")
+    found, _ = recipe_of(
+        [str(tmp_path / "list.jsonl")], task="translation", languages="en", keys=("wav", "said")
+    )
+    (corpus,) = found.data.train
+    assert (corpus.source_key, corpus.target_key) == ("wav", "said")
+
+
 def recipe(*names: Path, **more: str) -> tuple[Recipe, list[str]]:
     told = list[str]()
     found, _ = recipe_of([str(name) for name in names], say=told.append, **more)  # type: ignore[arg-type]

@@ -146,6 +146,7 @@ def test_a_run_is_called_by_its_file_or_by_the_languages_of_two(tmp_path: Path) 
     source, target, trees, text = files
     assert name_of([source, target], None, None) == "en-de"
     assert name_of([source, target], None, "en-und") == "my"
+    assert name_of([text], None, "en-ko") == "en-ko" and name_of([trees], None, "en-ko") == "wsj"
     assert name_of([text], "language-model", "en") == "some"
     assert name_of([trees], None, "en") == "wsj"
     assert name_of([str(tmp_path)], None, "en") == tmp_path.name  # recordings and their texts

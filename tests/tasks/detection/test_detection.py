@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from command_line import Dragoman
 from PIL import Image
 from tiny_scenes import write_scenes
@@ -20,8 +21,9 @@ from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.detection.detector import Detector
-from dragoman.tasks.detection.evaluation import evaluate_run
+from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
 from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled
+from dragoman.tasks.detection.objectives import measured
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.transcriber import Transcriber
 
@@ -55,6 +57,18 @@ def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
     assert json.loads((learned / "run" / "scores.json").read_text())["scores"]["ap50"]
     again = evaluate_run(learned / "run", [learned / "test"])  # the folder of the file
     assert again.scores == report.scores
+
+
+def test_validation_is_the_mean_over_all_symbols(learned: Path) -> None:
+    run = Run.open(learned / "run")
+    pairs = list(read_coco(learned / "dev" / "boxes.json"))
+    recipe = run.recipe.change(["evaluation.dev_sentences=1"])
+    validation = DetectionValidation(run.model(), recipe, run.forms, pairs, torch.device("cpu"))
+    with torch.no_grad():
+        found = validation(1).scores
+        sums = [measured(run.model())(run.model(), batch) for batch in validation.batches]
+    mean = sum(float(one.nll) for one in sums) / sum(one.tokens for one in sums)
+    assert found["loss"] == pytest.approx(mean) and mean > 0
 
 
 def test_a_detector_finds_what_is_there(learned: Path) -> None:

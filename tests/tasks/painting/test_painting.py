@@ -20,6 +20,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.picture_file import pixels_of
+from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -455,6 +456,16 @@ def test_what_a_painter_cannot_learn_from_is_told(learned: Path, tmp_path: Path)
     ):
         with pytest.raises(RecipeError, match=told):
             small_recipe(given, "painting", learned / "codes", change)
+
+
+def test_each_patch_of_a_picture_has_its_place(learned: Path) -> None:
+    recipe = Recipe.load(learned / "codes" / "recipe.toml")
+    assert isinstance(recipe.source, PictureSource)
+    count = recipe.source.patches
+    assert recipe.change([f"plan.max_source={count}", f"plan.max_target={count}"])
+    for side in ("source", "target"):
+        with pytest.raises(RecipeError, match=f"a picture has {count} patches, and plan.max_so"):
+            recipe.change([f"plan.max_{side}={count - 1}"])
 
 
 def test_codes_of_other_pictures_do_not_fit(learned: Path, tmp_path: Path) -> None:

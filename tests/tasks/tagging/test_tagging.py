@@ -158,6 +158,13 @@ def test_what_it_measures_is_what_it_answers(words: Run, tmp_path: Path) -> None
     known = [[True, True], [False, True], [True, True]]
     expected = TagScores.of(true, [one.tags for one in answers], known, iob=False).figures()
     assert {name: found.scores[name] for name in expected} == expected
+    costs = [
+        -one.log_probabilities[place][one.names.index(tag)]
+        for one, line in zip(answers, true, strict=True)
+        for place, tag in enumerate(line)
+        if tag in one.names
+    ]
+    assert len(costs) == 5 and found.scores["loss"] == pytest.approx(sum(costs) / 5)
     assert {"they [run]", "we [sleep]"} <= {one.text for one in found.worst} and found.new == 1
     table = found.table()
     assert "6 words, 1 of them not in the training text" in table
