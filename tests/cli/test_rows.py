@@ -15,9 +15,11 @@ from command_line import Dragoman
 from row_files import write_bars, write_idx, write_pictures, write_tones, write_wav
 from tiny_cells import tiny_cell
 
+from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs.files import read_metrics
-from dragoman.runs.run import METRICS
+from dragoman.runs.run import METRICS, Run
+from dragoman.tasks.shared.given_files import corpus_like
 from dragoman.tasks.training import train
 
 SMALL = (
@@ -371,6 +373,8 @@ def test_a_group_in_both_parts_is_named_with_both_places(
     shutil.copy(next((tones / "test" / "rising").iterdir()), tmp_path / "new" / "rising" / "a.wav")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "new")
     assert measured.code == 0 and "1 recording, 2 labels" in measured.out, measured.err
+    with pytest.raises(DragomanError, match="is measured on a folder as it has learned from, and"):
+        corpus_like(Run.open(tmp_path / "run"), [tmp_path / "new"] * 2)
 
 
 def test_a_million_rows(

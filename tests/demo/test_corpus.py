@@ -25,6 +25,7 @@ from dragoman.demo.grammar import (
     PlacePhrase,
     Predicate,
 )
+from dragoman.specs.demo import texts_of_demo
 
 NOUN = {noun.english: noun for noun in words.NOUNS}
 ADJECTIVE = words.ADJECTIVES
@@ -384,3 +385,13 @@ def test_probes_are_not_in_training(corpus: DemoCorpus) -> None:
     train = {pair.source for pair in corpus.train}
     assert not train & {probe.source for pair in pronoun_probes() for probe in pair}
     assert not train & {probe.source for pair in order_probes() for probe in pair}
+
+
+def test_texts_alone_are_of_one_language_and_none_of_them_was_trained_on() -> None:
+    whole = demo_corpus()
+    for language, side in (("en", "source"), ("de", "target")):
+        trained = [pair.target for pair in texts_of_demo("train", language)]
+        assert trained == [getattr(pair, side) for pair in whole.train]
+        held = [pair.target for pair in texts_of_demo("test", language)]
+        assert not set(held) & set(trained) and len(held) > 900
+        assert set(held) == {getattr(pair, side) for pair in whole.test} - set(trained)

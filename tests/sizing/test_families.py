@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,6 +40,12 @@ KINDS = {
     ("codes", "transformer"): "codes",
     ("painting", "transformer"): "transformer",
 }
+
+
+@pytest.mark.parametrize(("rows", "layers"), [(1, 2), (2, 2), (3, 3)])
+def test_an_lstm_has_two_layers_at_least(rows: int, layers: int) -> None:
+    model = settings_of("lstm", TASKS["translation"], replace(TABLE[0], layers=rows)).model_dump()
+    assert (model["encoder_layers"], model["decoder_layers"]) == (layers, layers)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
+from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run
 from dragoman.tasks.detection.learning import boxes_batch
 from dragoman.tasks.detection.matching import assignment
@@ -296,6 +297,7 @@ def test_kinds_do_not_go_on_with_each_other(tmp_path: Path) -> None:
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     run = Run.open(tmp_path / "run")
     assert run.forms.boxes.symbols.kind == "set"
+    assert not Detector(run).has_inside, "its queries are no symbols"
     with pytest.raises(DataError, match=r"boxes\.kind = set"):
         train(
             run.recipe.change(["boxes.kind=tokens"]), tmp_path / "on", start_from=run,

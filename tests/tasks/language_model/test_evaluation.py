@@ -30,7 +30,11 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.catalogue import runtime_of
-from dragoman.tasks.language_model.evaluation import evaluate_run, texts_of
+from dragoman.tasks.language_model.evaluation import (
+    LanguageModelValidation,
+    evaluate_run,
+    texts_of,
+)
 from dragoman.tasks.language_model.writer import Writer
 from dragoman.tasks.translation.translator import Translator
 
@@ -55,6 +59,21 @@ def recipe_of_letters(texts: Path, *changes: str) -> Recipe:
 def letters(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("runs") / "letters"
     return trained_run(recipe_of_letters(texts), folder)
+
+
+def test_validation_predicts_each_token_once_and_where_the_text_ends(letters: Run) -> None:
+    """Also of texts that fill their windows to the last place."""
+    form, context = letters.forms.written, letters.recipe.plan.context
+    pairs = [Pair(n, "", ("Der Hund " * 99)[:n]) for n in range(context - 3, 2 * context + 3)]
+    lengths = [len(one) for one in form.vocabulary.encode([pair.target for pair in pairs])]
+    assert {context - 1, 2 * context - 1} <= set(lengths)
+    validation = LanguageModelValidation(
+        letters.model(), letters.recipe, letters.forms, pairs, torch.device("cpu")
+    )
+    read = [len(batch.target_in.values) for batch in validation.batches]
+    assert read == [len(batch.target_out) for batch in validation.batches]
+    ends = sum(int((batch.target_out == form.eos).sum()) for batch in validation.batches)
+    assert sum(read) == sum(lengths) + len(pairs) and ends == len(pairs)
 
 
 def test_it_learns_and_says_so_in_its_own_terms(letters: Run, texts: Path) -> None:
