@@ -12,7 +12,6 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.vocabulary_size import _Counts
 
-
 APART = ("text.shared=false", "model.tie=target")
 
 

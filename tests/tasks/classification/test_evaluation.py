@@ -101,6 +101,7 @@ def test_what_it_measures_is_what_it_answers(
     path = as_tsv(tmp_path / "test.tsv", [*rows, *wrong])
     found = evaluate_run(topics, [path])
     assert found.left_out == 0 and " a label that " not in found.table()
+    assert 0 < found.seconds < 60
     answers = Labeller(topics)([text for _, text in [*rows, *wrong]])
     other = tmp_path / "other.tsv"
     other.write_text("".join(f"x\t{text}\t{label}\n" for label, text in [*rows, *wrong]))

@@ -475,6 +475,14 @@ def test_codes_of_other_pictures_do_not_fit(learned: Path, tmp_path: Path) -> No
     with pytest.raises(DataError, match="has 16 codes, and the model learns 15 at most"):
         train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     assert not (tmp_path / "run").exists()
+    known = Run.open(learned / "codes")
+    assert isinstance(known.recipe.source, PictureSource)
+    other = known.recipe.change([f"source.height={2 * known.recipe.source.height}"])
+    with pytest.raises(DataError, match="has learned pictures of .* set the same in .source."):
+        train(
+            other, tmp_path / "run", start_from=known, say=lambda _: None, display=False,
+            measure=False,
+        )  # fmt: skip
     broken = tmp_path / "broken"
     shutil.copytree(learned / "codes", broken)
     (broken / "model.safetensors").unlink()
