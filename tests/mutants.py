@@ -4,9 +4,9 @@
 
 A mutant is the source with one small fault: a comparison, a sign, a number, a condition, a dropped
 statement. First all quick tests run once, and which lines each of them runs is written beside the
-results (fifteen minutes of two cores). Then each mutant is tried, in a copy of the committed tree,
+results (eleven minutes of two cores). Then each mutant is tried, in a copy of the committed tree,
 by the tests that run its line, until one fails. Every result is one line of the file, so that a
-stopped run goes on where it was. Not part of any test run: 200 mutants take about an hour of two
+stopped run goes on where it was. Not part of any test run: 200 mutants take an hour or more of two
 cores.
 """
 

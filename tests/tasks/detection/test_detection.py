@@ -71,6 +71,17 @@ def test_validation_is_the_mean_over_all_symbols(learned: Path) -> None:
     assert found["loss"] == pytest.approx(mean) and mean > 0
 
 
+def test_categories_that_training_has_not_are_told(learned: Path) -> None:
+    run = Run.open(learned / "run")
+    pairs = list(read_coco(learned / "dev" / "boxes.json"))[:3]
+    assert run.task.check_held(run.recipe, {"dev": pairs}, run.forms) == []
+    scene = scene_of(pairs[1].target)
+    strange = Scene(scene.width, scene.height, (scene.boxes[0]._replace(label="comet"),))
+    pairs[1] = pairs[1]._replace(target=str(strange))
+    (told,) = run.task.check_held(run.recipe, {"dev": pairs}, run.forms)
+    assert "'comet' is a category of dev that training does not have" in told
+
+
 def test_a_detector_finds_what_is_there(learned: Path) -> None:
     detector = Detector(learned / "run")
     right = wanted = 0

@@ -478,7 +478,7 @@ def test_codes_of_other_pictures_do_not_fit(learned: Path, tmp_path: Path) -> No
     known = Run.open(learned / "codes")
     assert isinstance(known.recipe.source, PictureSource)
     other = known.recipe.change([f"source.height={2 * known.recipe.source.height}"])
-    with pytest.raises(DataError, match="has learned pictures of .* set the same in .source."):
+    with pytest.raises(DataError, match=r"has learned pictures of .* set the same in .source."):
         train(
             other, tmp_path / "run", start_from=known, say=lambda _: None, display=False,
             measure=False,
