@@ -13,7 +13,6 @@ from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.tags import tagged_corpus
 
 WORDS, TAGS = "The cat_s does n't sleep .", "DT NNS VBZ RB VB ."
