@@ -19,7 +19,7 @@ from dragoman.runs.run import Run
 from dragoman.sizing.minutes import min_tokens
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
-from dragoman.tasks.verdict import verdict
+from dragoman.tasks.verdict import _alike, verdict
 
 SENTENCES = [
     "A man rides a bicycle.", "Two dogs run through the snow.", "The sea is calm today.",
@@ -125,6 +125,12 @@ def test_outputs_that_do_not_follow_what_is_read_are_said(tmp_path: Path) -> Non
     assert verdict(recorded(tmp_path / "own", "demo", {"bleu": 8.0})) == []
     # Two outputs say nothing.
     assert verdict(recorded(tmp_path / "two", "demo", {"bleu": 8.0}, same[:2])) == []
+
+
+def test_texts_are_as_alike_as_the_letter_triples_that_they_share() -> None:
+    assert _alike(["abcd", "abcd"]) == 1 and _alike(["abcd", "wxyz"]) == 0
+    assert _alike(["abcd", "abcz"]) == pytest.approx(0.5)
+    assert _alike(["abcd", "abcz", "wxyz"]) == pytest.approx(0.5 / 3)
 
 
 def labelled(counts: list[list[int]]) -> dict[str, Any]:
