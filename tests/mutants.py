@@ -152,6 +152,7 @@ def drawn(tree: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[M
         if not only or any(part in str(path.relative_to(tree)) for part in only)
         for number, mutation in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
     ]
+    # Tables are passed over here, and not above, so that a file of results from before stays good.
     draw = random.Random(seed).sample(every, min(2 * count, len(every)))
     return [mutant for mutant, of_table in draw if not of_table][:count]
 
@@ -164,6 +165,9 @@ def warm() -> None:
 
 ENOUGH_SECONDS = 40
 """Of a processor, for the tests of a mutant, after which it has survived."""
+
+MAX_TESTS = 300
+"""More are not finished in that time, but would all be collected."""
 
 MAX_CPU_SECONDS = 150
 """With what is begun by then: an endless loop is found out by it."""
@@ -308,10 +312,6 @@ def chosen(mutant: Mutant, line: int, tree: Path, watched: Sequence[Reached]) ->
         return -common, files[file][-1].seconds
 
     return [one.test for file in sorted(files, key=far) for one in files[file]][:MAX_TESTS]
-
-
-MAX_TESTS = 300
-"""More are not finished in that time, but would all be collected."""
 
 
 class Trial:

@@ -135,7 +135,7 @@ def test_selecting_and_admitting_at_any_moment_changes_no_result(one: Implementa
     state = model.start(model.encode(Sequences.of(sources)))
     owners, pasts = [0, 1], [[BOS], [BOS]]
     found: dict[tuple[int, tuple[int, ...]], list[Tensor]] = {}
-    for turn in range(10):
+    for turn in range(14):
         rows = model.step(torch.tensor([[past[-1]] for past in pasts]), state).clone()
         for owner, past, row in zip(owners, pasts, rows, strict=True):
             found.setdefault((owner, tuple(past)), []).append(row)
@@ -329,7 +329,7 @@ def test_dropout_belongs_to_the_examples_however_a_batch_is_cut(network: Network
         return list(rows.split(list(sides[1].layout.lengths)))
 
     whole = hidden([0, 1, 2, 3])
-    for cut in ([[3], [1, 0], [2]], [[2, 0, 3, 1]]):
+    for cut in ([[0, 1], [2, 3]], [[3], [1, 0], [2]], [[2, 0, 3, 1]]):
         for part in cut:
             for place, found in zip(part, hidden(part), strict=True):
                 assert distance(found, whole[place]) < 1e-9

@@ -62,3 +62,14 @@ def test_masks_of_kernels_are_not_those_of_the_pool() -> None:
     torch.manual_seed(8)
     twin = native.factors(row_keys.flatten(), 64, 0.5, native.new_seed())
     assert torch.equal(found, twin.view(3, 3, 64)) and not torch.equal(found, pooled)
+
+
+def test_devices_in_use_are_seeded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    with dropout.drawing(8):
+        first = native.new_seed()
+    assert not seeds, "there is none"
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    with dropout.drawing(8):
+        assert native.new_seed() == first and seeds == [8]
