@@ -20,7 +20,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-oldest test-matrix test-native test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-oldest test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-matrix: $(DEV) ## the tests under eight combinations of instruction sets an
 
 test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
 	@$(BIN)/python tests/native/sanitised.py $(ARGS)
+
+test-gpu: $(DEV) ## training on the GPU of this machine beside its CPU (two minutes; a torch with CUDA)
+	@DRAGOMAN_TEST_GPU=on $(BIN)/python -m pytest tests/training/test_gpu.py $(ARGS)
 
 test-cluster: $(DEV) ## work in parts while workers and drivers are killed and a store fails (four minutes)
 	@$(BIN)/python -m pytest tests/cluster $(TWO) $(ARGS)

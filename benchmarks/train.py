@@ -285,8 +285,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--device", choices=OF_DEVICE, default="cpu",
-                        help="cuda was never tried: no figure here is of a GPU")  # fmt: skip
+    parser.add_argument(
+        "--device",
+        choices=OF_DEVICE,
+        default="cpu",
+        help="cuda: one GPU, on which no toolkit is run",
+    )
     parser.add_argument("--work", choices=WORKS, action="append", help="default: the device's")
     parser.add_argument("--source", type=Path, help="lines to learn from (.gz too)")
     parser.add_argument("--target", type=Path, help="their translations")

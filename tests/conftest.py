@@ -29,6 +29,9 @@ os.environ["TERM"] = "dumb"
 for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests are of the CPU, on every machine; those of a GPU ask for it (make test-gpu).
+if os.environ.get("DRAGOMAN_TEST_GPU") != "on":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # Which way trains a model the fastest depends on what else runs: tests train in fp32, by the best
 # kernels. Those of measuring take it out again.
 os.environ["DRAGOMAN_MEASURE"] = "off"

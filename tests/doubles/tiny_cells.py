@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from tiny_scenes import write_scenes
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.recipe import Recipe
+from dragoman.specs.catalogue import TASKS
+
+PAGE = Path(__file__).parents[2] / "docs" / "sources.md"
 
 SOURCES = ("text", "frames", "picture", "line")
 _STACK = {"model_dim": 32, "ffn_dim": 32, "layers": 1, "attention": {"num_heads": 2}, "dropout": 0}
@@ -31,6 +35,18 @@ _TRAINING = (
     "training.precision=fp32", "training.clip_norm=1", "data.split.dev=0.2", "data.split.test=0.1",
     "evaluation.dev_sentences=2",
 )  # fmt: skip
+
+
+def told_cells() -> dict[tuple[str, str], set[str]]:
+    """(task, source) -> the kinds of models that docs/sources.md names for it."""
+    found = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0].strip("`") in TASKS and len(cells) == 1 + len(SOURCES):
+            task = cells[0].strip("`")
+            for source, cell in zip(SOURCES, cells[1:], strict=True):
+                found[task, source] = set(re.findall(r"`([a-z-]+)`", cell))
+    return found
 
 
 def tiny_cell(task: str, kind: str, source: str, folder: Path) -> Recipe:

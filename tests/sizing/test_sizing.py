@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Dragoman
@@ -243,6 +245,26 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
     assert widths == sorted(widths)
     assert (widths[0], size) == (rows[-1].model_dim, rows[0])
     assert len(said) >= 3 and "width 128, 3 layers, updates of 1,024 tokens" in said[0]
+
+
+@pytest.mark.parametrize(("device", "tokens"), [("cpu", 64 * 16), ("cuda:0", 8_192)])
+def test_a_gpu_is_timed_with_whole_updates(
+    device: str, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes as long for a part of one, which would make every size look slow."""
+    seen: list[int] = []
+
+    def measured(model: object, objective: object, settings: object, batches: Any, **rest: Any):  # type: ignore[no-untyped-def]
+        assert str(rest["ranks"].device) == device
+        seen.append(len(batches()[0]().target_out))
+        return MEASURED
+
+    monkeypatch.setattr(budget, "own_device", lambda: device)
+    monkeypatch.setattr(budget, "measure_throughput", measured)
+    size = replace(SMALLEST, tokens_per_update=8_192)
+    budget.tokens_per_second("transformer", size)
+    budget.text_tokens_per_second("transformer", size)
+    assert seen == [tokens, tokens]
 
 
 @pytest.mark.slow  # it times models of several sizes

@@ -3,11 +3,10 @@ and docs/sources.md says which."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
-from tiny_cells import MODELS, SOURCES, tiny_cell
+from tiny_cells import MODELS, SOURCES, tiny_cell, told_cells
 
 from dragoman.errors import RecipeError
 from dragoman.runs.files import read_metrics
@@ -15,23 +14,8 @@ from dragoman.runs.run import METRICS
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 
-PAGE = Path(__file__).parents[2] / "docs" / "sources.md"
 CELLS = [(task, kind, source) for task in TASKS for kind in MODELS for source in SOURCES]
-
-
-def told() -> dict[tuple[str, str], set[str]]:
-    """(task, source) -> the kinds of models that the page names for it."""
-    found = {}
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0].strip("`") in TASKS and len(cells) == 1 + len(SOURCES):
-            task = cells[0].strip("`")
-            for source, cell in zip(SOURCES, cells[1:], strict=True):
-                found[task, source] = set(re.findall(r"`([a-z-]+)`", cell))
-    return found
-
-
-TOLD = told()
+TOLD = told_cells()
 
 
 @pytest.mark.parametrize(("task", "kind", "source"), CELLS, ids=map("-".join, CELLS))

@@ -170,6 +170,36 @@ def test_what_was_measured_is_not_measured_again(
         measured(Toy(), tmp_path)
 
 
+def test_on_a_gpu_first_passes_do_not_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They load code. What is fastest there is remembered beside what is fastest on the CPU."""
+    ways = [
+        one.model_copy(update={"machine": this_machine("Some GPU")}) for one in (PLAIN, PLAIN_LOW)
+    ]
+    runs: list[TrainingWay] = []
+
+    def run(self: Any, one: TrainingWay, passes: int) -> tuple[float, float]:
+        seconds = 30.0 if one not in runs else 1.0 if one.precision == "fp32" else 0.5
+        runs.append(one)
+        self._tokens = 9.0
+        return seconds, seconds
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fastest_way, "ways_here", lambda *_: ways)
+        patched.setattr(fastest_way._Trials, "_run", run)
+        found = measured(Toy(), tmp_path)
+        assert found.way == ways[1] and set(found.rates) == set(ways)
+        assert found.summary("tokens").startswith("Some GPU in bf16: ")
+        assert "2.0 times Some GPU in fp32" in found.summary("tokens")
+        patched.setattr(fastest_way._Trials, "_run", None)
+        assert measured(Toy(), tmp_path).way == ways[1]
+    monkeypatch.setattr(fastest_way, "ways_here", lambda *_: [PLAIN, PLAIN_LOW])
+    monkeypatch.setattr(fastest_way, "time_ways", None)
+    with pytest.raises(TypeError):
+        measured(Toy(), tmp_path)
+
+
 def test_settings_and_the_environment_go_on_forcing(monkeypatch: pytest.MonkeyPatch) -> None:
     def kinds(**settings: Any) -> set[tuple[str, str]]:
         model = Toy()

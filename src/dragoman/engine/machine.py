@@ -37,7 +37,7 @@ def machine_facts() -> list[tuple[str, str]]:
         ("threads of torch", str(torch.get_num_threads())),
         ("memory", f"{_memory_gib():.0f} GiB"),
         ("vector and matrix units", ", ".join(vector_units())),
-        ("GPU", f"{', '.join(gpus)} (nothing here was ever tried on one)" if gpus else "none"),
+        ("GPU", f"{', '.join(gpus)} (for training alone)" if gpus else "none"),
         ("training", "by the way that is measured to be the fastest: dragoman doctor --measure"),
         ("precision of translating", summary()),
         ("native kernels", status.reason),

@@ -70,6 +70,9 @@ class LayerNorm(Computing):
         """(..., D) -> (..., D)."""
         if self._by_kernels:
             return native_norm.layer_norm(x, self.weight, self.bias, eps=self.eps)
+        if x.is_cuda and x.dtype != self.weight.dtype:
+            # torch's kernel for GPUs asks for one type, and computes in fp32 inside.
+            return native_norm.layer_norm_plain(x, self.weight, self.bias, eps=self.eps)
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
     def after(self, x: Tensor, sublayer: Tensor, rate: float, row_keys: Tensor | None) -> Tensor:

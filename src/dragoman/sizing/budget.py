@@ -131,10 +131,17 @@ def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) 
     )
 
 
+def _sentences(size: Size, device: str) -> int:
+    """In a timed update. A GPU takes as long for few as for a whole update, so it gets that."""
+    return _SENTENCES if device == "cpu" else max(_SENTENCES, size.tokens_per_update // _LENGTH)
+
+
 def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
+    device = own_device()
     model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)
-    sentences = torch.randint(3, size.vocabulary, (_SENTENCES, _LENGTH - 1), generator=draw)
+    count = _sentences(size, device)
+    sentences = torch.randint(3, size.vocabulary, (count, _LENGTH - 1), generator=draw)
     batch = make_batch(list(sentences) if reads else None, list(sentences), 1, 2)
     settings = TrainingSettings()
     measured = measure_throughput(
@@ -144,6 +151,6 @@ def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
         lambda *_: [lambda: batch],
         seconds=1.0,
         most=10,
-        ranks=Ranks(device=own_device()),
+        ranks=Ranks(device=device),
     )
     return measured.tokens_per_second

@@ -41,7 +41,7 @@ from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.distributed import Ranks
+from dragoman.training.distributed import Ranks, gpu_name
 from dragoman.training.losses.ctc import JointCtc, without_room
 from dragoman.training.losses.guided import GuidedAlignment
 from dragoman.training.losses.objectives import Objective
@@ -279,7 +279,8 @@ def _with_way(
     """The recipe with the way that trains its model the fastest on this machine, and what was
     measured; None where the recipe has the way, or nothing is to be measured."""
     settings = recipe.training
-    holds = settings.way is not None and settings.way.machine == this_machine()
+    here = this_machine(gpu_name(ranks.device))
+    holds = settings.way is not None and settings.way.machine == here
     if ranks.any(ranks.first and (holds or not measures())):
         return recipe, None
     model, objective, _, batches = _ready(recipe, prepared)

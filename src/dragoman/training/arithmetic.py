@@ -20,7 +20,7 @@ from dragoman.native.gradients import add_directly
 from dragoman.native.processor import cores, no_bf16_units
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.training.checkpoint import TrainingState
-from dragoman.training.distributed import Ranks
+from dragoman.training.distributed import Ranks, gpu_name
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.way import PLAIN, TrainingWay, this_machine
 
@@ -37,7 +37,7 @@ def ways_here(
     bf16 is not among them where neither kernels nor the processor have it and nobody asks for it:
     imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has none.
     """
-    threads, machine = min(torch.get_num_threads(), cores()), this_machine()
+    threads, machine = min(torch.get_num_threads(), cores()), this_machine(gpu_name(device))
     found = [
         TrainingWay(kernels=kernels, precision=precision, threads=threads, machine=machine)
         for precision in _PRECISIONS
@@ -92,7 +92,7 @@ def repeated(
     ways = ways_here(model, settings, ranks.device)
     if not state.kernels:
         way = settings.way
-        if way is None or way.machine != this_machine():
+        if way is None or way.machine != this_machine(gpu_name(ranks.device)):
             return _nearest(ways, ways[0].kernels, ways[0].precision), None
         return _nearest(ways, way.kernels, way.precision).on(way.threads), None
     level = loader.training_level(state.kernels, str(state.precision)) or state.kernels

@@ -37,6 +37,11 @@ def own_device() -> str:
     return f"cuda:{local}" if torch.cuda.is_available() else "cpu"
 
 
+def gpu_name(device: torch.device) -> str:
+    """What the maker calls it; "" for a CPU."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+
+
 class Ranks:
     """This process among all that train together; alone, every exchange is free."""
 

@@ -18,6 +18,9 @@ from dragoman.settings import Settings
 PLAIN = "plain"
 """In the place of an instruction set: torch does the work."""
 
+_ON_GPU = "GPU: "
+"""What the machine of a way begins with where a GPU does the work."""
+
 
 class TrainingWay(Settings):
     """The kernels, precision and number of threads that were the fastest in a measurement. Written
@@ -30,11 +33,16 @@ class TrainingWay(Settings):
     threads: int = Field(ge=1, le=4096)
     """The number of threads in each process."""
     machine: str = Field(min_length=1, max_length=1000)
-    """The processor on which this was measured, and the number of cores that were available."""
+    """The processor on which this was measured, the number of cores that were available, and the
+    GPU, if one does the work."""
 
     @property
     def by_kernels(self) -> bool:
         return self.kernels != PLAIN
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.machine.startswith(_ON_GPU)
 
     @property
     def level(self) -> str | None:
@@ -43,6 +51,9 @@ class TrainingWay(Settings):
 
     def summary(self) -> str:
         """For a person: "avx2 kernels in fp32, 2 threads"."""
+        if self.on_gpu:
+            gpu = self.machine.removeprefix(_ON_GPU).partition(";")[0]
+            return f"{gpu} in {self.precision}"
         what = f"{self.kernels} kernels" if self.by_kernels else "plain torch"
         return f"{what} in {self.precision}, {plural(self.threads, 'thread')}"
 
@@ -50,6 +61,8 @@ class TrainingWay(Settings):
         return self.model_copy(update={"threads": threads})
 
 
-def this_machine() -> str:
-    """What decides whether a way that was measured holds here."""
-    return f"{processor()}; cores: {cores()}"
+def this_machine(gpu: str = "") -> str:
+    """What decides whether a way that was measured holds here. ``gpu``: the name of the GPU that
+    does the work, if one does."""
+    machine = f"{processor()}; cores: {cores()}"
+    return f"{_ON_GPU}{gpu}; {machine}" if gpu else machine

@@ -140,7 +140,8 @@ def time_ways(
     take_turns(ways)
     take_turns(near(_AGAIN[0]))
     while in_time():
-        halves = [way.on(way.threads // 2) for way in near() if way.threads > 1]
+        many = [way for way in near() if way.threads > 1 and not way.on_gpu]
+        halves = [way.on(way.threads // 2) for way in many]
         fewer = [way for way in dict.fromkeys(halves) if way not in best]
         if not fewer:
             break
@@ -176,7 +177,7 @@ def fastest_way(
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
     found = ways_here(model, settings, ranks.device)
     ways = _of_all([way for way in found if way.level is None or library.agrees(way.level)], ranks)
-    if len(ways) == 1 and ways[0].threads == 1 and timing is None:
+    if len(ways) == 1 and (ways[0].threads == 1 or ways[0].on_gpu) and timing is None:
         return MeasuredWays(ways[0], {})
     known = _known(remembered, work, ways, ranks)
     if known is not None:
@@ -185,8 +186,8 @@ def fastest_way(
         splits = Splits(Path(folder))
         trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
         # torch's threads spin while they wait for each other: beside other programs fewer are more.
-        halves = [way.on(way.threads // 2) for way in ways if not way.by_kernels]
-        alone = [way for way in halves if way.threads]
+        torches = [way for way in ways if not (way.by_kernels or way.on_gpu)]
+        alone = [way.on(way.threads // 2) for way in torches if way.threads > 1]
         seconds = time_ways([*ways, *alone], trials.seconds, trials.in_time)
     if ranks.first and remembered is not None:
         nanoseconds = {_name(way): max(1, round(1e9 * one)) for way, one in seconds.items()}
@@ -244,7 +245,11 @@ class _Trials:
 
     def _warm_up(self, way: TrainingWay) -> float | None:
         """Some examples, untimed -> what the whole part would take, if that is so long that it is
-        not worth finding out."""
+        not worth finding out. On a GPU the first pass loads code for each of its shapes, which says
+        nothing about the second."""
+        if way.on_gpu:
+            self._run(way, passes=1)
+            return None
         whole, self._part = self._part, self._few
         cold = self._run(way, passes=1)[0]
         self._part = whole
@@ -270,7 +275,8 @@ class _Trials:
                 if number == 0:
                     refresh(updater.model)
                 sums = gradients.accumulate(update, self._part)
-                self._tokens = self._tokens or float(sums[2])
+                tokens = float(sums[2])  # waits for a GPU, which works on after the call
+            self._tokens = self._tokens or tokens
             times.append(watch.seconds(way.threads))
             if times[0] > _HOPELESS * self._shortest + 0.1:
                 break
@@ -339,4 +345,5 @@ def _known(
 
 
 def _name(way: TrainingWay) -> str:
-    return f"{way.kernels} {way.precision} {way.threads}"
+    name = f"{way.kernels} {way.precision} {way.threads}"
+    return f"{way.machine.partition(';')[0]}: {name}" if way.on_gpu else name
