@@ -46,6 +46,14 @@ def test_one_file_is_named_for_what_it_is(
         recipe_of([str(tmp_path / name)])
 
 
+@pytest.mark.parametrize("task", ["parsing", "detection", "language-model", "masked"])
+def test_a_file_that_is_missing_is_no_recipe_where_the_task_is_named(task: str) -> None:
+    with pytest.raises(DragomanError, match=r"missing\.x does not exist$"):
+        recipe_of(["missing.x"], task=task)
+    with pytest.raises(DragomanError, match="neither a file nor a recipe"):
+        recipe_of(["missing.x"])
+
+
 @pytest.mark.parametrize("keys", [("source", "target"), ("en", "de")])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_an_array_of_records_is_told_from_lines_of_them(

@@ -94,6 +94,14 @@ def test_codes_tell_pictures_again(learned: Path) -> None:
     assert again.scores == report.scores
 
 
+def test_chance_is_told_of_ten_pictures_and_more(learned: Path) -> None:
+    run = Run.open(learned / "painting")
+    chance = PaintingRuntime().chance
+    pairs = list(read_pairs(run.recipe.data.train[0]))
+    told = [chance(run.recipe, run.forms, pairs[:n]) for n in (9, 10)]
+    assert told[0] == {} and set(told[1]) >= {"loss", "exact", "codes_right"}
+
+
 def test_scores_of_codes_by_hand() -> None:
     tally = CodesTally(6)
     pictures = np.array([[[0, 10]], [[20, 30]]], np.uint8)

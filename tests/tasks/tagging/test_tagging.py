@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from dragoman.data.tagged_batches import WordCutter
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.metrics.tagging import TagScores
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
+from dragoman.runs.run import LEXICON, Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.start_from import for_part
 from dragoman.specs.tagging import words_and_tags
@@ -250,6 +251,14 @@ def test_a_tagger_from_a_masked_model_and_from_a_tagger(
         else:
             tuned = trained_run(recipe, tmp_path / "tuned", start_from=words)
             assert Tagger(tuned).tags.labels.names == Tagger(words).tags.labels.names
+            # What the first had read is known, or else nothing of it is said.
+            read = tuned.lexicon()
+            assert read is not None and read.has("they") and read.has("we")
+            forgetful = Path(shutil.copytree(words.folder, tmp_path / "forgetful"))
+            (forgetful / LEXICON).unlink()
+            begun_with = Run.open(forgetful)
+            unknown = trained_run(recipe, tmp_path / "unknown", start_from=begun_with)
+            assert unknown.lexicon() is None
             (tmp_path / "test.txt").write_text("they_PRP zzz_VB\n", encoding="utf-8")
             table = evaluate_run(tuned, [tmp_path / "test.txt"]).table()
             assert "1 of them not in the training text of words, which this run was begun" in table
@@ -299,6 +308,19 @@ def test_what_does_not_fit_is_refused(words: Run, tagged: Path, tmp_path: Path) 
         Recipe.parse({"name": "x", "task": "tagging", "model": {"kind": "transformer"}})
     with pytest.raises(DataError, match="my, line 4: 1 word and 0 tags"):
         words_and_tags(Pair(4, "a", ""), "my")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1-2\tzum" + "\t_" * 8 + "\n", "holds no sentence"),
+        ("# newdoc\n# text = a b\n\n# c\n", "holds no tagged words: '# newdoc'"),
+    ],
+)
+def test_conllu_without_words_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=told):
+        recipe_of([str(tmp_path / "a.conllu")], task="tagging")
 
 
 @pytest.mark.parametrize(("task", "sampling"), [("classification", 0.0), ("tagging", 0.1)])

@@ -55,6 +55,17 @@ def looked(source: int, target: int, *heads: dict[int, int]) -> HeadLinks:
     return HeadLinks.of(cross, range(source), range(target), (source, target))
 
 
+@pytest.mark.parametrize("short", [True, False])
+def test_learning_an_hmm_is_announced_by_how_long_it_takes(
+    short: bool, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path))
+    said: list[str] = []
+    TextAligner(Run.open(tiny_run), said.append, short=short)
+    assert ("a short HMM" in said[0]) is short
+    assert ("may take minutes" in said[0]) is not short
+
+
 def test_links_of_both_moments_and_the_best_head() -> None:
     source, target = ("▁a", "▁b", "▁c", "</s>"), ("▁x", "▁y", "</s>")
     cross = np.zeros((1, 2, 3, 4))

@@ -135,6 +135,8 @@ def test_a_reader_is_measured_in_wrong_words_and_a_translator_begins_with_its_en
     assert {"bleu", "wer", "cer"} <= set(scores)
     report = evaluate_run(tmp_path / "reader", [tmp_path / "words.txt"] * 2)
     assert report.heard is not None and "16 pictures" in report.table()
+    heads = [line.split()[0] for line in report.table().splitlines() if line]
+    assert heads.index("WER") < heads.index("BLEU"), "what is read letter by letter comes first"
 
     values["languages"] = {"source": "en", "target": "de"}
     told: list[str] = []

@@ -125,6 +125,18 @@ def test_sampling_is_drawn_by_its_seed(translator: Translator) -> None:
     assert len({draw(seed) for seed in range(5)}) > 1
 
 
+def test_a_sample_of_two_sentences_is_a_sample_of_each(tiny_run: Path) -> None:
+    """Not the best of what both have made."""
+    changes = ["sampling.temperature=1.0", "max_length=6", "n_best=4", "beam=4"]
+    text = "The dog sleeps. The small man eats."
+    split = dragoman.load(tiny_run, TranslatorSettings(precision="fp32", longest=12))
+    found = split(text, settings=parse_search(SearchSettings(), changes))
+    assert len(found.parts) == 2
+    each = [[part.text, *(other.text for other in part.alternatives)] for part in found.parts]
+    drawn = [found.text, *(other.text for other in found.alternatives)]
+    assert drawn == [found.passage.join(list(pieces)) for pieces in zip(*each, strict=True)]
+
+
 def test_no_output_holds_the_unknown_symbol(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,14 @@ def test_where_nobody_knows_what_was_looked_at_words_are_asked_about_one_by_one(
     assert source.text in every
 
 
+def test_where_words_are_not_spaced_each_piece_may_be_missing() -> None:
+    text = Text.train(
+        ["東京都", "京都"] * 9, TextSettings(kind="char", vocabulary=8, byte_fallback=False)
+    )
+    source = ReadSource.of(TextForm(text, "ja"), "東京都")
+    assert [source.at(word) for word in source.words] == ["東", "京", "都"]
+
+
 def test_words_that_were_never_read_are_named() -> None:
     assert told("the cat sees the zebra", "the cat sees the zebra") == [("unknown", "zebra")]
     # Pieces of subwords can spell them; whether they were read, the lexicon knows.

@@ -73,7 +73,8 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
     tabbed = 2 * sum("\t" in line for line in full) > len(full)
     if not tabbed and 2 * sum(map(_has_tag, words)) > len(words):
         return "underscore"
-    if full and columns_of(full) > 1:
+    commented = all(line.startswith("# ") for line in full)
+    if full and columns_of(full) > 1 and not commented:
         return "columns"
     shown = f": {shortened(full[0], 60)!r}" if full else ""
     raise DataError(

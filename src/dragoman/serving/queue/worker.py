@@ -95,7 +95,7 @@ class Worker:
         batches: Batches[QueuedRequest] = Batches(self._new_scheduler)
         rows = batches.little.scheduler.free_rows - self._spare
         self._enough, self._of_one = int(rows * REFILL_SHARE), rows
-        self._of_costly = max(1, int(rows * COSTLY_SHARE))
+        self._of_costly = int(rows * COSTLY_SHARE)
         while self._fill(batches):
             batch = batches.next()
             try:
