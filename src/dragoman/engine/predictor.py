@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.engine.engine import Engine
+from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -36,6 +37,10 @@ class Output(Protocol):
     def score(self) -> float: ...
 
 
+NO_ENCODER = "goes over a text from left to right, and has no encoder to look into"
+"""``Predictor.no_inside`` of a model that reads as it writes."""
+
+
 class Predictor(ABC):
     """A trained model, ready to be asked. Not for several threads at once."""
 
@@ -54,9 +59,9 @@ class Predictor(ABC):
         return self.engine.source.reads
 
     @property
-    def has_inside(self) -> bool:
-        """Whether ``look`` has something to show."""
-        return True
+    def no_inside(self) -> str | None:
+        """What the run does that leaves ``look`` nothing to show; None where there is something."""
+        return None
 
     @property
     def plain(self) -> Network:
@@ -105,5 +110,8 @@ class Predictor(ABC):
         """Every attention weight of an output, by the plain model: see ``AttentionRecord``.
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
+        Errors: ``DragomanError`` where there is nothing to look into.
         """
+        if self.no_inside is not None:
+            raise DragomanError(f"{self.run.folder} {self.no_inside}")
         return self.engine.attention.record(self.source_values(source), target_ids, through)

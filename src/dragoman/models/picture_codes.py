@@ -28,7 +28,7 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.front_ends import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import CodesSettings
-from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
 from dragoman.nn.quantisation import FiniteScalars
 
@@ -149,8 +149,3 @@ def scaled(patches: Tensor, dtype: torch.dtype) -> Tensor:
 def bytes_of(pixels: Tensor) -> Tensor:
     """``scaled`` undone; what lies beyond black or white is black or white."""
     return ((pixels.float() + 1) * (_WHITE / 2)).round().clamp(0, _WHITE).to(torch.uint8)
-
-
-def whole_pictures(count: int, source: PictureSource) -> Layout:
-    """Where the patches of so many pictures stand."""
-    return Layout([source.patches] * count)

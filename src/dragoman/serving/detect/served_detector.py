@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from dragoman.engine.search_settings import with_beams
-from dragoman.errors import RecipeError
 from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import PictureSource
@@ -26,7 +24,6 @@ from dragoman.serving.detect.schema import (
     SearchedPicture,
     SeenPicture,
 )
-from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
@@ -75,11 +72,7 @@ class ServedDetector(ServedRun):
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How pictures are searched. Raises Refusal 400."""
-        try:
-            chosen = with_beams(self.engine.search_settings, beam, None)
-        except RecipeError as error:
-            raise Refusal("bad_search", str(error), problem=str(error)) from None
-        chosen = chosen.model_copy(update={"n_best": 1, "sampling": None, "alternatives": False})
+        chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
         self.check_search(chosen)
         return chosen
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dragoman.errors import SearchError, TooLongError
+from dragoman.errors import RecipeError, SearchError, TooLongError
 
 Value = str | int | float | list[str]
 
@@ -199,8 +199,8 @@ def invalid_request(field: str, problem: str) -> Refusal:
     return Refusal("bad_field", f"Invalid request: {problem}", field=field, problem=problem)
 
 
-def unsearchable(error: SearchError) -> Refusal:
-    """For what a search cannot meet."""
+def unsearchable(error: RecipeError | SearchError) -> Refusal:
+    """For settings of a search that do not agree, and what a search cannot meet."""
     return Refusal("bad_search", str(error), problem=str(error))
 
 

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.errors import RecipeError
 from dragoman.forms.rows.lines_form import LinesForm
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import LineSource
@@ -21,7 +19,6 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.lines.schema import LinesAnswer, LinesRequest, ReadLine, SeenLine
 from dragoman.serving.operate.settings import ServeSettings
@@ -89,11 +86,7 @@ class ServedLines(ServedRun):
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How lines are searched. Raises Refusal 400."""
-        try:
-            chosen = with_beams(self.engine.search_settings, beam, None)
-        except RecipeError as error:
-            raise Refusal("bad_search", str(error), problem=str(error)) from None
-        chosen = chosen.model_copy(update={"n_best": 1, "sampling": None, "alternatives": False})
+        chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
         if self._ctc is not None:
             chosen = self._ctc.asked(chosen)
         self.check_search(chosen)

@@ -21,7 +21,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.openai_errors import IMAGES, OPENAI_REFUSALS
-from dragoman.serving.http.refusals import Refusal, wrong_field
+from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.paint.schema import (
     ImagesAnswer,
@@ -112,7 +112,7 @@ class ServedPainter(ServedRun):
             self.check_search(settings)
             return painting_request(self.engine, request.prompt, settings)
         except RecipeError as error:
-            raise Refusal("bad_search", str(error), problem=str(error)) from None
+            raise unsearchable(error) from None
         except DataError as error:
             raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.engine.alignment_head import Alignment, TokenPair, by_words
-from dragoman.engine.search_settings import with_beams
-from dragoman.errors import DataError, RecipeError, TooLongError
+from dragoman.errors import DataError, TooLongError
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -67,11 +66,7 @@ class ServedParser(ServedRun):
 
     def search_settings(self, sentences: int, request: ParseRequest) -> SearchSettings:
         """How so many are searched. Raises Refusal 400."""
-        try:
-            chosen = with_beams(self.engine.search_settings, request.beam, request.n_best)
-        except RecipeError as error:
-            raise Refusal("bad_search", str(error), problem=str(error)) from None
-        chosen = chosen.model_copy(update={"sampling": None, "alternatives": False})
+        chosen = self.beam_search(request.beam, request.n_best)
         self.check_search(chosen)
         most, each = self.settings.limits.translations, chosen.n_best
         if sentences * each > most:

@@ -14,12 +14,14 @@ from pydantic import ValidationError
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
+from dragoman.engine.search_settings import with_beams
+from dragoman.errors import RecipeError
 from dragoman.insight.session import Inspection
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import Refusal, unsearchable
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.look.inspector import Inspector
@@ -77,7 +79,7 @@ class ServedRun(ABC):
         self.source = engine.source.language
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
-        has_inside = looked_into and (predictor is None or predictor.has_inside)
+        has_inside = looked_into and (predictor is None or predictor.no_inside is None)
         self._inspector = Inspector(engine, predictor) if has_inside else None
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
@@ -186,6 +188,15 @@ class ServedRun(ABC):
         (text,) = texts_of(target, [seen.best])
         best = hypothesis_message(target, seen.best, text)
         return look_answer(cut, seen, best, run=self.name, engine=self.engine, detected=detected)
+
+    def beam_search(self, beam: int | None, n_best: int | None) -> SearchSettings:
+        """The run's own search, without sampling, with another beam or n-best. Raises Refusal
+        400."""
+        try:
+            chosen = with_beams(self.engine.search_settings, beam, n_best)
+        except RecipeError as error:
+            raise unsearchable(error) from None
+        return chosen.model_copy(update={"sampling": None, "alternatives": False})
 
     # ---- limits: each raises Refusal 400 for more than one request may ask for
 

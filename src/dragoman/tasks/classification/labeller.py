@@ -15,13 +15,11 @@ import torch
 from dragoman.data.labelled import TextLayout
 from dragoman.engine.engine import Engine
 from dragoman.engine.long_texts import beginning
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import NO_ENCODER, Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
 from dragoman.models.interface import Network
-from dragoman.nn.probes import Probe
-from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.shared.examples import reading_of
@@ -170,21 +168,9 @@ class Labeller(Predictor):
         ]
 
     @property
-    def has_inside(self) -> bool:
-        """Not of a model that goes over a text from left to right: it has no encoder."""
-        return not self.reading.before
-
-    def look(
-        self, source: str, target_ids: Sequence[int], through: Probe | None = None
-    ) -> AttentionRecord:
-        """Where the encoder looked. Errors: ``DragomanError`` for a model that goes over a text
-        from left to right, which has no encoder."""
-        if not self.has_inside:
-            raise DragomanError(
-                f"{self.run.folder} goes over a text from left to right, and has no encoder to "
-                f"look into: dragoman classify {self.run.folder} --explain tells what each word got"
-            )
-        return super().look(source, target_ids, through)
+    def no_inside(self) -> str | None:
+        told = f"dragoman classify {self.run.folder} --explain tells what each word got"
+        return f"{NO_ENCODER}: {told}" if self.reading.before else None
 
 
 def in_batches(lengths: Sequence[int], reading: TextLayout, tokens: int) -> Iterator[list[int]]:

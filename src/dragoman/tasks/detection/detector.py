@@ -21,14 +21,12 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.rows.picture_file import turned_size
 from dragoman.forms.rows.pictures_form import is_place
 from dragoman.forms.rows.zipped import file_of
-from dragoman.nn.probes import Probe
-from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -121,20 +119,13 @@ class Detector(Predictor):
     # ---- looking
 
     @property
-    def has_inside(self) -> bool:
-        """Not of a model that finds boxes as a set: its queries are no symbols."""
-        return super().has_inside and bool(self.engine.network.attentions)
-
-    def look(
-        self, source: str, target_ids: Sequence[int], through: Probe | None = None
-    ) -> AttentionRecord:
-        """Where it looked. Errors: ``DragomanError`` for a model that finds boxes as a set."""
-        if not self.has_inside:
-            raise DragomanError(
-                f"{self.run.folder} finds boxes as a set, each by a query that is no symbol, and "
-                "there is nothing to look into: look into a run with boxes.kind = tokens"
-            )
-        return super().look(source, target_ids, through)
+    def no_inside(self) -> str | None:
+        if self.engine.network.attentions:
+            return None
+        return (
+            "finds boxes as a set, each by a query that is no symbol, and there is nothing to look "
+            "into: look into a run with boxes.kind = tokens"
+        )
 
     def shown(self, text: str, prefix: str = "") -> DetectedPicture:
         """Its boxes. Errors: ``DataError`` for a prefix."""

@@ -15,13 +15,11 @@ import torch
 
 from dragoman.data.tagged_batches import Pieces, WordCutter, WordRows
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import NO_ENCODER, Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import tags_of
 from dragoman.models.interface import Network
-from dragoman.nn.probes import Probe
-from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.shared.examples import reading_of
@@ -234,21 +232,8 @@ class Tagger(Predictor):
         ]
 
     @property
-    def has_inside(self) -> bool:
-        """Not of a model that goes over a text from left to right: it has no encoder."""
-        return not self.reading.before
-
-    def look(
-        self, source: str, target_ids: Sequence[int], through: Probe | None = None
-    ) -> AttentionRecord:
-        """Where the encoder looked. Errors: ``DragomanError`` for a model that goes over a text
-        from left to right, which has no encoder."""
-        if not self.has_inside:
-            raise DragomanError(
-                f"{self.run.folder} goes over a text from left to right, and has no encoder to "
-                "look into"
-            )
-        return super().look(source, target_ids, through)
+    def no_inside(self) -> str | None:
+        return NO_ENCODER if self.reading.before else None
 
 
 def _size(part: Pieces) -> int:
