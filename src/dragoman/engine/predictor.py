@@ -59,6 +59,11 @@ class Predictor(ABC):
         return self.engine.source.reads
 
     @property
+    def has_inside(self) -> bool:
+        """Whether ``look`` has something to show."""
+        return self.no_inside is None
+
+    @property
     def no_inside(self) -> str | None:
         """What the run does that leaves ``look`` nothing to show; None where there is something."""
         return None

@@ -297,7 +297,7 @@ def test_kinds_do_not_go_on_with_each_other(tmp_path: Path) -> None:
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     run = Run.open(tmp_path / "run")
     assert run.forms.boxes.symbols.kind == "set"
-    assert Detector(run).no_inside is not None, "its queries are no symbols"
+    assert not Detector(run).has_inside, "its queries are no symbols"
     with pytest.raises(DataError, match=r"boxes\.kind = set"):
         train(
             run.recipe.change(["boxes.kind=tokens"]), tmp_path / "on", start_from=run,

@@ -79,7 +79,7 @@ class ServedRun(ABC):
         self.source = engine.source.language
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
-        has_inside = looked_into and (predictor is None or predictor.no_inside is None)
+        has_inside = looked_into and (predictor is None or predictor.has_inside)
         self._inspector = Inspector(engine, predictor) if has_inside else None
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
