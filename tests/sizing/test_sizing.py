@@ -247,8 +247,8 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
     assert len(said) >= 3 and "width 128, 3 layers, updates of 1,024 tokens" in said[0]
 
 
-@pytest.mark.parametrize(("device", "tokens"), [("cpu", 64 * 16), ("cuda:0", 8_192)])
-def test_a_gpu_is_timed_with_whole_updates(
+@pytest.mark.parametrize(("device", "tokens"), [("cpu", 64 * 16), ("cuda:0", 4_096)])
+def test_a_gpu_is_timed_with_whole_micro_batches(
     device: str, tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes as long for a part of one, which would make every size look slow."""

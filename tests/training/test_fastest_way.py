@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from training_toy import Toy, next_token_in_pieces, toy_batches
+from training_toy import Toy, next_token_in_pieces, toy_batch, toy_batches
 
 from dragoman.errors import DragomanError
 from dragoman.native import library, loader, processor
@@ -200,6 +200,32 @@ def test_on_a_gpu_first_passes_do_not_count(
         measured(Toy(), tmp_path)
 
 
+def test_on_a_gpu_few_examples_do_not_stand_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take it nearly as long, and bf16, which starts more work, longer than fp32."""
+    ways = [
+        one.model_copy(update={"machine": this_machine("Some GPU")}) for one in (PLAIN, PLAIN_LOW)
+    ]
+    sizes: list[int] = []
+
+    def run(self: Any, one: TrainingWay, passes: int) -> tuple[float, float]:
+        (make,) = self._part
+        sizes.append(len(make()))
+        start, each = (0.028, 8e-4) if one.precision == "fp32" else (0.033, 3e-4)
+        self._tokens = 9.0
+        return (start + each * sizes[-1],) * 2
+
+    monkeypatch.setattr(fastest_way, "ways_here", lambda *_: ways)
+    monkeypatch.setattr(fastest_way._Trials, "_run", run)
+    for sentences, timed_on in ((64, 64), (1024, 256)):  # no pass takes more than 0.25 s
+        sizes.clear()
+        model, batch = Toy(), toy_batch(1, sentences)
+        found = fastest_way.fastest_way(
+            model, next_token_in_pieces(model, 0.1), TrainingSettings(),
+            lambda *_, batch=batch: [lambda: batch],
+        )  # fmt: skip
+        assert found.way == ways[1] and sizes[-1] == pytest.approx(timed_on, rel=0.1)
+
+
 def test_settings_and_the_environment_go_on_forcing(monkeypatch: pytest.MonkeyPatch) -> None:
     def kinds(**settings: Any) -> set[tuple[str, str]]:
         model = Toy()
@@ -262,6 +288,18 @@ def test_a_way_that_this_machine_has_not_keeps_the_precision_and_says_so() -> No
     assert found.precision == "bf16"
     assert warning is not None and "was begun with neon kernels" in warning
     assert "in the last digits" in warning
+
+
+def test_a_run_that_moves_between_gpu_and_cpu_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = replace(state_of(way("plain", "fp32", 1)), gpu="Some GPU")
+    found, warning = repeated(Toy(), TrainingSettings(), begun, Ranks())
+    assert found == ways_here(Toy(), TrainingSettings(precision="fp32"), CPU)[0]
+    assert warning is not None and "begun on Some GPU and goes on on a CPU" in warning
+    monkeypatch.setattr("dragoman.training.arithmetic.gpu_name", lambda device: "Some GPU")
+    fewer = replace(begun, threads=77, cores=99)
+    assert repeated(Toy(), TrainingSettings(), fewer, Ranks())[1] is None, "threads are of CPUs"
+    _, warning = repeated(Toy(), TrainingSettings(), replace(begun, gpu=""), Ranks())
+    assert warning is not None and "begun on a CPU and goes on on Some GPU" in warning
 
 
 def test_a_way_that_was_measured_on_another_machine_does_not_hold_here(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +40,6 @@ CELLS = [
     for (task, source), kinds in told_cells().items()
     for kind in sorted(kinds & MODELS.keys())
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def in_fp32() -> Iterator[None]:
-    """Convolutions of cuDNN round to TF32 unless they are told not to."""
-    torch.backends.cudnn.allow_tf32 = False
-    yield
-    torch.backends.cudnn.allow_tf32 = True
 
 
 def losses(run: Path) -> list[float]:
@@ -86,11 +77,20 @@ def test_a_cell_learns_what_it_learns_on_a_cpu(
 
 
 def test_codes_are_learned_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_alike(tiny_recipe_of("codes", tmp_path), tmp_path, monkeypatch)
+    recipe = tiny_recipe_of("codes", tmp_path)
+    assert_alike(recipe, tmp_path, monkeypatch)
+    low = trained_run(recipe.change(["training.precision=bf16"]), tmp_path / "low")
+    assert all(map(math.isfinite, losses(low.folder)))
 
 
+_CTC = ["training.ctc_weight=0.3", "search.ctc_weight=0.5", "evaluation.dev_sentences=20"]
 OPTIONS = {
-    "ctc": ("translation", "transformer", "frames", ["training.ctc_weight=0.3"]),
+    "ctc": ("translation", "transformer", "frames", _CTC),
+    "ctc-recurrent": ("translation", "recurrent", "frames", _CTC),
+    "variational": ("translation", "recurrent", "text",
+                    ["model.dropout_kind=variational", "model.dropout=0.3"]),
+    "dropout": ("translation", "transformer", "text",
+                ["model.dropout=0.3", "model.attention.dropout=0.2"]),
     "sets": ("detection", "transformer", "picture", ["boxes.kind=set", "boxes.most=4"]),
     "guided": ("translation", "transformer", "text", ["training.guided.weight=0.05"]),
     "averages": ("translation", "transformer", "text",
@@ -108,14 +108,13 @@ def test_an_option_is_learned_as_on_a_cpu(
     assert_alike(recipe, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize(("task", "kind", "source"), CELLS, ids=map("-".join, CELLS))
-def test_a_cell_learns_in_bf16_with_dropout(
-    task: str, kind: str, source: str, tmp_path: Path
-) -> None:
+IN_BF16 = [(*cell, ["model.dropout=0.1"]) for cell in CELLS] + list(OPTIONS.values())
+
+
+@pytest.mark.parametrize(("task", "kind", "source", "changes"), IN_BF16)
+def test_bf16_learns(task: str, kind: str, source: str, changes: list[str], tmp_path: Path) -> None:
     recipe = tiny_cell(task, kind, source, tmp_path)
-    run = trained_run(
-        recipe.change(["training.precision=bf16", "model.dropout=0.1"]), tmp_path / "run"
-    )
+    run = trained_run(recipe.change(["training.precision=bf16", *changes]), tmp_path / "run")
     (first, *_) = found = losses(run.folder)
     assert all(map(math.isfinite, found))
     assert scores(run.folder)[-1]["loss"] < 0.9 * first

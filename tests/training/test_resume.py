@@ -251,11 +251,11 @@ def test_damaged_checkpoints_are_told_in_words(tmp_path: Path, uninterrupted: To
     )
     assert "state.json is missing" in damaged(lambda c: (c / "state.json").unlink())
     assert "is damaged" in damaged(lambda c: cut(c / "state.json"))
-    newer = TrainingState().to_json().replace('"format": 3', '"format": 99')
+    newer = TrainingState().to_json().replace('"format": 4', '"format": 99')
     assert "newer version" in damaged(lambda c: (c / "state.json").write_text(newer))
     never = newer.replace("99", "0")
     assert "is damaged: it does not say" in damaged(lambda c: (c / "state.json").write_text(never))
-    older = TrainingState().to_json().replace('"format": 3', '"format": 1')
+    older = TrainingState().to_json().replace('"format": 4', '"format": 1')
     told = damaged(lambda c: (c / "state.json").write_text(older))
     assert "older version" in told and "dragoman train FILES --from RUN" in told
     assert "holds no checkpoint" in damaged(shutil.rmtree)

@@ -12,12 +12,21 @@ import pytest
 import torch
 from tiny_recipe import TINY
 from torch import Tensor
-from training_toy import as_rank, free_port, next_token_in_pieces, start
+from training_toy import (
+    Toy,
+    as_rank,
+    free_port,
+    next_token_in_pieces,
+    start,
+    toy_batches,
+    toy_trainer,
+)
 
 from dragoman.data.files.pair import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
+from dragoman.errors import TrainingError
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
@@ -30,7 +39,7 @@ from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
-from dragoman.training.distributed import Ranks
+from dragoman.training.distributed import Ranks, own_device
 from dragoman.training.losses.guided import GuidedAlignment
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.settings import TrainingSettings
@@ -161,3 +170,42 @@ def test_processes_begin_a_run_together(parallel_text: tuple[Path, Path], tmp_pa
     updates = [line for line in lines if line["kind"] == "update"]
     assert [line["update"] for line in updates] == [*range(1, run.recipe.training.updates + 1)]
     assert min(line["tokens"] for line in updates) > 100  # of both, of at most 512
+
+
+def test_more_processes_than_gpus_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    for local in ("0", "1"):
+        monkeypatch.setenv("LOCAL_RANK", local)
+        assert own_device() == f"cuda:{local}"
+    assert chosen == [0, 1]
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(TrainingError, match="process 2 of this machine has no GPU: there are 2"):
+        own_device()
+
+
+class Second(Ranks):
+    """A process that is told the states of the first one."""
+
+    def __init__(self, *told: TrainingState) -> None:
+        super().__init__(rank=1)
+        self._told = iter(told)
+
+    def broadcast_text(self, text: str) -> str:
+        return next(self._told).to_json()
+
+
+def test_all_processes_compute_as_the_first_does(tmp_path: Path) -> None:
+    """Whose machine may be another, for which nothing was measured."""
+    settings = TrainingSettings.model_validate(
+        {"way": {"kernels": "plain", "precision": "bf16", "threads": 1, "machine": "of the first"}}
+    )
+    first = TrainingState(precision="bf16", kernels="plain", masks="pool", threads=1, cores=1)
+    trainer = toy_trainer(
+        Toy(), settings, seed=1, batches=toy_batches, schedule=lambda _: 0.1, folder=tmp_path,
+        ranks=Second(TrainingState(), first),
+    )  # fmt: skip
+    trainer._restore()
+    assert trainer._updater.way is not None and trainer._updater.way.precision == "bf16"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,12 @@ def cpu_error() -> RuntimeError:
     return caught.value
 
 
-OUT_OF_MEMORY: list[Callable[[], BaseException]] = [cpu_error, torch.cuda.OutOfMemoryError]
+OUT_OF_MEMORY: list[Callable[[], BaseException]] = [
+    cpu_error,
+    torch.cuda.OutOfMemoryError,
+    partial(RuntimeError, "CUDA error: out of memory"),
+    partial(RuntimeError, "CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"),
+]
 
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY)

@@ -46,7 +46,7 @@ def doctor(args: DoctorArguments) -> None:
     from dragoman.training.speed.fastest_way import Timing
 
     base = SHAPES[-1]
-    typer.echo(f"\nTraining {base.name}, {base.vocabulary:,} tokens:\n")
+    typer.echo(f"\nTraining {base.name}, {base.vocabulary:,} tokens, on the CPU:\n")
     typer.echo(plain_table(TRAINING_HEAD, training_rows(measure_shape(base, Timing()))))
     typer.echo("\nTranslating, a small Transformer:\n")
     typer.echo(plain_table(TRANSLATING_HEAD, translating_rows()))

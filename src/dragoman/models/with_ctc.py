@@ -77,7 +77,7 @@ class WithCtc(Generates):
 
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, CtcState)  # a state comes back to the model that made it
-        taken = state.lengths.clone()
+        taken = state.lengths.to(tokens.device, copy=True)
         decoder = torch.log_softmax(self._model.step(tokens, state.state).float(), dim=-1)
         for place, column in enumerate(tokens.T):
             state.prefixes.extend(column, taken + place > 0)  # nobody says the begin symbol

@@ -48,7 +48,8 @@ class LayerParts:
 
 
 class LayerNorm(Computing):
-    """LayerNorm with gain and bias in fp32, whatever the precision of the rows.
+    """LayerNorm with gain and bias in fp32, whatever the precision of the rows; on a GPU they are
+    rounded to that of the rows for each use.
 
     ``sublayer`` is what probes know the sub-layer by whose residual connection it belongs to,
     "decoder.2.feed_forward" say; the norm at the end of a pre-norm stack belongs to none.

@@ -132,8 +132,9 @@ def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) 
 
 
 def _sentences(size: Size, device: str) -> int:
-    """In a timed update. A GPU takes as long for few as for a whole update, so it gets that."""
-    return _SENTENCES if device == "cpu" else max(_SENTENCES, size.tokens_per_update // _LENGTH)
+    """In a timed micro-batch. A GPU takes as long for few as for a whole one, so it gets that."""
+    whole = int(size.plan["tokens_per_micro_batch"]) // _LENGTH
+    return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
 
 
 def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
@@ -143,7 +144,8 @@ def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
     count = _sentences(size, device)
     sentences = torch.randint(3, size.vocabulary, (count, _LENGTH - 1), generator=draw)
     batch = make_batch(list(sentences) if reads else None, list(sentences), 1, 2)
-    settings = TrainingSettings()
+    low = device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
+    settings = TrainingSettings(precision="bf16" if low else "auto")
     measured = measure_throughput(
         model,
         next_token(model, settings.label_smoothing),

@@ -51,9 +51,9 @@ def train_all(
     cannot be trained (losses that are not finite, no memory) becomes a record as well.
     Errors: as ``training.train``, of whatever would befall all of them.
     """
-    from dragoman.engine.machine import processor
     from dragoman.runs.lock import locked
     from dragoman.tasks.training import begin_or_resume
+    from dragoman.training.distributed import own_machine
 
     base = Recipe.load(folder / BASE)
     spent, trained = 0.0, 0
@@ -83,7 +83,7 @@ def train_all(
             base = _by_one_way(folder, base, run)
             if outcome is not None and outcome.reason == "interrupted":
                 return False
-            record = _record_of(training, run, outcome, why, processor())
+            record = _record_of(training, run, outcome, why, own_machine())
             write_text(record_path(folder, training.name), record.model_dump_json(indent=1) + "\n")
             if not keep:
                 remove_folder(run)

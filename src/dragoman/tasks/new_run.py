@@ -13,7 +13,6 @@ import torch
 
 from dragoman.atomic import write_text
 from dragoman.data.files.listed_lines import naming_lines
-from dragoman.engine.machine import processor
 from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.recipe import Recipe
@@ -28,6 +27,7 @@ from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.tasks.transfer import side_of, take_vocabulary, take_weights
+from dragoman.training.distributed import own_machine
 from dragoman.training.seeding import key
 from dragoman.training.weights import open_weights, save_weights
 
@@ -73,7 +73,7 @@ def fill_new_run(
         _check_files(prepared)
     notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
-    notes["machine"] = processor()
+    notes["machine"] = own_machine()
     notes[TEXT] = _text_notes(recipe, prepared)
     if start_from is not None and take is not None:
         torch.manual_seed(key(recipe.seed))

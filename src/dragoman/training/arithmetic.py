@@ -89,12 +89,19 @@ def repeated(
     """
     if state.precision and settings.precision == "auto":
         settings = settings.model_copy(update={"precision": state.precision})
-    ways = ways_here(model, settings, ranks.device)
+    ways, gpu = ways_here(model, settings, ranks.device), gpu_name(ranks.device)
     if not state.kernels:
         way = settings.way
-        if way is None or way.machine != this_machine(gpu_name(ranks.device)):
+        if way is None or way.machine != this_machine(gpu):
             return _nearest(ways, ways[0].kernels, ways[0].precision), None
         return _nearest(ways, way.kernels, way.precision).on(way.threads), None
+    if gpu != state.gpu:
+        return _nearest(ways, ways[0].kernels, str(state.precision)), (
+            f"this run was begun on {state.gpu or 'a CPU'} and goes on on {gpu or 'a CPU'}: its "
+            "weights will differ from what they would have been"
+        )
+    if gpu:
+        return _nearest(ways, PLAIN, str(state.precision)), None
     level = loader.training_level(state.kernels, str(state.precision)) or state.kernels
     found = _nearest(ways, level, str(state.precision))
     threads, warning = _threads(found.threads, state, ranks)
@@ -135,6 +142,7 @@ def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
     state.precision, state.kernels, state.threads = way.precision, way.kernels, way.threads
     state.masks = "kernels" if way.by_kernels and state.masks != "pool" else "pool"
     state.cores, state.processes = cores(), ranks.size
+    state.gpu = gpu_name(ranks.device)
 
 
 def put_in_force(way: TrainingWay, model: nn.Module, *, asks_autograd: bool) -> None:

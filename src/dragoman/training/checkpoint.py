@@ -36,9 +36,9 @@ from dragoman.nn.linear import Precision
 from dragoman.reading import MAX_JSON, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
-_FORMAT = 3
-"""3: says where masks of dropout come from; 2: it is drawn for each example; 1: for each
-micro-batch."""
+_FORMAT = 4
+"""4: names the GPU; 3: says where masks of dropout come from; 2: it is drawn for each example; 1:
+for each micro-batch."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 
@@ -81,6 +81,8 @@ class TrainingState:
     """Number of threads of each process."""
     cores: Few = 0
     """How many cores the machine has that the run began on."""
+    gpu: str = ""
+    """The GPU that trains; "": a CPU does."""
 
     def take(self, other: TrainingState) -> None:
         """Become equal to ``other``."""

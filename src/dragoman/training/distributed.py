@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, distributed
 
 from dragoman.errors import TrainingError
+from dragoman.native.processor import processor
 
 _PATIENCE = timedelta(days=365)
 """How long processes wait for the first one while it prepares, validates or saves. torch's own
@@ -32,14 +33,31 @@ def processes() -> int:
 
 
 def own_device() -> str:
-    """This process's GPU where there is one, else the CPU."""
-    local = os.environ.get("LOCAL_RANK", "0")
-    return f"cuda:{local}" if torch.cuda.is_available() else "cpu"
+    """This process's GPU, made the one that it uses, where the machine has any; else the CPU.
+
+    Errors: ``TrainingError`` where torchrun started more processes than there are GPUs.
+    """
+    if not torch.cuda.is_available():
+        return "cpu"
+    local, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if local >= gpus:
+        raise TrainingError(
+            f"process {local} of this machine has no GPU: there are {gpus}. Start no more "
+            "processes than GPUs."
+        )
+    torch.cuda.set_device(local)
+    return f"cuda:{local}"
 
 
 def gpu_name(device: torch.device) -> str:
     """What the maker calls it; "" for a CPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+
+
+def own_machine() -> str:
+    """What a training of this process takes its time on: processor, and GPU where there is one."""
+    gpu = gpu_name(torch.device(own_device()))
+    return f"{processor()}, {gpu}" if gpu else processor()
 
 
 class Ranks:
@@ -60,6 +78,8 @@ class Ranks:
         self.size = size
         self.device = torch.device(device)
         self._waiting = waiting
+        if self.device.type == "cuda":  # else convolutions in fp32 round what they multiply
+            torch.backends.cudnn.allow_tf32 = False
 
     @classmethod
     @contextmanager
@@ -72,14 +92,6 @@ class Ranks:
         if size == 1:
             yield cls(device=device)
             return
-        if device != "cpu":
-            local = int(device.partition(":")[2])
-            if local >= torch.cuda.device_count():
-                raise TrainingError(
-                    f"process {local} of this machine has no GPU: there are "
-                    f"{torch.cuda.device_count()}. Start no more processes than GPUs."
-                )
-            torch.cuda.set_device(local)
         distributed.init_process_group("gloo" if device == "cpu" else "nccl")
         try:
             waiting = distributed.new_group(backend="gloo", timeout=_PATIENCE)

@@ -13,6 +13,11 @@ from dragoman.training.losses.objectives import MicroBatch, Objective
 from dragoman.training.seeding import key
 from dragoman.training.splits import Splits
 
+_NO_MEMORY = (
+    "can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)  # fmt: skip
+
 MakeBatch = Callable[[], MicroBatch]
 """Makes one micro-batch when it is needed: a process makes only those that it works on."""
 
@@ -55,11 +60,13 @@ class Gradients:
                 batch = make()
                 try:
                     self._run(update, number, batch, sums)
+                    continue
                 except (RuntimeError, MemoryError) as error:
                     if not _is_lack_of_memory(error):
                         raise
-                    self._halve(update, number, len(batches), batch)
-                    break
+                # Behind the error, which holds all that the pass had made.
+                self._halve(update, number, len(batches), batch)
+                break
             else:
                 return sums
 
@@ -95,7 +102,7 @@ class Gradients:
 
 
 def _is_lack_of_memory(error: BaseException) -> bool:
-    # On a CPU torch raises a bare RuntimeError; only its words tell.
-    return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or (
-        "can't allocate memory" in str(error)
+    # On a CPU torch raises a bare RuntimeError, and so do CUDA and its libraries; only words tell.
+    return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or any(
+        words in str(error) for words in _NO_MEMORY
     )

@@ -348,8 +348,13 @@ class Trainer:
             self._forget_what_is_lost()
         self._share_state()
         self._updater.restore(checkpoint, self._state)
-        if warning := self._updater.repeat_choices(self._state):
+        # The first one chooses for all, whose machines may differ.
+        warning = self._updater.repeat_choices(self._state) if self.ranks.first else None
+        self._share_state()
+        if warning:
             self._say(warning)
+        if not self.ranks.first:
+            self._updater.repeat_choices(self._state)
         return checkpoint is None
 
     def _forget_what_is_lost(self) -> None:

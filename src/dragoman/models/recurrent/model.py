@@ -328,9 +328,12 @@ class Recurrent(Advancing):
         be the same at every step."""
         if self.settings.dropout_kind == "plain":
             return layout.row_keys
-        row_keys = layout.first_row_keys
-        row_keys = numbers(layout.batch) if row_keys is None else row_keys
-        return row_keys.to(layout.device)[layout.sequence]
+        return self._sentence_keys(layout)[layout.sequence]
+
+    def _sentence_keys(self, layout: Layout) -> Tensor:
+        """(B,) the first of each sentence's."""
+        keys = layout.first_row_keys
+        return (numbers(layout.batch) if keys is None else keys).to(layout.device)
 
     def _drop(self, x: Tensor, layout: Layout) -> Tensor:
         return self.dropout.forward(x, self._row_keys(layout) if self.training else None)
@@ -341,7 +344,7 @@ class Recurrent(Advancing):
         if plain or not self.training or not self.dropout.rate:
             return None
         ones = torch.ones(layout.batch, self.settings.model_dim, device=layout.device)
-        return self.dropout.forward(ones, layout.first_row_keys)
+        return self.dropout.forward(ones, self._sentence_keys(layout))
 
 
 class _Looking:

@@ -269,6 +269,8 @@ class _Trials:
             splits=self._splits, warn=lambda _: None, masks_by_kernels=way.by_kernels,
         )  # fmt: skip
         update, times = next(self._number), []
+        if way.on_gpu:  # which may still cast the weights
+            torch.cuda.synchronize()
         for number in range(passes):
             watch = Stopwatch()
             with computing(way):
@@ -287,15 +289,18 @@ class _Trials:
         parts = [whole]
         while len(parts[-1]) > 1:
             parts.append(parts[-1].split()[0])
-        small = next((part for part in reversed(parts) if len(part) >= 4), whole)
-        self._part = self._few = [lambda: small]
-        self._run(way, passes=1)
-        each = self._run(way, passes=2)[1] / len(small)
-        for part in parts:
-            if each * len(part) < self._timing.longest:
-                break
+
+        def seconds(part: MicroBatch) -> float:
+            self._part = self._few = [lambda: part]
+            self._run(way, passes=1)
+            return self._run(way, passes=2)[1]
+
+        part = small = next((part for part in reversed(parts) if len(part) >= 4), whole)
+        if way.on_gpu:  # few examples take it about as long as many, and say nothing of these
+            part = next((one for one in parts if seconds(one) < self._timing.longest), small)
         else:
-            part = small
+            each = seconds(small) / len(small)
+            part = next((one for one in parts if each * len(one) < self._timing.longest), small)
         self._part = [lambda: part]
         self._tokens = 0.0
         self._run(way, passes=1)  # which counts its tokens

@@ -52,7 +52,9 @@ def measure_throughput(
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
     state = TrainingState()
     updater.repeat_choices(state)
-    tokens, spent = 0, 0.0
+    tokens, spent, on_cpu = 0, 0.0, ranks.device.type == "cpu"
+    if not on_cpu:  # whatever was trained before
+        torch.cuda.reset_peak_memory_stats(ranks.device)
     with TemporaryDirectory() as folder:
         gradients = updater.gradients(0, Splits(Path(folder)), lambda _: None)
         while ranks.any(state.update < 2 or (spent < seconds and state.update <= most)):
@@ -61,7 +63,6 @@ def measure_throughput(
             if state.update > 1:  # the first one warms up
                 spent += time.perf_counter() - began
                 tokens += record.tokens
-    on_cpu = ranks.device.type == "cpu"
     peak = peak_bytes() if on_cpu else torch.cuda.max_memory_allocated(ranks.device)
     updates = state.update - 1
     return Throughput(tokens / spent, spent / updates, updates, peak)
