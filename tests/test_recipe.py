@@ -160,3 +160,9 @@ def test_a_recipe_has_the_sections_of_its_task(name: str, sections: set[str]) ->
     for section in set(OPTIONAL) - sections:
         with pytest.raises(RecipeError, match=f"has no section {section} "):
             recipe.change([other[section]])
+
+
+def test_an_empty_recipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text("\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"recipe\.toml is empty"):
+        Recipe.load(tmp_path / "recipe.toml")

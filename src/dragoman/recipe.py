@@ -142,6 +142,8 @@ class Recipe(Settings):
             text, base, where = read_text(path), path.resolve().parent, str(path)
         else:
             text, base, where = shipped(str(source)), Path.cwd(), f"recipe {source}"
+        if not text.strip():
+            raise RecipeError(f"{where} is empty")
         try:
             values = tomllib.loads(text)
         except (ValueError, RecursionError) as error:

@@ -58,6 +58,19 @@ def test_a_file_is_read(
 
 
 @pytest.mark.parametrize("verb", TEXT)
+def test_a_file_that_is_read_is_not_written_over(
+    verb: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    mine, same = tmp_path / "my.txt", tmp_path / "same.txt"
+    mine.write_text(f"{TEXT[verb]}\n", encoding="utf-8")
+    same.hardlink_to(mine)
+    for to in (mine, same):
+        said = dragoman(verb, runs[verb], *MORE.get(verb, ()), mine, "--to", to)
+        assert said.code == 1 and f"{to} is read, and would be lost" in said.err
+    assert mine.read_text(encoding="utf-8") == f"{TEXT[verb]}\n"
+
+
+@pytest.mark.parametrize("verb", TEXT)
 @pytest.mark.parametrize("how", ["file", "standard input"])
 def test_what_is_no_plain_text_is_refused_by_every_verb(
     verb: str, how: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path

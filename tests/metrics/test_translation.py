@@ -97,6 +97,17 @@ def test_lowercase_forgives_case_alone() -> None:
     assert lowered["TER"] == 0
 
 
+@pytest.mark.parametrize(("language", "cut"), [("ja", True), ("zh-TW", True), ("ko", False)])
+def test_ter_cuts_what_has_no_spaces(language: str, cut: bool) -> None:
+    hypotheses, references = ["小さい猫が本を買う。"], ["小さな猫が本を買う。"]
+    found = evaluate_translation(hypotheses, [references], language, metrics=["TER"])
+    expected = sacrebleu.corpus_ter(
+        hypotheses, [references], asian_support=cut, normalized=cut, case_sensitive=True
+    )
+    assert found["TER"] == pytest.approx(expected.score)
+    assert (found["TER"] < 20) is cut
+
+
 def test_table_and_json_hold_every_figure() -> None:
     hypotheses, references = corrupted(2, 20, 0.3)
     scores = evaluate_translation(hypotheses, [references], "de")

@@ -117,6 +117,7 @@ def test_what_a_killed_preparation_left_is_not_taken_up(
 ) -> None:
     run = tmp_path / "run"
     run.mkdir()
+    (run / ".lock").touch()
     shutil.copy(tiny_run / "shared.model", run)  # learned for another recipe, 600 tokens
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=500"])
     small = recipe.change(["model.model_dim=32", "model.ffn_dim=32"])
@@ -391,10 +392,17 @@ def test_a_half_made_run_is_removed_but_never_what_was_there(
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=50000"])
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "notes.txt").write_text("mine")
-    for name in ("new", "old"):
-        with pytest.raises(DataError, match="larger than this text supports"):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("mine")
+    for name, error, told in (
+        ("new", DataError, "larger than this text supports"),
+        ("empty", DataError, "larger than this text supports"),
+        ("old", RunError, "old is no run and holds other things, such as notes.txt"),
+        ("file", RunError, "file is a file; a run is a folder"),
+    ):
+        with pytest.raises(error, match=told):
             train(recipe, tmp_path / name, say=lambda _: None, display=False, measure=False)
-    assert everything(tmp_path) == {"old/notes.txt": b"mine"}
+    assert everything(tmp_path) == {"old/notes.txt": b"mine", "file": b"mine"}
     assert not (tmp_path / "new").exists()
 
 

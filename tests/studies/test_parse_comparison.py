@@ -166,7 +166,7 @@ def test_what_cannot_be_compared_is_said(
         ((*runs, "--source", gold, "--reference", gold), "name them with --source alone"),
         ((*runs, "--to", tmp_path / "x.html"), "leave it out"),
         ((*runs, "--test", "t"), "it is bootstrap or randomisation"),
-        ((runs[0], labelling, "--source", gold), "which does not parse"),
+        ((runs[0], labelling, "--source", gold), "only runs of the same task"),
     ):
         refused = dragoman("compare", *wrong)
         assert refused.code == 1 and words in refused.err, (wrong, refused)

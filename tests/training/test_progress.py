@@ -85,6 +85,23 @@ def test_plain_lines_come_every_so_often() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+def test_samples_are_shown_again_after_a_while_where_they_have_changed() -> None:
+    stream = io.StringIO()
+    display = make_display(TASKS["translation"], 100, 1000.0, stream)
+    display.begin(0)
+
+    def shown(at: int, text: str) -> list[str]:
+        before = len(stream.getvalue())
+        samples = (Sample("ein Haus", "a house", text), Sample("ein Hund", "a dog", "a dog"))
+        display.on_validation(dataclasses.replace(validation(at), samples=samples))
+        lines = stream.getvalue()[before:].splitlines()[1:]
+        return [line.split(maxsplit=1)[1] for line in lines if line.strip().startswith("model")]
+
+    assert shown(10, "a") == ["a", "a dog"]
+    assert shown(20, "a b") == [], "a moment later"
+    assert shown(100, "a home") == ["a home"], "the last, of what has changed"
+
+
 def test_scores_and_speed_are_of_the_task() -> None:
     """Shares of a masked model in percent, as those of a classifier; texts are no tokens."""
     shown = {}

@@ -128,7 +128,7 @@ def align(args: AlignArguments) -> None:
             by_head.head = None  # a run's own, if it was taught one, is not chosen
         development = 0 if args.oracle else args.gold_dev or len(links) // 2
         measure = partial(by_head.measure, development=development)
-    with output_to(args.to) as out:
+    with output_to(args.to, args.files) as out:
         if args.gold is not None:
             measured = measure(listed, links)
             out.writelines(f"{pharaoh(one)}\n" for one in measured.links)

@@ -106,7 +106,7 @@ def classify(args: ClassifyArguments) -> None:
         lines = files_given(texts, opened.recipe.source.kind)
     else:
         lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to)) as out:
+    with output_to(None if args.to is None else Path(args.to), files) as out:
         for window in windows(lines):
             try:
                 found = labeller(window)

@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -54,18 +54,28 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def output_to(to: Path | None) -> Iterator[TextIO]:
-    """Standard output, or a file that is there whole or not at all."""
+def output_to(to: Path | None, read: Sequence[str | Path] = ()) -> Iterator[TextIO]:
+    """Standard output, or a file that is there whole or not at all. ``read``: the files that are
+    read. Errors: ``DragomanError`` where it is one of them, whose text would be lost."""
     from dragoman.atomic import replacing_file
 
     if to is None:
         yield sys.stdout
         return
+    refuse_input(to, read)
     with (
         replacing_file(to) as temporary,
         temporary.open("w", encoding="utf-8", errors=UNREADABLE, newline="\n") as out,
     ):
         yield out
+
+
+def refuse_input(to: Path, read: Sequence[str | Path]) -> None:
+    """Errors: ``DragomanError`` for an output that is one of the files that are read."""
+    from dragoman.errors import DragomanError
+
+    if to.is_file() and any(os.path.isfile(one) and os.path.samefile(one, to) for one in read):
+        raise DragomanError(f"{to} is read, and would be lost: name another file with --to")
 
 
 def program() -> str:

@@ -76,7 +76,7 @@ def detect(args: DetectArguments) -> None:
     detector = Detector(run)
     settings = with_beams(detector.engine.search_settings, args.beam, None)
     found = detector.stream(files_given(names, run.recipe.source.kind), settings)
-    with output_to(None if args.to is None else Path(args.to)) as out:
+    with output_to(None if args.to is None else Path(args.to), names) as out:
         for line in _written(args, detector, _drawn(args, found, drawings)):
             out.write(line)
             out.flush()

@@ -78,7 +78,7 @@ def fill(args: FillArguments) -> None:
     filler = Filler(opened)
     single = bool(args.texts) and not files  # a text, and no line of several
     lines = lines_given(files, args.texts, opened.recipe.languages.target, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to)) as out:
+    with output_to(None if args.to is None else Path(args.to), files) as out:
         for number, text in enumerate(lines):
             try:
                 # An empty line stays one, so that the lines of a file and of what is written agree.

@@ -89,7 +89,7 @@ def parse(args: ParseArguments) -> None:
     log_to_stderr()
     parser = _parser(args, opened, "")
     lines = lines_given(files, given, opened.recipe.languages.source, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to)) as out:
+    with output_to(None if args.to is None else Path(args.to), files) as out:
         for number, parses in enumerate(parser.stream(lines), 1):
             out.write(f"{_written(args, parses, parser.no_tag)}\n")
             out.flush()

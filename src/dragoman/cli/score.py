@@ -79,13 +79,15 @@ def score(args: ScoreArguments) -> None:
             raise DragomanError(
                 f"{args.run} is a {opened.task.called}: it scores one file of texts"
             )
-        with output_to(to) as out:
+        with output_to(to, [args.source]) as out:
             score_texts(opened, Path(args.source), args.tokens, args.words, out)
         return
-    if args.target is None or args.words:
+    if args.target is None:
         raise DragomanError(
-            f"{args.run} translates: give the sources and their translations, without --words"
+            f"{args.run} translates: give two files, the sources and their translations"
         )
+    if args.words:
+        raise DragomanError(f"--words is of runs that read no source, and {args.run} translates")
     pairs = read_pairs(CorpusSettings(source=args.source, target=args.target, format="lines"))
     first = next(pairs)
     from dragoman.engine.settings import TranslatorSettings
@@ -95,7 +97,7 @@ def score(args: ScoreArguments) -> None:
     translator = Translator(opened, TranslatorSettings(precision="fp32"))
     given = ((pair.source, pair.target) for pair in chain([first], pairs))
     total, count = 0.0, 0
-    with output_to(to) as out:
+    with output_to(to, [args.source, args.target]) as out:
         for result in score_pairs(translator.engine, given):
             total += sum(result.token_log_probabilities)
             count += len(result.token_log_probabilities)

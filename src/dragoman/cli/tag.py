@@ -80,7 +80,7 @@ def tag(args: TagArguments) -> None:
     form = _form(args, tagger)
     cut = 0
     lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to)) as out:
+    with output_to(None if args.to is None else Path(args.to), files) as out:
         for window in windows(lines):
             for found in tagger(window):
                 cut += found.parts > 1

@@ -146,7 +146,7 @@ def train(args: TrainArguments) -> None:
     )
 
     prepare_process()
-    from dragoman.runs.run import Run, refuse_run
+    from dragoman.runs.run import Run, refuse_occupied, refuse_run
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of
     from dragoman.sizing.start_from import part_named, part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
@@ -163,13 +163,14 @@ def train(args: TrainArguments) -> None:
         seed = group.seeds[0]
     if args.minutes is not None and args.epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
+    refuse = refuse_occupied if group is None else refuse_run
     # Before text is read and this machine is measured, which takes some seconds.
     if args.to is not None:
-        refuse_run(args.to)
+        refuse(args.to)
     elif not (args.from_ or args.recipe or any(change.startswith("name=") for change in args.set_)):
         name = name_of(args.inputs, args.task, args.languages)
         if name is not None:
-            refuse_run(Path("runs") / name)
+            refuse(Path("runs") / name)
     changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(args.from_) if args.from_ else None
     chosen, default_epochs = recipe_of(
@@ -200,7 +201,7 @@ def train(args: TrainArguments) -> None:
             )
         )
     folder = args.to or Path("runs") / chosen.name
-    refuse_run(folder)
+    refuse(folder)
     if group is not None:
         begin_seeds(folder, group)
     first = folder if group is None else seed_folder(folder, group.seeds[0])

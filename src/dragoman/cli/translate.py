@@ -202,7 +202,7 @@ def translate(args: TranslateArguments) -> None:
             pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
         )
         return
-    with output_to(to) as out:
+    with output_to(to, files) as out:
         if args.paragraphs:
             read = running_text(files, given, language, plain=args.plain)
             log_line(translator.description)

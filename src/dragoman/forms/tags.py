@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,11 @@ _MOST_BYTES = 32 << 20
 _LINE = re.compile(r"(\S+)\t(0|[1-9]\d{0,14})\Z")
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 """Bytes that were not UTF-8."""
+
+
+def _composed(word: str) -> str:
+    """A word with its accents and syllables in one way: files of macOS have another."""
+    return unicodedata.normalize("NFC", word)
 
 
 class Tags(Form):
@@ -59,7 +65,7 @@ class Tags(Form):
                     "--columns says which is which"
                 )
             for word, tag in zip(words, tags, strict=True):
-                of_words[word][tag] += 1
+                of_words[_composed(word)][tag] += 1
         if long := [tag for tag in counts if len(tag) > LONGEST]:
             raise DataError(f"the tag {long[0][:60]!r} has more than {LONGEST:,} characters")
         if len(counts) < 2:
@@ -112,13 +118,18 @@ class Tags(Form):
     # ---- single words
 
     def knows(self, word: str) -> bool:
-        """Whether training has read a word, as it is written."""
-        return word in self._usual
+        """Whether training has read a word, however its accents and syllables are composed."""
+        return self._value(word) is not None
 
     def usual(self, words: Iterable[str]) -> list[str]:
         """The most frequent tag of each word, for unknown ones the most frequent of all."""
         names = self.labels.names
-        return [names[self._usual.get(word, self._most)] for word in words]
+        values = map(self._value, words)
+        return [names[self._most if value is None else value] for value in values]
+
+    def _value(self, word: str) -> int | None:
+        """Of the most frequent tag of a word that training has read."""
+        return self._usual.get(word, self._usual.get(_composed(word)))
 
     def numbers(self, raws: Sequence[str]) -> list[list[int]]:
         """Of lines of tags; -1 for a tag that training had not."""

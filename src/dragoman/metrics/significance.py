@@ -201,7 +201,7 @@ def compare_systems(
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
     measured: dict[str, MeasuredSystem] = {}
     for name in metrics:
-        metric = build_metric(name, chosen, lowercase)
+        metric = build_metric(name, chosen, lowercase, language)
         # sacreBLEU's own tests, which have no public way to the statistics either, call this.
         statistics = [
             [

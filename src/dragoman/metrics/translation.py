@@ -111,7 +111,7 @@ def evaluate_translation(
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
     scores = []
     for name in metrics:
-        metric = build_metric(name, chosen, lowercase)
+        metric = build_metric(name, chosen, lowercase, language)
         result = metric.corpus_score(hypotheses, references)
         detail = result._verbose if name == "BLEU" else ""
         scores.append(Score(name, result.score, str(metric.get_signature()), detail))
@@ -154,8 +154,8 @@ def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tu
             known = ", ".join(sorted(BLEU.TOKENIZERS))
             raise DataError(f"BLEU has no tokeniser {tokenizer!r}. Choose one of: {known}.")
         return tokenizer, ()
-    code = language.replace("_", "-").partition("-")[0].lower()
-    name, modules, remedy = _LANGUAGE_TOKENIZERS.get(code, (BLEU.TOKENIZER_DEFAULT, (), ""))
+    found = _LANGUAGE_TOKENIZERS.get(_code(language), (BLEU.TOKENIZER_DEFAULT, (), ""))
+    name, modules, remedy = found
     if all(importlib.util.find_spec(module) for module in modules):
         return name, ()
     note = (
@@ -165,13 +165,20 @@ def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tu
     return "char", (note,)
 
 
-def build_metric(name: MetricName, tokenizer: str, lowercase: bool) -> Metric:
-    """sacreBLEU's object for one metric; ``tokenizer`` concerns BLEU alone."""
+def _code(language: str) -> str:
+    """pt-BR -> pt"""
+    return language.replace("_", "-").partition("-")[0].lower()
+
+
+def build_metric(name: MetricName, tokenizer: str, lowercase: bool, language: str) -> Metric:
+    """sacreBLEU's object for one metric; ``tokenizer`` concerns BLEU alone. TER cuts Japanese and
+    Chinese into characters: a sentence of theirs would be one word."""
     if name == "BLEU":
         # "force" only silences the advice to detokenise, given to who has asked for tokens as well.
         return BLEU(tokenize=tokenizer, lowercase=lowercase, force=tokenizer == "none")
     if name == "TER":
-        return TER(case_sensitive=not lowercase)
+        asian = _code(language) in ("ja", "zh")
+        return TER(case_sensitive=not lowercase, normalized=asian, asian_support=asian)
     return CHRF(word_order=2 if name == "chrF++" else 0, lowercase=lowercase)
 
 

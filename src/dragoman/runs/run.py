@@ -50,6 +50,7 @@ from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.runs.files import Notes, ScoresFile, read_file, read_metrics
+from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
@@ -299,11 +300,26 @@ class Run:
 
 
 def refuse_run(folder: Path) -> None:
-    """Errors: ``RunError`` if there is a run in the folder already."""
+    """Errors: ``RunError`` if there is a run in the folder already, or it is a file."""
     if (folder / RECIPE).exists():
         raise RunError(
             f"{folder} is a run already. Go on with it: dragoman resume {folder}; "
             "or train into another folder: --to FOLDER"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; a run is a folder: --to FOLDER")
+
+
+def refuse_occupied(folder: Path) -> None:
+    """Errors: as ``refuse_run``, and ``RunError`` for a folder with other things in it. What a
+    process that was killed has left of a run that it began is none."""
+    refuse_run(folder)
+    if not folder.is_dir() or (folder / LOCK).exists():
+        return
+    if (other := next(folder.iterdir(), None)) is not None:
+        raise RunError(
+            f"{folder} is no run and holds other things, such as {other.name}. A run has a folder "
+            "of its own: --to FOLDER"
         )
 
 

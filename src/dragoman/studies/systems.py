@@ -68,9 +68,15 @@ class System:
 
 
 def require_one_language(systems: Sequence[System]) -> None:
-    """Errors: ``RunError`` for runs of different languages, where recipes name them."""
+    """Errors: ``RunError`` for runs of different tasks, and of different languages where recipes
+    name them."""
     runs = [run for system in systems for run in system.runs]
     for run in runs[1:]:
+        if run.task.name != runs[0].task.name:
+            raise RunError(
+                f"{runs[0].folder} is a {runs[0].task.called} and {run.folder} a "
+                f"{run.task.called}: only runs of the same task can be compared"
+            )
         if len(run.languages) != len(runs[0].languages):
             continue
         for one, other in zip(runs[0].languages, run.languages, strict=True):

@@ -10,7 +10,7 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,11 +28,11 @@ from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.runs.lock import locked
+from dragoman.runs.lock import LOCK, locked
 from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
-from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
+from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
@@ -87,9 +87,13 @@ def train(
     ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
     when the disk is full.
     """
-    is_new = not folder.exists()
-    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
+    is_new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    with ExitStack() as stack:
+        ranks = stack.enter_context(Ranks.joined())
         if ranks.first:
+            if not (folder / LOCK).exists():  # else somebody is at work, or was killed
+                refuse_occupied(folder)
+            stack.enter_context(locked(folder))
             refuse_run(folder)
         try:
             if ranks.first:
@@ -220,6 +224,13 @@ def _train(
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
+    cut = runtime_of(task).cut_off(prepared.train, recipe, forms) if ranks.first else 0
+    if cut:
+        say(
+            f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than what "
+            f"is read of each (plan.context = {recipe.plan.context:,}): what is behind is not "
+            "learned from"
+        )
     if settings.ctc_weight and ranks.first:
         read = recipe.source
         assert isinstance(read, RowsSource)

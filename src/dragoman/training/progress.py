@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
 from rich.console import Console, Group
@@ -122,7 +122,9 @@ class PlainDisplay(Listener):
         self._stream = stream
         self._recent = RecentLoss(task)
         self._pace = ShownPace(updates, fills)
-        self._next_line = 0.0
+        self._next_line = self._next_samples = 0.0
+        self._told: Sequence[Sample] = ()
+        """The samples that were shown last: those that stay are not shown again."""
 
     def begin(self, update: int) -> None:
         self._pace.begin(update)
@@ -143,7 +145,13 @@ class PlainDisplay(Listener):
 
     def on_validation(self, record: ValidationRecord) -> None:
         self._print(describe(record, self._task))
-        for line in sample_lines(record.samples):
+        now, last = time.monotonic(), record.update >= self._updates
+        if now < self._next_samples and not last:
+            return
+        self._next_samples = now + self._every
+        told = [one for one in record.samples[:_SAMPLES_SHOWN] if one not in self._told]
+        self._told = record.samples
+        for line in sample_lines(told):
             self._print(f"  {line}")
 
     def on_plan(self, updates: int) -> None:

@@ -72,7 +72,10 @@ def test_jsonl(tmp_path: Path) -> None:
     assert list(read_pairs(corpus)) == [Pair(1, "one\ttab", "eins")]
     for line, message in (
         (b'{"translation": {"en": "a"}}', r"line 1: no 'translation.de' .*it has en"),
-        (b'{"translation": {"en": "a", "de": 3}}', r"line 1: 'translation.de' is '3', not a text"),
+        (
+            b'{"translation": {"en": "a", "de": 3}}',
+            r"'translation.de' is '3', not a text: write it in quotes",
+        ),
         (b'{"translation"', "line 1: not JSON"),
         (b"[1]", "line 1: no 'translation.en'"),
         (b"[" * 100_000, "line 1: not JSON"),

@@ -129,6 +129,15 @@ def test_what_it_measures_is_what_it_answers(
     assert picture.weights.sum(axis=1).tolist() == pytest.approx([1, 1, 1])
 
 
+def test_records_are_read_as_such_whatever_was_learned_from(topics: Run, tmp_path: Path) -> None:
+    text, label = "dog", topics.forms.target.raw([[0]])[0]
+    (tmp_path / "a.tsv").write_text(f"{label}\t{text}\n", encoding="utf-8")
+    records = json.dumps({"text": text, "label": label}) + "\n"
+    (tmp_path / "a.jsonl").write_text(records, encoding="utf-8")
+    one, other = (evaluate_run(topics, [tmp_path / name]) for name in ("a.tsv", "a.jsonl"))
+    assert one.scores == other.scores
+
+
 def test_texts_are_labelled_alike_in_any_company(topics: Run) -> None:
     labeller = Labeller(topics)
     texts = ["the dog barks", "", "snow and wind " * 200, "hot bread tastes sweet"]

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shutil
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
 import dragoman as package
+from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.data.tagged_batches import WordCutter
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.forms.tags import Tags
 from dragoman.metrics.tagging import TagScores
 from dragoman.recipe import Recipe
 from dragoman.runs.run import LEXICON, Run
@@ -33,6 +36,7 @@ from dragoman.tasks.tagging.chance import usual_scores
 from dragoman.tasks.tagging.evaluation import evaluate_run, tagged_set
 from dragoman.tasks.tagging.tagger import Tagger
 from dragoman.tasks.tagging.validation import TaggedValidation
+from dragoman.tasks.training import train
 
 SMALL = (
     "text.vocabulary=40", "text.byte_fallback=false", "model.model_dim=32", "model.ffn_dim=64",
@@ -308,6 +312,31 @@ def test_what_does_not_fit_is_refused(words: Run, tagged: Path, tmp_path: Path) 
         Recipe.parse({"name": "x", "task": "tagging", "model": {"kind": "transformer"}})
     with pytest.raises(DataError, match="my, line 4: 1 word and 0 tags"):
         words_and_tags(Pair(4, "a", ""), "my")
+
+
+def test_known_words_are_known_however_they_are_composed(words: Run) -> None:
+    tags = Tags.learn([(["서울", "caf\u00e9"], ["A", "B"]), (["부산"], ["A"])])
+    for form in ("NFC", "NFD"):
+        some = [unicodedata.normalize(form, word) for word in ("서울", "café", "대구")]
+        assert [tags.knows(word) for word in some] == [True, True, False]
+        assert tags.usual(some) == ["A", "B", "A"]
+
+
+def test_comments_among_columns_are_no_words(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("# one comment of many words\n서울\tLOC\n간다\tO\n\n# b\n#\tX\n", "utf-8")
+    recipe, _ = recipe_of([str(file)], task="tagging")
+    pairs = [(pair.source, pair.target) for pair in read_pairs(recipe.data.train[0])]
+    assert pairs == [("서울 간다", "LOC O"), ("#", "X")]
+
+
+@pytest.mark.parametrize("task", ["tagging", "classification"])
+def test_what_is_behind_the_context_is_told_of(task: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    recipe = tiny_recipe_of(task, tmp_path, "plan.context=4", "training.updates=1")
+    train(recipe, tmp_path / "run", say=said.append, display=False, measure=False)
+    (told,) = [line for line in said if "plan.context = 4" in line]
+    assert re.fullmatch(r"of (\d+) (texts|sentences), \1 are longer than what is read .*", told)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
             )
         found = found[part]
     if not isinstance(found, str):
-        raise DataError(f"{path}, line {line}: {key!r} is {_written(found)}, not a text")
+        quoted = ': write it in quotes, "…"' if isinstance(found, int | float) else ""
+        raise DataError(f"{path}, line {line}: {key!r} is {_written(found)}, not a text{quoted}")
     return found
 
 

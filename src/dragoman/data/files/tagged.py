@@ -10,7 +10,7 @@ the tags of their words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
@@ -70,7 +70,7 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
     opened = sum(word.startswith("(") for word in words)
     if opened > _BRACKETS * len(words) and _TREE.match(" ".join(full[:2])):
         return "trees"
-    tabbed = 2 * sum("\t" in line for line in full) > len(full)
+    tabbed = _is_tabbed(full)
     if not tabbed and 2 * sum(map(_has_tag, words)) > len(words):
         return "underscore"
     commented = all(line.startswith("# ") for line in full)
@@ -85,8 +85,19 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
 
 def columns_of(lines: Iterable[str]) -> int:
     """How many columns the first line has that is a word's; 0 where there is none."""
-    kept = (line for line in lines if line.strip() and not line.startswith(_DOCUMENT))
-    return len(_split(next(kept, "")))
+    some = [line for line in lines if line.strip() and not line.startswith(_DOCUMENT)]
+    tabbed = _is_tabbed(some)
+    return len(_split(next((one for one in some if not is_comment(one, tabbed)), "")))
+
+
+def is_comment(line: str, tabbed: bool) -> bool:
+    """Whether a line among others with tabs is none of words: it begins with "# ", and has none."""
+    return tabbed and line.startswith("# ") and "\t" not in line
+
+
+def _is_tabbed(lines: Sequence[str]) -> bool:
+    full = [line for line in lines if line.strip()]
+    return 2 * sum("\t" in line for line in full) > len(full)
 
 
 def is_conllu(lines: Iterable[str]) -> bool:
@@ -121,8 +132,10 @@ def _columns(
     words: list[str] = []
     tags: list[str] = []
     begun = width = 0
-    for number, line in enumerate(chain(lines, [""]), 1):
-        comment = universal and not words and line.startswith("#")
+    first = list(islice(lines, _LOOKED_AT))
+    tabbed = _is_tabbed(first)
+    for number, line in enumerate(chain(first, lines, [""]), 1):
+        comment = (universal and not words and line.startswith("#")) or is_comment(line, tabbed)
         if not line.strip() or line.startswith(_DOCUMENT) or comment:
             if words:
                 yield begun, " ".join(words), " ".join(tags)

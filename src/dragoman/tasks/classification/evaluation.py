@@ -31,7 +31,7 @@ from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
 from dragoman.tasks.classification.labeller import Labeller, in_batches
 from dragoman.tasks.shared.examples import reading_of
-from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
+from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of, is_json
 from dragoman.tasks.shared.label_report import LabelReport, Mistake, surest
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.losses.loss import smoothed_cross_entropy
@@ -209,6 +209,8 @@ def labelled_set(
 
 
 def _table_of_texts(path: str) -> CorpusSettings:
+    if is_json(path):
+        return labelled_corpus(path, None, None)
     return CorpusSettings(source=path, format="tsv")
 
 

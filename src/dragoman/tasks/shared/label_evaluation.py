@@ -59,6 +59,11 @@ def evaluated(
     return result
 
 
+def is_json(name: str) -> bool:
+    """Whether a file holds records, which name their parts."""
+    return name.lower().removesuffix(".gz").endswith((".jsonl", ".json"))
+
+
 def examples_of(
     run: Run,
     files: Sequence[Path],
@@ -94,6 +99,7 @@ def examples_of(
                 f"{source} has no labels: give the file of its labels too, as "
                 f"{run.recipe.data.train[0].name} has it"
             )
+        learned = [one for one in learned if is_json(one.source) or not is_json(source)]
         like = learned[0] if learned else usual(source)
         corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
     return LabelledSet(list(read_pairs(corpus)), files[0].name)

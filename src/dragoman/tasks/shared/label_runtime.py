@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from dragoman.pictures.records import Heatmap, Table
 from dragoman.recipe import Recipe
 from dragoman.tasks.shared.confusions import drawn
 from dragoman.tasks.shared.runtime import Runtime
+
+if TYPE_CHECKING:
+    from dragoman.data.store import TokenStore
+    from dragoman.forms.sides import Forms
 
 SHARE = percent("", share=True)
 
@@ -28,6 +32,12 @@ class LabelRuntime(Runtime):
     """What is shown of a mistake,"""
     quoted_length: ClassVar[int | None] = 100
     """and how many characters of it."""
+
+    def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
+        from dragoman.tasks.shared.examples import reading_of
+
+        reading = reading_of(recipe, forms)
+        return int((store.lengths["source"] > reading.longest - reading.symbols).sum())
 
     def test_files(self, recipe: Recipe) -> list[str]:
         learned = next(iter(recipe.data.train), None)

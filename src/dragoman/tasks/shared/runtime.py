@@ -61,6 +61,10 @@ class Runtime(ABC):
     def training_parts(self) -> TrainingParts:
         """What it learns from, what it minimises, and how it is measured meanwhile."""
 
+    def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
+        """How many examples of training are longer than what is read of each."""
+        return 0
+
     def count_target(self, counts: Counter[str], pair: Pair) -> None:  # noqa: B027, a default
         """Count what the target of an example is made of: ``data show`` tells it."""
 
