@@ -48,7 +48,7 @@ def test_a_run_from_nothing(
     assert "6 sentences whose combinations were held out" in said.out
     assert len(list(recordings.rglob("*.wav"))) == 34
     assert "synthetic" in (recordings / "NOTICE.txt").read_text()
-    assert Run.open(to).task.called == "transcription"
+    assert Run.open(to).task.called == "transcriber"
     root = ElementTree.parse(to / PICTURE).getroot()
     assert any("voice-28.wav" in (text.text or "") for text in root.iter())
     assert (to / "report.html").is_file()

@@ -185,7 +185,7 @@ def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
 
 CLASSIFICATION = ClassificationSpec(
     name="classification",
-    called="classification",
+    called="classifier",
     sides=("source", "target"),
     texts=("source",),
     reads=True,

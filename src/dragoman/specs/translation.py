@@ -31,7 +31,7 @@ class TranslationSpec(Spec):
             return found
         return replace(
             found,
-            called="transcription",
+            called="transcriber",
             metrics={"wer": WER, "cer": CER, **self.metrics},
             finished={"WER": WER, "CER": CER, **self.finished},
             verbs=(("transcribe", "talk.wav"), ("look", "talk.wav")),
@@ -53,7 +53,7 @@ def writes_what_it_reads(recipe: Sections) -> bool:
 
 TRANSLATION = TranslationSpec(
     name="translation",
-    called="translation",
+    called="translator",
     sides=("source", "target"),
     texts=("source", "target"),
     reads=True,

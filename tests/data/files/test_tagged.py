@@ -236,4 +236,4 @@ def test_other_tasks_refuse_such_a_corpus(tmp_path: Path, dragoman: Dragoman) ->
     )
     found = dragoman("train", tmp_path / "my.toml")
     assert found.code == 1
-    assert "format tags is for tagging, and this is a classification" in found.err
+    assert "format tags is for tagging, and this is a classifier" in found.err

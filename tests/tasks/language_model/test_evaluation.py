@@ -275,7 +275,7 @@ def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path
         recipe_of_letters(texts, "training.metric=bleu")
     with pytest.raises(RecipeError, match="a language model learns from texts alone"):
         recipe_of_letters(texts, f'data.train=[{{source="{texts}", target="{texts}"}}]')
-    with pytest.raises(RecipeError, match="a translation has two sides"):
+    with pytest.raises(RecipeError, match="a translator has two sides"):
         Recipe.parse({"data": {"train": [{"source": str(texts), "format": "text"}]}})
     with pytest.raises(RecipeError, match="no such task; tasks are translation, language-model"):
         Recipe.parse({"task": "poetry"})

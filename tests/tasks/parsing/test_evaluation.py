@@ -302,7 +302,7 @@ def test_settings_that_a_parse_does_not_allow_are_told_at_once(
 
 def test_other_runs_do_not_parse(parallel_text: tuple[Path, Path]) -> None:
     run = Run(Path("runs/x"), Recipe())
-    with pytest.raises(RunError, match="is a translation, which does not parse"):
+    with pytest.raises(RunError, match="is a translator, which does not parse"):
         Parser(run)
 
 
@@ -325,7 +325,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
             "task": "parsing", "model": {"tie": "target"},
             "data": {"train": [{"source": "a", "target": "b"}]},
         })  # fmt: skip
-    with pytest.raises(RecipeError, match="format trees is for parsing, and this is a translation"):
+    with pytest.raises(RecipeError, match="format trees is for parsing, and this is a translator"):
         Recipe.parse({"data": {"train": [{"source": "a.mrg", "format": "trees"}]}})
     with pytest.raises(RecipeError, match="give one file, or a folder of files"):
         recipe_of([str(trees), str(trees)], task="parsing")
