@@ -131,7 +131,7 @@ def _explanation(path: Path, error: OSError | SafetensorError) -> str:
         lines.append(f"The disk is full or a quota is used up ({free}).")
     lines.append(
         "What was there before is untouched. Make room or mend the cause, then give the command "
-        "again; a training goes on with dragoman resume."
+        "again (for a training: dragoman resume)."
     )
     return " ".join(lines)
 

@@ -58,7 +58,7 @@ def test_a_run_of_another_task_is_told_what_is_compared(tmp_path: Path) -> None:
         tmp_path, "model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
         recipe_name="demo-trees",
     )  # fmt: skip
-    words = "is a parser: what is compared are runs that all translate, that all label or that all"
+    words = "is a parser: what is compared are runs that all translate, label, tag or parse"
     with pytest.raises(RunError, match=words):
         compare([run, run])
 

@@ -23,7 +23,7 @@ def opened(
     chromium: Browser, built: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Open]:
     folder = tmp_path_factory.mktemp("scenes")
-    trained_run(tiny_recipe_of("detection", folder), folder / "scenes")
+    trained_run(tiny_recipe_of("detection", folder / "data"), folder / "scenes")
     with serving(folder / "scenes") as address:
         yield opening(chromium, address)
 

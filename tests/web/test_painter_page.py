@@ -24,7 +24,7 @@ def opened(
     chromium: Browser, built: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Open]:
     folder = tmp_path_factory.mktemp("blocks")
-    trained_run(tiny_recipe_of("painting", folder), folder / "blocks")
+    trained_run(tiny_recipe_of("painting", folder / "data"), folder / "blocks")
     with serving(folder / "blocks") as address:
         yield opening(chromium, address)
 

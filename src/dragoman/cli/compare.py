@@ -59,6 +59,8 @@ def compare(args: CompareArguments) -> None:
     for other work while speed is being measured.
 
     Classifiers are compared by accuracy and macro F1; --source is then a file of labelled texts.
+    Taggers are compared by accuracy and, if their tags mark spans, by the F1 of spans; --source is
+    then a file of tagged words.
     Parsers are compared by labelled bracket F1 and exact parses, with precision, recall, tag
     accuracy and F1 by length; --source is then a file of trees. Runs that transcribe are compared
     by word and character error rate (WER, CER), and whole speakers are resampled where they are

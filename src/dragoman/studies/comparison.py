@@ -224,7 +224,7 @@ def compare(
         if run.task.name != "translation":
             raise RunError(
                 f"{run.folder} is a {run.task.called}: what is compared are runs that all "
-                "translate, that all label or that all parse; dragoman evaluate "
+                "translate, label, tag or parse; dragoman evaluate "
                 f"{run.folder} tells what this one is worth"
             )
     require_one_language(systems)
