@@ -176,7 +176,7 @@ def test_all_that_is_made_outlives_a_reload(opened: Open) -> None:
 
 def test_two_sentences_side_by_side(opened: Open) -> None:
     """The same heads, the word of the same place, and what differs is marked."""
-    with opened(f"{LOOK}&at=cross.1.2") as page:
+    with opened(f"{LOOK}&at=cross.1.4") as page:
         looked(page)
         page.get_by_role("button", name="Two side by side").click()
         both = page.locator(".passage")
@@ -187,7 +187,7 @@ def test_two_sentences_side_by_side(opened: Open) -> None:
         )
         both.first.locator(".w", has_text=re.compile("^es$")).click()
         told = page.locator(".told")
-        looked_at = re.compile(r"To choose “sie” the model looked at: .*\d\s%")
+        looked_at = re.compile(r"To choose “sie” the model looked at: .*\bit (?:\d+|>\s99)\s%")
         expect(told.nth(1)).to_contain_text(looked_at)
         page.get_by_role("radio", name="Cross, layer 1, head 3").click()
         expect(page.get_by_role("heading", name="Cross, layer 1, head 3")).to_have_count(2)
@@ -306,11 +306,14 @@ def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> Non
             page.get_by_role("button", name="Switch this head off").click()
             looked(page)
             assert not is_drawn(page, ".passage canvas")
-        word(page, "target", "es").click()
+        # What is written without any of them depends on the model.
+        first = page.locator(".text.target .w").first
+        chosen = first.inner_text()
+        first.click()
         expect(page.locator(".told").first).to_contain_text("Switched off")
         expect(mean).to_have_text(heads.nth(1).locator(".most").inner_text())
         heads.first.click()
-        expect(page.locator(".told").first).to_contain_text("To choose “es”")
+        expect(page.locator(".told").first).to_contain_text(f"To choose “{chosen}”")
         assert is_drawn(page, ".passage canvas")
 
 

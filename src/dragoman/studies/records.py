@@ -111,8 +111,6 @@ def open_study(
 def refuse_other(folder: Path) -> None:
     """Errors: ``RunError`` for a folder in which something else lies, before it gets a plan."""
     refuse_run(folder)
-    if folder.is_file():
-        raise RunError(f"{folder} is a file; name a folder that is to be made")
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if [name for name in found if not name.startswith(".")]:
         raise RunError(

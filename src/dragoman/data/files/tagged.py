@@ -60,7 +60,7 @@ def read_tagged(
                 universal = is_conllu(first)
                 # Of CoNLL-U the first column counts words: these are the columns of another file.
                 used = CONLLU_COLUMNS if universal and columns[0] == 1 else columns
-                yield from _columns(rest, path, used, universal)
+                yield from _columns(rest, path, used, universal, _is_tabbed(first))
 
 
 def layout_of(lines: Iterable[str], path: Path) -> Layout:
@@ -87,10 +87,10 @@ def columns_of(lines: Iterable[str]) -> int:
     """How many columns the first line has that is a word's; 0 where there is none."""
     some = [line for line in lines if line.strip() and not line.startswith(_DOCUMENT)]
     tabbed = _is_tabbed(some)
-    return len(_split(next((one for one in some if not is_comment(one, tabbed)), "")))
+    return len(_split(next((one for one in some if not _is_comment(one, tabbed)), "")))
 
 
-def is_comment(line: str, tabbed: bool) -> bool:
+def _is_comment(line: str, tabbed: bool) -> bool:
     """Whether a line among others with tabs is none of words: it begins with "# ", and has none."""
     return tabbed and line.startswith("# ") and "\t" not in line
 
@@ -126,16 +126,14 @@ def _underscored(lines: Iterable[str], path: Path) -> Iterator[Example]:
 
 
 def _columns(
-    lines: Iterable[str], path: Path, columns: tuple[int, int], universal: bool
+    lines: Iterable[str], path: Path, columns: tuple[int, int], universal: bool, tabbed: bool
 ) -> Iterator[Example]:
-    """``universal``: whether they are of CoNLL-U."""
+    """``universal``: whether they are of CoNLL-U; ``tabbed``: whether tabs separate them."""
     words: list[str] = []
     tags: list[str] = []
     begun = width = 0
-    first = list(islice(lines, _LOOKED_AT))
-    tabbed = _is_tabbed(first)
-    for number, line in enumerate(chain(first, lines, [""]), 1):
-        comment = (universal and not words and line.startswith("#")) or is_comment(line, tabbed)
+    for number, line in enumerate(chain(lines, [""]), 1):
+        comment = (universal and not words and line.startswith("#")) or _is_comment(line, tabbed)
         if not line.strip() or line.startswith(_DOCUMENT) or comment:
             if words:
                 yield begun, " ".join(words), " ".join(tags)

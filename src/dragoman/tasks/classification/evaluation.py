@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.data.files.columns import labelled_corpus
+from dragoman.data.files.columns import is_tabbed, labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import LabelledBatch, labelled_batch
@@ -31,7 +31,7 @@ from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
 from dragoman.tasks.classification.labeller import Labeller, in_batches
 from dragoman.tasks.shared.examples import reading_of
-from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of, is_json
+from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
 from dragoman.tasks.shared.label_report import LabelReport, Mistake, surest
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.losses.loss import smoothed_cross_entropy
@@ -209,9 +209,9 @@ def labelled_set(
 
 
 def _table_of_texts(path: str) -> CorpusSettings:
-    if is_json(path):
-        return labelled_corpus(path, None, None)
-    return CorpusSettings(source=path, format="tsv")
+    if is_tabbed(path):
+        return CorpusSettings(source=path, format="tsv")
+    return labelled_corpus(path, None, None)
 
 
 def _report(run: Run, measured: LabelledSet) -> ClassificationReport:

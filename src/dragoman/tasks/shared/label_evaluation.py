@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from dragoman.data.files.columns import CorpusOf, file_at
+from dragoman.data.files.columns import CorpusOf, file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
@@ -59,11 +59,6 @@ def evaluated(
     return result
 
 
-def is_json(name: str) -> bool:
-    """Whether a file holds records, which name their parts."""
-    return name.lower().removesuffix(".gz").endswith((".jsonl", ".json"))
-
-
 def examples_of(
     run: Run,
     files: Sequence[Path],
@@ -99,7 +94,8 @@ def examples_of(
                 f"{source} has no labels: give the file of its labels too, as "
                 f"{run.recipe.data.train[0].name} has it"
             )
-        learned = [one for one in learned if is_json(one.source) or not is_json(source)]
+        if not is_tabbed(source):  # records, which are not read as columns
+            learned = [one for one in learned if not is_tabbed(one.source)]
         like = learned[0] if learned else usual(source)
         corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
     return LabelledSet(list(read_pairs(corpus)), files[0].name)
