@@ -25,8 +25,8 @@ def test_rates_are_those_of_jiwer() -> None:
     assert found.characters.rate == pytest.approx(100 * jiwer.cer(said, written), abs=1e-9)
     for one, (left, right) in zip(found.by_text, zip(said, written, strict=True), strict=True):
         oracle = jiwer.process_words(left, right)
-        assert one.errors == oracle.substitutions + oracle.deletions + oracle.insertions
-        assert one.deletions - one.insertions == oracle.deletions - oracle.insertions
+        expected = oracle.substitutions, oracle.deletions, oracle.insertions
+        assert (one.substitutions, one.deletions, one.insertions) == expected
     assert found.without_error == sum(a == b for a, b in zip(said, written, strict=True)) >= 4
 
 
@@ -49,11 +49,35 @@ def test_nothing_said_and_nothing_written() -> None:
     assert counted([], ["a", "b"]).rate == 200
 
 
-def test_long_texts_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = " ".join(some_texts(20, 5)).split()
-    monkeypatch.setattr("dragoman.metrics.word_errors._MOST_CELLS", 100)
-    assert counted(text, text) == ErrorCounts(reference=len(text))
-    assert counted(text, ["x"]).errors == len(text)
+@pytest.mark.parametrize("cells", [0, 30])
+def test_a_table_that_is_cut_has_the_same_distance(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.metrics.word_errors._MOST_CELLS", cells)
+    for left, right in zip(some_texts(200, 6), some_texts(200, 7), strict=True):
+        oracle = jiwer.process_words(left, right)
+        errors = oracle.substitutions + oracle.deletions + oracle.insertions
+        said, written = left.split(), right.split()
+        assert counted(said, written).errors == errors
+        steps = aligned(said, written)
+        assert [one for _, one, _ in steps if one] == said
+        assert [one for _, _, one in steps if one] == written
+
+
+def test_long_texts_have_the_rates_of_jiwer() -> None:
+    """Words are left out in the first half and added in the second: like shares of both texts do
+    not belong together."""
+    draw = random.Random(8)
+    said = " ".join(some_texts(900, 8)).split()
+    half = len(said) // 2
+    written = [word for word in said[:half] if draw.random() > 0.2]
+    for word in said[half:]:
+        written += [word] if draw.random() > 0.2 else [word, draw.choice(said)]
+    texts = " ".join(said), " ".join(written)
+    assert len(said) > 4_096 and len(texts[1]) > 4_096
+    found = WordErrors.of(*([text] for text in texts))
+    assert found.words.rate == pytest.approx(100 * jiwer.wer(*texts), abs=1e-9)
+    assert found.characters.rate == pytest.approx(100 * jiwer.cer(*texts), abs=1e-9)
 
 
 def test_the_worst_are_shown_aligned() -> None:
@@ -65,14 +89,14 @@ def test_the_worst_are_shown_aligned() -> None:
         "1 of 3 recordings without an error\n"
         "\n"
         "a.wav: 1 substitution, 1 deletion, 0 insertions in 3 words\n"
-        "  said    the dog sleeps\n"
-        "  heard   the *** frog\n"
-        "              D   S\n"
+        "  said    the dog  sleeps\n"
+        "  heard   the frog ******\n"
+        "              S    D\n"
         "\n"
         "c.wav: 0 substitutions, 0 deletions, 2 insertions in 1 word\n"
-        "  said    *** *** two\n"
+        "  said    two *** ***\n"
         "  heard   two too two\n"
-        "          I   I"
+        "              I   I"
     )
 
 

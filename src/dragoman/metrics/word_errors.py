@@ -10,11 +10,11 @@ as it is written: case and punctuation count. CER is the same of characters, spa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any, Literal
-
-import numpy as np
 
 from dragoman.plural import plural
 from dragoman.reading import readable
@@ -28,8 +28,8 @@ Step = tuple[Change, str, str]
 
 _WORST = 5
 """Texts that are shown aligned."""
-_MOST_CELLS = 1 << 24
-"""Of the table of one pair of texts; longer ones are compared in parts."""
+_MOST_CELLS = 1 << 22
+"""Of the table that is kept to align two texts, two bits each."""
 _MARKS = {"right": "", "substituted": "S", "deleted": "D", "inserted": "I"}
 _WIDTH = 100
 """Characters of a line of aligned text."""
@@ -156,47 +156,75 @@ def counted(said: Sequence[str], written: Sequence[str]) -> ErrorCounts:
 def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
     """The least changes that make ``written`` of ``said``, in their order.
 
-    Of several ways with as few, one is taken, and the same each time. Texts too long for one
-    table are cut into parts of like shares, which may add changes at each cut.
+    Of several ways with as few changes, the same one is taken each time: that of jiwer, up to
+    ``_MOST_CELLS``. Larger tables are cut in two where a least way leads through (Hirschberg,
+    1975).
     """
-    cells = (len(said) + 1) * (len(written) + 1)
-    if cells > _MOST_CELLS and len(said) > 1:
-        half, other = len(said) // 2, len(written) // 2
-        return aligned(said[:half], written[:other]) + aligned(said[half:], written[other:])
-    distances = _distances(said, written)
+    begin = _length_alike(said, written)
+    end = _length_alike(said[begin:][::-1], written[begin:][::-1])
+    before, after = said[:begin], said[len(said) - end :]
+    said, written = said[begin : len(said) - end], written[begin : len(written) - end]
+    if len(written) > 1 and len(said) * len(written) > _MOST_CELLS:
+        half = len(written) // 2
+        there = _distances(said, written[:half])
+        back = _distances(said[::-1], written[: half - 1 : -1])[::-1]
+        cut = min(range(len(there)), key=lambda row: there[row] + back[row])
+        steps = aligned(said[:cut], written[:half]) + aligned(said[cut:], written[half:])
+    else:
+        steps = _least_way(said, written)
+    return [*(("right", x, x) for x in before), *steps, *(("right", x, x) for x in after)]
+
+
+def _length_alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """Of what both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _least_way(said: Sequence[str], written: Sequence[str]) -> list[Step]:
+    """As ``aligned``, by the whole table."""
+    columns = list(_columns(said, written))
     steps, row, column = list[Step](), len(said), len(written)
     while row or column:
-        here = distances[row, column]
-        if row and column:
-            one, other_one = said[row - 1], written[column - 1]
-            if here == distances[row - 1, column - 1] + (one != other_one):
-                steps.append(("right" if one == other_one else "substituted", one, other_one))
-                row, column = row - 1, column - 1
-                continue
-        if row and here == distances[row - 1, column] + 1:
-            steps.append(("deleted", said[row - 1], ""))
-            row -= 1
-        else:
-            steps.append(("inserted", "", written[column - 1]))
-            column -= 1
+        one, other = said[row - 1] if row else "", written[column - 1] if column else ""
+        change: Change = "right" if one == other else "substituted"
+        if row and columns[column][0] >> row - 1 & 1:
+            change, other = "deleted", ""
+        elif not row or columns[column - 1][1] >> row - 1 & 1:
+            change, one = "inserted", ""
+        steps.append((change, one, other))
+        row, column = row - (change != "inserted"), column - (change != "deleted")
     return steps[::-1]
 
 
-def _distances(said: Sequence[str], written: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """(R + 1, H + 1): the least changes from the first r to the first h."""
-    numbers: dict[str, int] = {}
-    one = np.array([numbers.setdefault(x, len(numbers)) for x in said], np.int32)
-    other = np.array([numbers.setdefault(x, len(numbers)) for x in written], np.int32)
-    places = np.arange(len(other) + 1, dtype=np.int32)
-    table = np.empty((len(one) + 1, len(other) + 1), np.int32)
-    table[0] = places
-    for row, symbol in enumerate(one, 1):
-        before, here = table[row - 1], table[row]
-        here[0] = row
-        np.minimum(before[1:] + 1, before[:-1] + (other != symbol), out=here[1:])
-        # An insertion costs one for each place: d[j] - j is the least of those up to j.
-        here[:] = np.minimum.accumulate(here - places) + places
-    return table
+def _columns(said: Sequence[str], written: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The table of least changes from the first r of ``said`` to the first h of ``written``, a
+    column for each h from 0 on.
+
+    A column is two numbers of as many bits as ``said`` has symbols: bit r is set in the first where
+    the entry of r + 1 is one more than that of r, in the second where it is one less. A whole
+    column is computed at once (Myers, 1999; Hyyrö, 2003), with the names of the papers.
+    """
+    places = dict[str, int]()
+    for row, symbol in enumerate(said):
+        places[symbol] = places.get(symbol, 0) | 1 << row
+    every = (1 << len(said)) - 1
+    vp, vn = every, 0
+    yield vp, vn
+    for symbol in written:
+        eq = places.get(symbol, 0)
+        d0 = ((eq & vp) + vp ^ vp) | eq | vn
+        hp = (vn | every & ~(d0 | vp)) << 1 | 1
+        hn = (d0 & vp) << 1
+        vp, vn = (hn | ~(d0 | hp)) & every, hp & d0 & every
+        yield vp, vn
+
+
+def _distances(said: Sequence[str], written: Sequence[str]) -> list[int]:
+    """(R + 1,): the least changes from the first r of ``said`` to all of ``written``."""
+    (last,) = deque(_columns(said, written), maxlen=1)
+    more, less = (f"{bits:0{len(said)}b}"[::-1] for bits in last)
+    steps = ((one == "1") - (other == "1") for one, other in zip(more, less, strict=True))
+    return list(accumulate(steps, initial=len(written)))
 
 
 def shown(steps: Sequence[Step], *, is_sound: bool = True) -> list[str]:
