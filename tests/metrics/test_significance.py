@@ -6,8 +6,11 @@ import itertools
 import json
 import math
 import random
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
@@ -16,6 +19,8 @@ from sacrebleu.significance import PairedTest
 from dragoman.errors import DataError
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.metrics.translation import ALL_METRICS, MetricName
+
+Floats = NDArray[np.float64]
 
 WORDS = [
     "der",
@@ -63,6 +68,19 @@ def of(outcome: Significance, metric: MetricName) -> dict[str, float | None]:
     return {score.system: score.p_value for score in comparison.scores}
 
 
+def with_ties(differences: Floats, seen: float) -> float:
+    return (np.count_nonzero(differences >= seen - 1e-6) + 1) / (len(differences) + 1)
+
+
+def exchanged(score: Callable[[list[str]], float], one: list[str], other: list[str]) -> float:
+    """The share of all exchanges of lines that make a difference as large, by trying each."""
+    seen, beyond = abs(score(one) - score(other)), 0
+    for exchange in itertools.product((False, True), repeat=len(one)):
+        lines = [[b, a] if e else [a, b] for e, a, b in zip(exchange, one, other, strict=True)]
+        beyond += abs(score([a for a, _ in lines]) - score([b for _, b in lines])) > seen - 1e-9
+    return beyond / 2 ** len(one)
+
+
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
 @pytest.mark.parametrize(
     ("errors", "longest", "missing"), [(0.2, 12, 0), (0.2, 12, 2), (0.93, 12, 0), (0.3, 3, 0)]
@@ -71,10 +89,12 @@ def test_agrees_with_sacrebleu(
     test: Test, errors: float, longest: int, missing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 93 % of errors some samples match no 4-gram, so smoothing is tested too; among short
-    sentences some samples have no 4-gram at all; where words are missing brevity is penalised."""
+    sentences some samples have no 4-gram at all; where words are missing brevity is penalised.
+    sacreBLEU's p-values are those with ties counted."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+    monkeypatch.setattr("sacrebleu.significance._compute_p_value", with_ties)
     given, references = systems(
-        4, 25, longest, base=errors, other=errors * 0.95, third=errors * 0.8
+        4, 60, longest, base=errors, other=errors * 0.95, third=errors * 0.8
     )
     if missing:
         given = {
@@ -99,6 +119,7 @@ def test_agrees_with_sacrebleu(
             assert not isinstance(result, str)
             assert score.value == pytest.approx(result.score)
             assert score.p_value == pytest.approx(result.p_value)
+            assert score.differing is None or score.differing > 12
             if test == "randomisation":
                 assert score.mean is None and result.mean is None
             else:  # sacreBLEU sums in float32 here
@@ -117,25 +138,102 @@ def test_tells_a_better_system_from_a_lucky_one(test: Test) -> None:
         assert p_values["better"] is not None and p_values["better"] < 0.01
 
 
-def test_randomisation_comes_near_all_exchanges() -> None:
-    """Of seven lines there are 128 exchanges: count those whose difference is larger."""
-    given, references = systems(23, 7, base=0.5, other=0.3)
-
-    def ter(lines: tuple[str, ...]) -> float:
-        return float(TER().corpus_score(lines, [references]).score)
-
-    pairs = list(zip(given["base"], given["other"], strict=True))
-    seen = abs(ter(tuple(given["base"])) - ter(tuple(given["other"])))
-    larger = 0
-    for exchange in itertools.product((0, 1), repeat=7):
-        one = tuple(pair[which] for pair, which in zip(pairs, exchange, strict=True))
-        two = tuple(pair[1 - which] for pair, which in zip(pairs, exchange, strict=True))
-        larger += abs(ter(one) - ter(two)) > seen + 1e-9
-    assert 10 < larger < 100  # else this would test nothing
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+@pytest.mark.parametrize("lines", [1, 5, 6])
+@pytest.mark.parametrize("alike", [0, 9])
+def test_few_lines_that_differ_are_exchanged_in_all_ways(
+    test: Test, lines: int, alike: int
+) -> None:
+    """Whatever else is in the test set, if both systems translate it alike."""
+    given, references = systems(23, lines, base=0.8, other=0.2)
+    same, further = systems(24, alike, same=0.4)
+    metrics: dict[MetricName, BLEU | CHRF | TER] = {"BLEU": BLEU(), "chrF": CHRF(), "TER": TER()}
     outcome = compare_systems(
-        alone(given), [references], "de", test="randomisation", metrics=("TER",), samples=20_000
+        {name: [both + same["same"]] for name, both in given.items()},
+        [references + further], "de", test=test, metrics=list(metrics), samples=20,
+    )  # fmt: skip
+    for name, metric in metrics.items():
+        expected = exchanged(
+            lambda some, metric=metric: float(  # type: ignore[misc]
+                metric.corpus_score(some + same["same"], [references + further]).score
+            ),
+            given["base"], given["other"],
+        )  # fmt: skip
+        assert of(outcome, name)["other"] == pytest.approx(expected)
+    (first, second, *_) = [c.scores[1].differing for c in outcome.comparisons]
+    assert first == second == lines
+    told = f" of other: {lines} of {lines + alike} sentence"
+    assert told in outcome.table() and outcome.to_dict()["notes"] == list(outcome.notes)
+    cannot = "with fewer than 6 it cannot be below 0.05"
+    assert (cannot in outcome.table(), "* differs" in outcome.table()) == (lines < 6, lines > 5)
+    interval = outcome.comparisons[0].scores[0].interval
+    assert (interval is not None) == (test == "bootstrap" and lines + alike > 5)
+
+
+def test_exact_p_values_are_those_of_scipy() -> None:
+    """Without insertions and with as many words in every line TER is a mean over lines."""
+    scipy = pytest.importorskip("scipy.stats", reason="scipy is for development")
+    draw = random.Random(3)
+    reference = [WORDS] * 9
+    base, other = (
+        [[word if draw.random() < right else "x" for word in line] for line in reference]
+        for right in (0.45, 0.5)
     )
-    assert of(outcome, "TER")["other"] == pytest.approx(larger / 128, abs=0.015)
+    wrong = [[line.count("x") for line in lines] for lines in (base, other)]
+    expected = scipy.permutation_test(
+        wrong, lambda a, b, axis: abs(a.mean(axis) - b.mean(axis)), permutation_type="samples",
+        alternative="greater", n_resamples=np.inf, vectorized=True,
+    ).pvalue  # fmt: skip
+    outcome = compare_systems(
+        {name: [list(map(" ".join, lines))] for name, lines in (("a", base), ("b", other))},
+        [list(map(" ".join, reference))], "de", metrics=("TER",),
+    )  # fmt: skip
+    assert of(outcome, "TER")["b"] == pytest.approx(expected) and 0.01 < expected < 0.5
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_one_line_of_many_is_no_difference(test: Test) -> None:
+    _, references = systems(5, 200, 12)
+    other = [*references[:-1], "x " + references[-1]]
+    outcome = compare_systems(
+        {"a": [references], "b": [other]}, [references], "de", test=test, metrics=ALL_METRICS
+    )
+    assert [c.scores[1].p_value for c in outcome.comparisons] == [1] * 4
+    assert "*" not in outcome.table()
+
+
+def test_ties_are_counted() -> None:
+    """Of thirteen lines that are wrong in turns all exchanges have a difference as large."""
+    references = ["der Hund"] * 13
+    one, other = (
+        ["der Hund" if n % 2 == odd else "x y" for n in range(13)] for odd in (0, 1)
+    )  # fmt: skip
+    outcome = compare_systems(
+        {"a": [one], "b": [other]}, [references], "de", test="randomisation", metrics=("TER",),
+        samples=50,
+    )  # fmt: skip
+    assert of(outcome, "TER")["b"] == 1
+
+
+def test_of_several_runs_each_is_exchanged_with_each() -> None:
+    given, references = systems(25, 7, one=0.7, two=0.5, better=0.3)
+    metric = TER()
+
+    def score(lines: Sequence[str]) -> float:
+        return float(metric.corpus_score(lines, [references]).score)
+
+    differences = []
+    for exchange in itertools.product((0, 1), repeat=7):
+        pairs = []
+        for name in ("one", "two"):
+            both = given[name], given["better"]
+            first, second = ([both[e ^ n][k] for k, e in enumerate(exchange)] for n in (0, 1))
+            pairs.append(score(first) - score(second))
+        differences.append(abs(sum(pairs) / 2))
+    expected = sum(d > differences[0] - 1e-9 for d in differences) / len(differences)
+    groups = {"low": [given["one"], given["two"]], "high": [given["better"]]}
+    outcome = compare_systems(groups, [references], "de", metrics=("TER",), samples=20)
+    assert of(outcome, "TER")["high"] == pytest.approx(expected) and expected < 0.5
 
 
 def test_the_same_system_never_differs() -> None:
@@ -143,7 +241,6 @@ def test_the_same_system_never_differs() -> None:
     twice = {"one": given["base"], "two": given["base"]}
     bootstrap = compare_systems(alone(twice), [references], "de", samples=50)
     exchanged = compare_systems(alone(twice), [references], "de", test="randomisation", samples=50)
-    # sacreBLEU says 1 / 51 here: no sample differs by more than nothing.
     for outcome in (bootstrap, exchanged):
         assert of(outcome, "BLEU")["two"] == 1.0
         assert "*" not in outcome.table().splitlines()[2]

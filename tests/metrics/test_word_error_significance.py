@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from dragoman.metrics.significance import Test
 from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
 
 jiwer = pytest.importorskip("jiwer", reason="pip install jiwer")
@@ -55,7 +56,7 @@ def drawn_by_hand(
     return found
 
 
-@pytest.mark.parametrize("speakers", [4, 12])
+@pytest.mark.parametrize("speakers", [16, 30])
 def test_whole_speakers_are_drawn(speakers: int) -> None:
     systems, said, groups = example(speakers)
     found = compare_word_errors(systems, said, groups, samples=SAMPLES, seed=7)
@@ -72,7 +73,7 @@ def test_whole_speakers_are_drawn(speakers: int) -> None:
         assert score.mean == pytest.approx(values.mean())
         assert score.interval == pytest.approx((values[-cut - 1] - values[cut]) / 2)
     differences = np.abs(np.subtract(by_hand["bad"], by_hand["good"]))
-    beyond = int((differences - differences.mean() > abs(bad.value - good.value)).sum())
+    beyond = int((differences - differences.mean() >= abs(bad.value - good.value) - 1e-9).sum())
     assert bad.p_value == pytest.approx((beyond + 1) / (SAMPLES + 1))
     characters = found.comparisons[1].scores[0].value
     assert characters == pytest.approx(100 * jiwer.cer(said, systems["good"][0]))
@@ -87,18 +88,36 @@ def test_where_no_speaker_is_known_recordings_are_drawn(groups: list[str]) -> No
     assert found.comparisons[0].scores[0].mean == pytest.approx(np.mean(by_hand["good"]))
 
 
-def test_speakers_are_exchanged_as_a_whole() -> None:
-    """One run is worse by ten words on one speaker and better by four on the other: two of the four
-    exchanges make the difference larger than it is, and few of those of single recordings."""
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_speakers_are_exchanged_as_a_whole(test: Test) -> None:
+    """One run is worse by ten words on one speaker and better by four on the other: each of the
+    four exchanges makes the difference as large or larger, and few of those of 14 recordings."""
     said = ["one"] * 14
     systems = {"one": [["one"] * 10 + ["two"] * 4], "other": [["two"] * 10 + ["one"] * 4]}
     by_speaker, by_recording = (
-        compare_word_errors(systems, said, groups, "randomisation", 1_000)
+        compare_word_errors(systems, said, groups, test, 1_000)
         for groups in (["a"] * 10 + ["b"] * 4, [str(n) for n in range(14)])
     )
-    assert by_speaker.comparisons[0].scores[1].p_value == pytest.approx(0.5, abs=0.1)
+    assert by_speaker.comparisons[0].scores[1].p_value == 1
+    assert "WER, CER of other: 2 of 2 speakers differ" in by_speaker.table()
+    assert "±" not in by_speaker.table() and "* differs" not in by_speaker.table()
     p_value = by_recording.comparisons[0].scores[1].p_value
     assert p_value is not None and p_value < 0.2
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+@pytest.mark.parametrize(("speakers", "p_value"), [(1, 1.0), (2, 0.5), (5, 1 / 16), (6, 1 / 32)])
+def test_few_speakers_are_never_surely_different(test: Test, speakers: int, p_value: float) -> None:
+    """Where one run is right and the other wrong for each of them, the exchange of none and that of
+    all make the difference as large."""
+    said = ["one two"] * 2 * speakers
+    groups = [f"s{n // 2}" for n in range(len(said))]
+    found = compare_word_errors({"a": [said], "b": [["x y"] * len(said)]}, said, groups, test)
+    if speakers == 1:  # one speaker of all recordings is none that is known
+        found = compare_word_errors({"a": [said[:1]], "b": [["x y"]]}, said[:1], ["s"], test)
+    for comparison in found.comparisons:
+        assert comparison.scores[1].p_value == p_value
+    assert ("*" in found.table()) == (speakers > 5)
 
 
 def test_less_is_better() -> None:

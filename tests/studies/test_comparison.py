@@ -34,7 +34,7 @@ def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
     found = compare([run, lower], *files, samples=10)
     bleu = found.compared.quality.comparisons[0]
     assert bleu.scores[1].value < 90 and "tok:13a" in bleu.signature
-    assert not found.compared.quality.notes
+    assert PREPARED not in found.compared.quality.notes
 
 
 def test_systems_have_names_that_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

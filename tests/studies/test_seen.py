@@ -117,15 +117,15 @@ def test_nobody_wins_where_nothing_has_learned(tmp_path: Path, dragoman: Dragoma
         (tmp_path / name).write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
     files = [tmp_path / "a", tmp_path / "b"]
     found = compare(files, references=[tmp_path / "reference"]).compared
-    assert not found.quality.marked and "*" not in found.table()
+    assert not found.quality.learned and "*" not in found.table()
     assert found.warnings[0].startswith("nothing has learned yet: BLEU is ")
     # Who writes the same sentence whatever it reads has learned nothing either.
     found = compare([*files, tmp_path / "c"], references=[tmp_path / "reference"]).compared
-    assert not found.quality.marked
+    assert not found.quality.learned
     better = [line if n % 2 else lines[0] for n, line in enumerate(lines)]
     (tmp_path / "d").write_text("".join(f"{line}\n" for line in better), encoding="utf-8")
     found = compare([*files, tmp_path / "d"], references=[tmp_path / "reference"]).compared
-    assert found.quality.marked and not found.warnings and "*" in found.table()
+    assert found.quality.learned and not found.warnings and "*" in found.table()
 
 
 def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,13 +134,13 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
     rows += [f"food\tdog cat {n}\n" for n in range(6)]
     (tmp_path / "wrong.tsv").write_text("".join(rows), encoding="utf-8")
     found = compare_labels([run.folder, run.folder], tmp_path / "wrong.tsv", samples=10)
-    assert not found.quality.marked and "accuracy is" in found.warnings[0]
+    assert not found.quality.learned and "accuracy is" in found.warnings[0]
     parser = trained_run(tiny_recipe_of("parsing", tmp_path, *SHORT), tmp_path / "parser")
     trees = tmp_path / "few.mrg"
     lines = (tmp_path / "toy.mrg").read_text(encoding="utf-8").splitlines(keepends=True)
     trees.write_text("".join(lines[:30]), encoding="utf-8")
     found = compare_parsers([parser.folder, parser.folder], trees, samples=10).compared
-    assert not found.quality.marked and "F1 is" in found.warnings[0]
+    assert not found.quality.learned and "F1 is" in found.warnings[0]
     gold = {" ".join(tree.words): tree for tree in treebank(120)}
 
     def stream(self: Parser, sentences: Iterable[str]) -> Iterator[list[Parse]]:
@@ -148,7 +148,7 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(Parser, "stream", stream)
     found = compare_parsers([parser.folder, parser.folder], trees, samples=10).compared
-    assert found.quality.marked
+    assert found.quality.learned
 
 
 def test_runs_of_different_languages_are_refused(tmp_path: Path, dragoman: Dragoman) -> None:

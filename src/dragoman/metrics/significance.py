@@ -13,9 +13,16 @@ mean over its runs, on every drawn test set as on this one, and their standard d
 beside. The p-value is about the sentences, the deviation about the seeds: neither says what the
 other does.
 
-The procedure and the random draws are those of sacreBLEU's paired tests, so that p-values agree
-with ``sacrebleu --paired-bs`` and ``--paired-ar``; but each metric is computed for many samples at
-once from the statistics of the sentences, in about half the time.
+The procedure and the random draws are those of sacreBLEU's paired tests (``sacrebleu --paired-bs``
+and ``--paired-ar``), but each metric is computed for many samples at once from the statistics of
+the sentences, in about half the time. The p-values depart from sacreBLEU's in two ways:
+
+- a sample whose difference is as large as the one that is seen counts as well, within rounding.
+  sacreBLEU counts larger ones alone, and so finds one differing sentence of many significant;
+- where the systems differ in at most 12 sentences, both tests give the exact p-value, over all 2ⁿ
+  exchanges of these (Fisher, 1935): among so few no sample tells anything new. Two of the exchanges
+  always have the difference that is seen, so that p is at least 2 / 2ⁿ: of fewer than six sentences
+  it is never below 0.05. Intervals over fewer than six are not given.
 """
 
 from __future__ import annotations
@@ -43,6 +50,13 @@ DEFAULT_SAMPLES: dict[Test, int] = {"bootstrap": 1_000, "randomisation": 10_000}
 SIGNIFICANT = 0.05
 """The p-value below which a difference is marked in the table."""
 
+_FEWEST = 6
+"""Of units that differ; no p-value of fewer is below ``SIGNIFICANT``."""
+_ALL_EXCHANGED = 12
+"""Units that differ, of which all exchanges are tried."""
+_ROUNDING = 1e-9
+"""Differences of scores, on a scale of 0 to 100, that are equal."""
+
 _Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 250
 
@@ -56,8 +70,10 @@ class SystemScore:
     """The mean over its runs."""
     p_value: float | None = None
     """How probable so large a difference from the baseline is if the two are equally good."""
+    differing: int | None = None
+    """Units in which it has other statistics than the baseline."""
     mean: float | None = None
-    """Of the bootstrap samples; None under randomisation, as the next."""
+    """Of the bootstrap samples; None under randomisation and of few units, as the next."""
     interval: float | None = None
     """Half the width of the 95 % interval around the mean."""
     runs: tuple[float, ...] = ()
@@ -96,10 +112,37 @@ class Significance:
     """How many of ``unit`` there are."""
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
-    marked: bool = True
-    """Whether the table marks differences: not where no system is worth comparing."""
+    unlearned: frozenset[str] = frozenset()
+    """Systems that have hardly learned anything: no difference between two of them is marked."""
     unit: str = "sentence"
     """What is drawn or exchanged as a whole."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether any of the systems has learned something."""
+        return any(score.system not in self.unlearned for score in self.comparisons[0].scores)
+
+    @property
+    def marks(self) -> bool:
+        """Whether any difference could be marked."""
+        return any(
+            score.differing >= _FEWEST and self._is_comparable(score)
+            for comparison in self.comparisons
+            for score in comparison.scores
+            if score.differing is not None
+        )
+
+    @property
+    def method(self) -> str:
+        """How the p-values were found."""
+        test = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
+        return (
+            f"{test[self.test]}, {plural(self.samples, 'sample')}, seed {self.seed}, "
+            f"{plural(self.sentences, self.unit)}; p counts ties (sacreBLEU's does not)"
+        )
+
+    def _is_comparable(self, score: SystemScore) -> bool:
+        return not {self.comparisons[0].scores[0].system, score.system} <= self.unlearned
 
     def table(self) -> str:
         """Plain text: a row a system, a column a metric; an asterisk where p < 0.05."""
@@ -107,20 +150,14 @@ class Significance:
         columns = [["system", *names]]
         columns[0][1] += " (baseline)"
         for comparison in self.comparisons:
-            columns.append(
-                [comparison.metric, *(_cell(score, self.marked) for score in comparison.scores)]
-            )
+            columns.append([comparison.metric, *(self._cell(score) for score in comparison.scores)])
         widths = [max(len(cell) for cell in column) for column in columns]
         rows = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in zip(*columns, strict=True)
         ]
-        test = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
-        legend = (
-            f"{test[self.test]}, {plural(self.samples, 'sample')}, seed {self.seed}, "
-            f"{plural(self.sentences, self.unit)}"
-        )
-        if self.marked:
+        legend = self.method
+        if self.marks:
             legend += f"; * differs from the baseline (p < {SIGNIFICANT})"
         if any(score.runs for comparison in self.comparisons for score in comparison.scores):
             legend += "; sd: standard deviation over the runs of a system"
@@ -143,6 +180,7 @@ class Significance:
                             "system": score.system,
                             "value": score.value,
                             "p_value": score.p_value,
+                            "differing": score.differing,
                             "mean": score.mean,
                             "interval": score.interval,
                             "runs": list(score.runs),
@@ -156,16 +194,16 @@ class Significance:
             "notes": list(self.notes),
         }
 
-
-def _cell(score: SystemScore, marked: bool) -> str:
-    text = f"{score.value:.2f}"
-    if score.deviation is not None:
-        text += f" sd {score.deviation:.2f} of {len(score.runs)}"
-    if score.mean is not None:
-        text += f" ({score.mean:.2f} ± {score.interval:.2f})"
-    if score.p_value is not None:
-        text += f" p={score.p_value:.4f}" + ("*" if marked and score.p_value < SIGNIFICANT else "")
-    return text
+    def _cell(self, score: SystemScore) -> str:
+        text = f"{score.value:.2f}"
+        if score.deviation is not None:
+            text += f" sd {score.deviation:.2f} of {len(score.runs)}"
+        if score.mean is not None:
+            text += f" ({score.mean:.2f} ± {score.interval:.2f})"
+        if score.p_value is not None:
+            marked = score.p_value < SIGNIFICANT and self._is_comparable(score)
+            text += f" p={score.p_value:.4f}" + ("*" if marked else "")
+        return text
 
 
 def compare_systems(
@@ -239,8 +277,10 @@ def compare_statistics(
     samples: int | None = None,
     seed: int = 12345,
     notes: tuple[str, ...] = (),
+    unit: str = "sentence",
 ) -> Significance:
     """Test each of the systems ``names`` against the first one, by each metric of ``measured``.
+    ``unit``: what the statistics are of, one of it.
 
     Errors: ``DataError`` for an exchange of outputs with a system of several runs.
     """
@@ -260,7 +300,24 @@ def compare_statistics(
                 name, signature, compare(names, statistics, score, count, seed), less_is_better
             )
         )
-    return Significance(test, count, seed, sentences, tuple(comparisons), notes)
+    notes = (*notes, *_exact_notes(comparisons, plural(sentences, unit)))
+    return Significance(test, count, seed, sentences, tuple(comparisons), notes, unit=unit)
+
+
+def _exact_notes(comparisons: Sequence[Comparison], units: str) -> list[str]:
+    """Which p-values are exact, and why some cannot be small. ``units``: all of them."""
+    metrics: dict[tuple[str, int], list[str]] = {}
+    for comparison in comparisons:
+        for score in comparison.scores:
+            if score.differing is not None and score.differing <= _ALL_EXCHANGED:
+                metrics.setdefault((score.system, score.differing), []).append(comparison.metric)
+    return [
+        f"{', '.join(names)} of {system}: {differing} of {units} "
+        f"{'differs' if differing == 1 else 'differ'} from the baseline, so p is exact, over "
+        f"{plural(2**differing, 'exchange')}"
+        + (f"; with fewer than {_FEWEST} it cannot be below {SIGNIFICANT}" * (differing < _FEWEST))
+        for (system, differing), names in metrics.items()
+    ]
 
 
 def resampled(
@@ -289,36 +346,71 @@ def _bootstrap(
 ) -> tuple[SystemScore, ...]:
     sampled = resampled(statistics, score, samples, seed)
     results: list[SystemScore] = []
-    for index, (name, values) in enumerate(zip(names, sampled, strict=True)):
-        mean, interval = _interval(values)
-        runs = tuple(_value(run, score) for run in statistics[index])
-        value, p_value = float(np.mean(runs)), None
-        if index:
-            difference = abs(value - results[0].value)
-            differences = np.abs(values - sampled[0])
-            p_value = _p_value(differences - differences.mean(), difference)
+    for name, values, system in zip(names, sampled, statistics, strict=True):
+        mean, interval = _interval(values) if len(system[0]) >= _FEWEST else (None, None)
+        runs = tuple(_value(run, score) for run in system)
+        value, p_value, differing = float(np.mean(runs)), None, None
+        if results:
+            differing, p_value = _exact_p_value(statistics[0], system, score)
+            if p_value is None:
+                difference = abs(value - results[0].value)
+                differences = np.abs(values - sampled[0])
+                p_value = _p_value(differences - differences.mean(), difference)
         several = runs if len(runs) > 1 else ()
-        results.append(SystemScore(name, value, p_value, mean, interval, several))
+        results.append(SystemScore(name, value, p_value, differing, mean, interval, several))
     return tuple(results)
 
 
 def _randomise(
     names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
 ) -> tuple[SystemScore, ...]:
-    (baseline,), sentences = statistics[0], len(statistics[0][0])
-    results = [SystemScore(names[0], _value(baseline, score))]
-    for name, (system,) in zip(names[1:], statistics[1:], strict=True):
-        exchanged = np.random.default_rng(seed).integers(2, size=(samples, sentences), dtype=bool)
-        sum_of_system, both = system.sum(0), baseline.sum(0) + system.sum(0)
-        differences = np.empty(samples)
-        for start in range(0, samples, _ROWS_AT_ONCE):
-            rows = exchanged[start : start + _ROWS_AT_ONCE].astype(float)
-            one = sum_of_system + rows @ (baseline - system)
-            differences[start : start + len(rows)] = np.abs(score(one) - score(both - one))
-        value = _value(system, score)
-        p_value = _p_value(differences, abs(value - results[0].value))
-        results.append(SystemScore(name, value, p_value))
+    baseline, sentences = statistics[0], len(statistics[0][0])
+    results = [SystemScore(names[0], _value(baseline[0], score))]
+    for name, system in zip(names[1:], statistics[1:], strict=True):
+        value = _value(system[0], score)
+        differing, p_value = _exact_p_value(baseline, system, score)
+        if p_value is None:
+            drawn = np.random.default_rng(seed).integers(2, size=(samples, sentences), dtype=bool)
+            differences = np.concatenate([
+                _differences(baseline, system, score, drawn[start : start + _ROWS_AT_ONCE])
+                for start in range(0, samples, _ROWS_AT_ONCE)
+            ])  # fmt: skip
+            p_value = _p_value(differences, abs(value - results[0].value))
+        results.append(SystemScore(name, value, p_value, differing))
     return tuple(results)
+
+
+def _differences(
+    baseline: list[_Array], system: list[_Array], score: _Scorer, exchanged: NDArray[Any]
+) -> _Array:
+    """(M,): how far apart the scores are after each of some exchanges of units, (M, N); the mean
+    over all pairs of a run of one and a run of the other."""
+    found = []
+    for one in baseline:
+        for other in system:
+            sums = other.sum(0) + exchanged.astype(float) @ (one - other)
+            found.append(score(sums) - score(one.sum(0) + other.sum(0) - sums))
+    differences: _Array = np.abs(np.mean(found, axis=0))
+    return differences
+
+
+def _exact_p_value(
+    baseline: list[_Array], system: list[_Array], score: _Scorer
+) -> tuple[int, float | None]:
+    """In how many units the systems differ, and the share of all exchanges of these that make a
+    difference as large; None of too many."""
+    differ = np.any([(one != other).any(axis=1) for one in baseline for other in system], axis=0)
+    count = int(differ.sum())
+    if count > _ALL_EXCHANGED:
+        return count, None
+    # What is alike stands in a last row that is never exchanged.
+    ours, theirs = (
+        [np.vstack([run[differ], run[~differ].sum(0)]) for run in runs]
+        for runs in (baseline, system)
+    )
+    exchanges = np.arange(1 << count)[:, None] >> np.arange(count + 1) & 1
+    differences = _differences(ours, theirs, score, exchanges)
+    return count, float(np.mean(differences >= differences[0] - _ROUNDING))
 
 
 def _value(statistics: _Array, score: _Scorer) -> float:
@@ -333,14 +425,12 @@ def _interval(values: _Array) -> tuple[float, float]:
 
 
 def _p_value(statistics: _Array, difference: float) -> float:
-    """The share of samples beyond the difference seen; with one added, it is never too small.
-
-    Where there is no difference at all it is 1, not the smallest possible as in sacreBLEU, which
-    would call a system significantly different from its own copy.
-    """
-    if difference == 0:
+    """The share of samples as far apart as what is seen, or further; with one added, it is never
+    too small. Where there is no difference at all it is 1."""
+    if difference < _ROUNDING:
         return 1.0
-    return float((np.count_nonzero(statistics > difference) + 1) / (len(statistics) + 1))
+    beyond = np.count_nonzero(statistics >= difference - _ROUNDING)
+    return float((beyond + 1) / (len(statistics) + 1))
 
 
 # The metrics over sums of statistics, (M, K) to (M,), for many samples at once.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,8 @@ def compare_word_errors(
         "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE, less_is_better=True),
     }
     notes = [f"{plural(len(groups), noun)}: whole speakers are drawn"] if by_speaker else []
-    found = compare_statistics(list(systems), measured, test, samples, seed, tuple(notes))
-    return replace(found, unit="speaker" if by_speaker else noun)
+    unit = "speaker" if by_speaker else noun
+    return compare_statistics(list(systems), measured, test, samples, seed, tuple(notes), unit)
 
 
 def chance_of_word_errors(references: Sequence[str]) -> float:

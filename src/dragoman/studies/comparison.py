@@ -114,7 +114,7 @@ class ComparisonReport:
             "systems": systems,
             "on": self.test,
             **self.quality.to_dict(),
-            "learned": self.quality.marked,
+            "learned": self.quality.learned,
             "warnings": list(self.warnings),
             "unseen": None if self.unseen is None else self.unseen.to_dict(),
             "samples": [asdict(sample) for sample in self.samples],
@@ -144,10 +144,11 @@ def checked(
     seen = seen_by(named, pairs, kept_apart=embedded)
     warnings = seen.summary()
     if guessed := _all_guess(quality, chance):
-        quality, warnings = replace(quality, marked=False), [guessed, *warnings]
+        quality = replace(quality, unlearned=frozenset(system.name for system in systems))
+        warnings = [guessed, *warnings]
     unseen = again(seen.left) if seen.left else None
     if unseen is not None:
-        unseen = replace(unseen, marked=quality.marked)
+        unseen = replace(unseen, unlearned=quality.unlearned)
     return ComparisonReport(tuple(systems), test, quality, tuple(warnings), unseen, tuple(samples))
 
 

@@ -108,7 +108,7 @@ class Report:
     @property
     def verdict(self) -> list[str]:
         """What it came to."""
-        return verdict(self.standings, learned=self.compared.quality.marked)
+        return verdict(self.standings, learned=self.compared.quality.learned)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""

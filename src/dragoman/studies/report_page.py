@@ -39,17 +39,16 @@ def report_page(report: Report) -> ComparisonPage:
 
 
 def _quality(report: Report) -> ReportSection:
-    tests = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
     quality, unseen = report.compared.quality, report.compared.unseen
     tables = [_quality_table("", quality)]
     if unseen is not None:
         title = f"{UNSEEN}, {plural(unseen.sentences, 'sentence')}"
         tables.append(_quality_table(title, unseen))
     baseline = quality.comparisons[0].scores[0].system
-    below = f", below {SIGNIFICANT} chance hardly explains the difference" if quality.marked else ""
+    below = f", below {SIGNIFICANT} chance hardly explains the difference" if quality.marks else ""
     return ReportSection(
         "Quality",
-        f"{tests[quality.test]}, {quality.samples:,} samples; p: against {baseline}{below}; ±: "
+        f"{quality.method}; p: against {baseline}{below}; ±: "
         "half the 95 % interval over sentences; sd: over runs that differ by their seed.",
         tables=tables,
     )
