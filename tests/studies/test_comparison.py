@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from untrained_run import untrained_run
 
 from dragoman.errors import DataError, RunError
+from dragoman.runs.run import Run
 from dragoman.studies.comparison import PREPARED, compare
+from dragoman.studies.systems import System
 
 
 def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
@@ -69,3 +73,49 @@ def test_a_file_of_other_length_than_the_test_set_is_refused(tmp_path: Path, lin
         (tmp_path / name).write_text("Ein Hund.\n" * count)
     with pytest.raises(DataError, match=rf"b has {lines} lines? for 2 sentences"):
         compare([tmp_path / "a", tmp_path / "b"], references=[tmp_path / "reference"])
+
+
+@pytest.mark.parametrize(
+    ("bleu", "marked"),
+    [((4.0, 3.0, 3.0), (False, False)), ((40.0, 3.0, 3.0), (True, True)),
+     ((4.0, 40.0, 3.0), (True, False)), ((4.0, None, 3.0), (True, False))],
+)  # fmt: skip
+def test_systems_that_have_hardly_learned_are_not_told_apart(
+    bleu: tuple[float | None, ...], marked: tuple[bool, ...], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """However different their outputs are. ``bleu``: on dev; None: nothing is recorded."""
+    lines = [f"Der Hund {n} schläft heute im Garten ." for n in range(20)]
+    outputs = {"a": lines, "b": [f"{line} nie" for line in lines], "c": lines[::-1]}
+    (tmp_path / "run-a").mkdir()
+    untrained_run(tmp_path / "run-a", "model.model_dim=16", "model.ffn_dim=16")
+    records: dict[str, list[dict[str, Any]]] = {}
+    for name, value, updates in zip(outputs, bleu, (2_090, 1_053, 7), strict=True):
+        if name != "a":
+            shutil.copytree(tmp_path / "run-a", tmp_path / f"run-{name}")
+        learned = [
+            {"kind": "update", "update": n, "tokens": 10, "elapsed": 1.0, "nll": 1.0}
+            for n in range(1, updates + 1)
+        ] + [{"kind": "validation", "scores": {"bleu": value}}]
+        records[f"run-{name}"] = learned if value is not None else []
+    monkeypatch.setattr(Run, "metrics", lambda self: records[self.folder.name])
+    monkeypatch.setattr(System, "translations", lambda self, *_: [outputs[self.name[-1]]])
+    (tmp_path / "my").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    runs = [tmp_path / f"run-{name}" for name in outputs]
+    found = compare(runs, tmp_path / "my", [tmp_path / "my"]).compared
+    table = found.table()
+    rows = [next(line for line in table.splitlines() if line.startswith(run.name)) for run in runs]
+    assert tuple("*" in row for row in rows[1:]) == marked
+    assert found.quality.learned == any(marked) == ("* differs" in table)
+    told = [
+        f"{run.name} has hardly learned to translate: BLEU {value:.2f} on dev, below the 5.00 of "
+        "a model that has begun to learn"
+        for run, value in zip(runs, bleu, strict=True) if value is not None and value < 5
+    ]  # fmt: skip
+    told += ["no difference between systems that have hardly learned is marked"]
+    assert list(found.warnings) == told
+    assert "run-a: 2,090 updates, 20,900 target tokens\n" in table
+    first, second, _ = found.to_dict()["systems"]
+    assert (first["updates"], first["tokens"]) == ([2_090], [20_900])
+    if bleu[1] is None:
+        assert second["updates"] == [None] and "run-b: its training is not recorded" in table

@@ -47,9 +47,10 @@ def compare(args: CompareArguments) -> None:
 
     If a run was trained on some of the test texts, a warning names it, and the systems are also
     compared on the other texts. If no system scores better than guessing (the same sentence for
-    every source, the most frequent label, right-branching trees), no system is called better. Runs
-    with different languages cannot be compared. Below the scores, the output of each system is
-    shown for some of the texts.
+    every source, the most frequent label, right-branching trees), no system is called better, nor
+    is one of two runs that have hardly learned their task. Runs with different languages cannot be
+    compared. Below the scores, you see the updates and tokens that each run was trained on, and the
+    output of each system for some of the texts.
 
     With --to, a report states the winner and compares the runs in more detail. It has parameters,
     training operations and minutes, with dev BLEU plotted against both. It has sentences per second

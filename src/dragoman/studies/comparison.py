@@ -15,6 +15,7 @@ from dragoman.forms.rows.content import content_of
 from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
+from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
 from dragoman.specs.translation import writes_what_it_reads
@@ -26,7 +27,9 @@ from dragoman.studies.systems import (
     require_one_test_set,
     systems_at,
 )
+from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.translation.chance import chance_of_translations
+from dragoman.tasks.verdict import hardly_learned
 
 logger = logging.getLogger("dragoman")
 
@@ -89,7 +92,10 @@ class ComparisonReport:
     test: str
     """Which texts."""
     quality: Significance
-    """Not marked where nothing has learned, so that nobody wins."""
+    """No difference is marked between systems that have hardly learned, so that none of them
+    wins."""
+    trained: tuple[tuple[TrainingSummary, ...], ...]
+    """What is recorded of the training of each run of each system."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before believing it."""
     unseen: Significance | None = None
@@ -98,17 +104,37 @@ class ComparisonReport:
 
     def table(self) -> str:
         """Plain text."""
-        parts = [f"{self.test}\n{self.quality.table()}"]
+        parts = [f"{self.test}\n{self.quality.table()}", *self._trainings()]
         if self.unseen is not None:
             parts.append(f"{UNSEEN}:\n{self.unseen.table()}")
         parts += [f"warning: {warning}" for warning in self.warnings]
         return "\n\n".join([*parts, *(sample.table() for sample in self.samples)])
 
+    def _trainings(self) -> list[str]:
+        """How much each run has learned from, a line for each."""
+        lines = []
+        for system, trainings in zip(self.systems, self.trained, strict=True):
+            for run, training in zip(system.runs, trainings, strict=True):
+                name = system.name if len(system.runs) == 1 else f"{system.name}/{run.folder.name}"
+                much = (
+                    f"{plural(training.updates, 'update')}, {training.tokens:,} {run.task.counted}"
+                )
+                lines.append(
+                    f"{name}: {much if training.updates else 'its training is not recorded'}"
+                )
+        return ["\n".join(lines)] if lines else []
+
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """As plain values, for JSON: updates and tokens of each run, null where no training is
+        recorded."""
         systems = [
-            {"system": one.name, "runs": [str(run.folder) for run in one.runs]}
-            for one in self.systems
+            {
+                "system": one.name,
+                "runs": [str(run.folder) for run in one.runs],
+                "updates": [training.updates or None for training in trainings],
+                "tokens": [training.tokens or None for training in trainings],
+            }
+            for one, trainings in zip(self.systems, self.trained, strict=True)
         ]
         return {
             "systems": systems,
@@ -135,21 +161,33 @@ def checked(
     """A comparison, with what a reader must know of it.
 
     ``own``: the texts are the test set of the first run. ``chance``: what guessing scores, by the
-    names of metrics; nobody wins where no system scores better by any. ``again``: the comparison
-    over the texts at some places.
+    names of metrics; nobody wins where no system scores better by any, nor of two systems that have
+    hardly learned. ``again``: the comparison over the texts at some places.
     """
     runs = [run for system in systems for run in system.runs]
     embedded = runs[0].recipe.data.embedded if own and runs else None
     named = [(system.name, system.runs) for system in systems]
     seen = seen_by(named, pairs, kept_apart=embedded)
-    warnings = seen.summary()
+    trained = tuple(tuple(map(TrainingSummary.of, system.runs)) for system in systems)
+    reasons = dict[str, str]()
+    for system, trainings in zip(systems, trained, strict=True):
+        whys = list(map(hardly_learned, system.runs, trainings))
+        if whys and all(whys):
+            reasons[system.name] = whys[0]
+    warnings = [f"{name} {why}" for name, why in reasons.items()]
+    if len(reasons) > 1:
+        warnings.append("no difference between systems that have hardly learned is marked")
+    unlearned = frozenset(reasons)
     if guessed := _all_guess(quality, chance):
-        quality = replace(quality, unlearned=frozenset(system.name for system in systems))
-        warnings = [guessed, *warnings]
+        unlearned, warnings = frozenset(system.name for system in systems), [guessed]
+    quality = replace(quality, unlearned=unlearned)
     unseen = again(seen.left) if seen.left else None
     if unseen is not None:
         unseen = replace(unseen, unlearned=quality.unlearned)
-    return ComparisonReport(tuple(systems), test, quality, tuple(warnings), unseen, tuple(samples))
+    warnings += seen.summary()
+    return ComparisonReport(
+        tuple(systems), test, quality, trained, tuple(warnings), unseen, tuple(samples)
+    )
 
 
 def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:

@@ -31,6 +31,7 @@ from dragoman.studies.sweep import PLAN, Sweep
 from dragoman.studies.systems import System
 from dragoman.studies.turns import TurnPace, measure_in_turns
 from dragoman.studies.verdict import CurvePoint, Standing, verdict
+from dragoman.tasks.shared.progress_made import TrainingSummary
 
 _COUNTED, _TIMED = 64, 500
 """Sentences that operations are counted on, and that are translated in turns."""
@@ -187,8 +188,7 @@ def _trained(system: System, pace: TurnPace, per_token: float, length: int) -> T
     run = system.runs[0]
     model = run.recipe.model
     lines = list(run.metrics())
-    updates = [line for line in lines if line["kind"] == "update"]
-    tokens = sum(line["tokens"] for line in updates)
+    training = TrainingSummary.of(run)
     cost = LAYER_OF.get(model.kind)
     sweep = sweep_beside(system.path)
     return Trained(
@@ -197,10 +197,10 @@ def _trained(system: System, pace: TurnPace, per_token: float, length: int) -> T
         sizes=model.sizes,
         parameters=sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters()),
         runs=len(system.runs),
-        updates=updates[-1]["update"] if updates else 0,
-        tokens=tokens,
+        updates=training.updates,
+        tokens=training.tokens,
         minutes=fmean(_minutes(one) for one in system.runs),
-        operations=per_token * tokens,
+        operations=per_token * training.tokens,
         curve=tuple(
             CurvePoint(line["update"], line.get("elapsed", 0.0) / 60, line["scores"]["bleu"])
             for line in lines

@@ -38,14 +38,19 @@ def verdict(run: Run) -> list[str]:
     """Sentences about a run that has hardly learned its task, or whose outputs do not follow what
     it reads; none about any other run."""
     said, training = [], TrainingSummary.of(run)
-    if why := runtime_of(run.task).hardly_learned(run, training):
-        verb = run.task.verbs[0][0]
+    if why := hardly_learned(run, training):
         advice = _advice(run, training) if training.tokens else ""  # not recorded
-        said.append(f"This run has hardly learned to {verb}: {why}. {advice}".rstrip())
+        said.append(f"This run {why}. {advice}".rstrip())
     if alike := _same_words(run, training):
         such = shortened(alike, _SHOWN)
         said.append(f"It writes much the same words whatever it reads, such as “{such}”.")
     return said
+
+
+def hardly_learned(run: Run, training: TrainingSummary) -> str:
+    """That a run "has hardly learned to" do its task, and why; empty for any other run."""
+    why = runtime_of(run.task).hardly_learned(run, training)
+    return f"has hardly learned to {run.task.verbs[0][0]}: {why}" if why else ""
 
 
 def _advice(run: Run, training: TrainingSummary) -> str:

@@ -330,7 +330,7 @@ def test_of_a_name_there_are_many_right_pictures(
     guess = run.notes()["text"]["by_frequency"]
     for loss, found in ((0.8 * guess, None), (guess, "token frequencies alone")):
         why = PaintingRuntime().hardly_learned(
-            run, TrainingSummary(1, 1.0, loss, {"exact": 0.0, "loss": loss}, ())
+            run, TrainingSummary(1, 1.0, loss, {"exact": 0.0, "loss": loss}, (), 1)
         )
         assert why is found if found is None else found in str(why)
     with caplog.at_level("WARNING"):

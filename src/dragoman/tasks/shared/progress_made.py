@@ -33,15 +33,18 @@ class TrainingSummary:
     """The best of each score on dev; of a loss the lowest."""
     samples: Sequence[dict[str, str]]
     """Of the last validation."""
+    updates: int
+    """0 where no training is recorded."""
 
     @classmethod
     def of(cls, run: Run) -> TrainingSummary:
-        tokens, seconds, nlls = 0, 0.0, list[float]()
+        tokens, updates, seconds, nlls = 0, 0, 0.0, list[float]()
         scores: dict[str, float] = {}
         samples: Sequence[dict[str, str]] = ()
         for record in run.metrics():
             if record["kind"] == "update":
                 tokens += record["tokens"]
+                updates = record["update"]
                 seconds = record["elapsed"]
                 nlls += [] if record["nll"] is None else [record["nll"]]
                 continue
@@ -53,7 +56,7 @@ class TrainingSummary:
                 if name not in scores or measure.is_better(value, scores[name]):
                     scores[name] = value
         last = nlls[-max(1, len(nlls) // 20) :]
-        return cls(tokens, seconds, sum(last) / max(1, len(last)), scores, samples)
+        return cls(tokens, seconds, sum(last) / max(1, len(last)), scores, samples, updates)
 
 
 def below(
