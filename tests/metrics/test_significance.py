@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -260,6 +261,21 @@ def test_table_and_json() -> None:
     better = read["metrics"]["BLEU"]["systems"][1]
     assert better["system"] == "better" and better["p_value"] < 0.05
     assert not math.isnan(better["interval"])
+
+
+def test_decomposed_text_is_compared_as_composed_text() -> None:
+    given, references = systems(12, 20, base=0.3, other=0.2)
+    composed = compare_systems(alone(given), [references], "de", metrics=ALL_METRICS, samples=20)
+    for side in (0, 1):
+        lines, right = dict(given), list(references)
+        if side:
+            right = [unicodedata.normalize("NFD", line) for line in right]
+        else:
+            lines["other"] = [unicodedata.normalize("NFD", line) for line in lines["other"]]
+        found = compare_systems(alone(lines), [right], "de", metrics=ALL_METRICS, samples=20)
+        for one, expected in zip(found.comparisons, composed.comparisons, strict=True):
+            assert one.scores == expected.scores
+            assert one.signature == f"{expected.signature}|unicode:NFC"
 
 
 def test_seed_decides_the_draws() -> None:

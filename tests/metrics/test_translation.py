@@ -7,6 +7,7 @@ import json
 import math
 import random
 import sys
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -87,6 +88,30 @@ def test_several_references_are_compared_with_at_once() -> None:
     assert evaluate_translation(first, [second, first], "de")["BLEU"] == pytest.approx(100)
     with pytest.raises(DataError, match="40 translations but 39 references"):
         evaluate_translation(hypotheses, [first, second[1:]], "de")
+
+
+@pytest.mark.parametrize("language", ["de", "ko"])
+@pytest.mark.parametrize("decomposed", ["hypotheses", "references", "both"])
+def test_decomposed_text_scores_as_composed_text(language: str, decomposed: str) -> None:
+    hypotheses, references = corrupted(4, 40, 0.2)
+    if language == "ko":
+        hypotheses, references = (
+            [f"{line} 그 책은 재미있었습니다 ." for line in lines]
+            for lines in (hypotheses, references)
+        )
+    metrics = evaluate_translation(hypotheses, [references], language)
+    tokens = tokenised_bleu(hypotheses, [references])
+    assert not any("NFC" in score.signature for score in (*metrics.scores, tokens))
+    if decomposed != "references":
+        hypotheses = [unicodedata.normalize("NFD", line) for line in hypotheses]
+    if decomposed != "hypotheses":
+        references = [unicodedata.normalize("NFD", line) for line in references]
+    found = evaluate_translation(hypotheses, [references], language)
+    for one, other in zip(
+        (*found.scores, tokenised_bleu(hypotheses, [references])), (*metrics.scores, tokens),
+        strict=True,
+    ):  # fmt: skip
+        assert one.value == other.value and one.signature == f"{other.signature}|unicode:NFC"
 
 
 def test_lowercase_forgives_case_alone() -> None:
@@ -228,6 +253,12 @@ PREPARED = [
 def test_moses_prepares_text_as_papers_do(language: str, plain: str, prepared: str) -> None:
     pytest.importorskip("sacremoses")
     assert MosesText(language).prepare(plain) == prepared
+
+
+def test_moses_leaves_an_accent_with_its_letter() -> None:
+    pytest.importorskip("sacremoses")
+    text = "Ein müder Hund schläft."
+    assert MosesText("de").prepare(unicodedata.normalize("NFD", text)) == "ein müder hund schläft ."
 
 
 def test_moses_restores_plain_text() -> None:

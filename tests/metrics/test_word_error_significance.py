@@ -4,6 +4,7 @@ does."""
 from __future__ import annotations
 
 import random
+import unicodedata
 
 import numpy as np
 import pytest
@@ -118,6 +119,18 @@ def test_few_speakers_are_never_surely_different(test: Test, speakers: int, p_va
     for comparison in found.comparisons:
         assert comparison.scores[1].p_value == p_value
     assert ("*" in found.table()) == (speakers > 5)
+
+
+def test_decomposed_text_is_compared_as_composed_text() -> None:
+    said = ["über Äcker", "große Bären"] * 3
+    apart = [unicodedata.normalize("NFD", line) for line in said]
+    groups = [str(n) for n in range(6)]
+    found = compare_word_errors({"a": [said], "b": [["x y"] * 6]}, apart, groups)
+    plain = compare_word_errors({"a": [said], "b": [["x y"] * 6]}, said, groups)
+    for one, expected in zip(found.comparisons, plain.comparisons, strict=True):
+        assert one.scores == expected.scores and one.scores[0].value == 0
+        assert one.signature == f"{expected.signature}|unicode:NFC"
+    assert chance_of_word_errors([said[0], apart[0], "one two three"]) == 100 * 3 / 7
 
 
 def test_less_is_better() -> None:

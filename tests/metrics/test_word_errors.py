@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 
 import pytest
 
-from dragoman.metrics.word_errors import ErrorCounts, WordErrors, aligned, counted
+from dragoman.metrics.word_errors import SIGNATURE, ErrorCounts, WordErrors, aligned, counted
 
 jiwer = pytest.importorskip("jiwer", reason="pip install jiwer")
 
@@ -40,6 +41,17 @@ def test_an_alignment_holds_both_texts_in_their_order() -> None:
                 "deleted" if not other else "inserted" if not one
                 else "right" if one == other else "substituted"
             )  # fmt: skip
+
+
+def test_decomposed_text_counts_as_composed_text() -> None:
+    said = ["über Äcker", "그 책은 재미있었습니다"]
+    written = [unicodedata.normalize("NFD", line) for line in ("über Acker", said[1])]
+    found = WordErrors.of(said, written)
+    assert (found.words.errors, found.characters.errors) == (1, 1)
+    assert found.signature == f"{SIGNATURE}|unicode:NFC"
+    assert found.signature in found.table(["a", "b"])
+    composed = WordErrors.of(said, said)
+    assert composed.signature == SIGNATURE and "NFC" not in composed.table(["a", "b"])
 
 
 def test_nothing_said_and_nothing_written() -> None:

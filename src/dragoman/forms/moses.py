@@ -6,6 +6,8 @@ their Python port sacremoses (an extra: ``pip install 'dragoman[moses]'``).
 
 from __future__ import annotations
 
+import unicodedata
+
 from dragoman.errors import DataError
 from dragoman.forms.languages import base
 
@@ -33,9 +35,11 @@ class MosesText:
     def prepare(self, text: str) -> str:
         """Lower-case (if so set), normalise punctuation, tokenise: tokens separated by spaces.
 
+        Text is composed first (NFC): the rules of Moses part an accent from its letter.
         Characters with a meaning in XML become entities (``'`` is ``&apos;``), as in the prepared
         files that papers share.
         """
+        text = unicodedata.normalize("NFC", text)
         cased = text.lower() if self._lowercase else text
         return str(self._tokeniser.tokenize(self._normaliser.normalize(cased), return_str=True))
 

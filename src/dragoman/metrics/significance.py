@@ -43,6 +43,7 @@ from dragoman.metrics.translation import (
     build_metric,
     check_lengths,
 )
+from dragoman.metrics.unicode_form import composed, form_of
 from dragoman.plural import plural
 
 Test = Literal["bootstrap", "randomisation"]
@@ -237,19 +238,23 @@ def compare_systems(
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
+    form = form_of(*references, *(lines for runs in systems.values() for lines in runs))
+    references = list(map(composed, references))
     measured: dict[str, MeasuredSystem] = {}
     for name in metrics:
         metric = build_metric(name, chosen, lowercase, language)
         # sacreBLEU's own tests, which have no public way to the statistics either, call this.
         statistics = [
             [
-                np.asarray(metric._extract_corpus_statistics(lines, references), dtype=np.float64)
+                np.asarray(
+                    metric._extract_corpus_statistics(composed(lines), references), np.float64
+                )
                 for lines in runs
             ]
             for runs in systems.values()
         ]
         measured[name] = MeasuredSystem(
-            statistics, _SCORERS[name], str(metric.get_signature()), less_is_better=name == "TER"
+            statistics, _SCORERS[name], f"{metric.get_signature()}{form}", name == "TER"
         )
     return compare_statistics(list(systems), measured, test, samples, seed, notes)
 

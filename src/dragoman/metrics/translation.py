@@ -4,6 +4,9 @@ The numbers are sacreBLEU's (Post, 2018, "A Call for Clarity in Reporting BLEU S
 the signature that says how it was computed; without it a BLEU score means nothing. BLEU is of
 Papineni et al. (2002), chrF of Popović (2015, 2017), TER of Snover et al. (2006).
 
+Both sides are composed first (NFC), and a signature names that where it changes anything: no
+tokeniser of sacreBLEU does it.
+
 ``tokenised_bleu`` is the other figure, that of older papers: BLEU over text that is already cut
 into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``forms/moses.py`` says why the two
 differ.
@@ -22,6 +25,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from dragoman.errors import DataError
+from dragoman.metrics.unicode_form import composed, form_of
 from dragoman.plural import plural
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
@@ -108,13 +112,15 @@ def evaluate_translation(
             tokeniser.
     """
     check_lengths(hypotheses, references)
+    form = form_of(hypotheses, *references)
+    hypotheses, references = composed(hypotheses), list(map(composed, references))
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
     scores = []
     for name in metrics:
         metric = build_metric(name, chosen, lowercase, language)
         result = metric.corpus_score(hypotheses, references)
         detail = result._verbose if name == "BLEU" else ""
-        scores.append(Score(name, result.score, str(metric.get_signature()), detail))
+        scores.append(Score(name, result.score, f"{metric.get_signature()}{form}", detail))
     return TranslationScores(tuple(scores), len(hypotheses), notes)
 
 
@@ -139,8 +145,9 @@ def tokenised_bleu(hypotheses: Sequence[str], references: References) -> Score:
     """
     check_lengths(hypotheses, references)
     metric = BLEU(tokenize="none", smooth_method="none", force=True)  # as in build_metric
-    result = metric.corpus_score(hypotheses, references)
-    return Score("BLEU", result.score, str(metric.get_signature()), result._verbose)
+    result = metric.corpus_score(composed(hypotheses), list(map(composed, references)))
+    signature = f"{metric.get_signature()}{form_of(hypotheses, *references)}"
+    return Score("BLEU", result.score, signature, result._verbose)
 
 
 def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tuple[str, ...]]:

@@ -21,6 +21,7 @@ from dragoman.metrics.significance import (
     Test,
     compare_statistics,
 )
+from dragoman.metrics.unicode_form import composed, form_of
 from dragoman.metrics.word_errors import SIGNATURE, counted
 from dragoman.plural import plural
 
@@ -47,15 +48,17 @@ def compare_word_errors(
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     by_speaker = 1 < len(numbers) < len(groups)
     rows = [numbers[group] for group in groups] if by_speaker else list(range(len(groups)))
+    form = form_of(references, *(lines for runs in systems.values() for lines in runs))
+    references = composed(references)
     words: list[list[_Array]] = []
     characters: list[list[_Array]] = []
     for runs in systems.values():
-        both = [_statistics(references, hypotheses) for hypotheses in runs]
+        both = [_statistics(references, composed(hypotheses)) for hypotheses in runs]
         words.append([_summed(one, rows) for one, _ in both])
         characters.append([_summed(other, rows) for _, other in both])
     measured = {
-        "WER": MeasuredSystem(words, _rates, SIGNATURE, less_is_better=True),
-        "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE, less_is_better=True),
+        "WER": MeasuredSystem(words, _rates, SIGNATURE + form, less_is_better=True),
+        "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE + form, less_is_better=True),
     }
     notes = [f"{plural(len(groups), noun)}: whole speakers are drawn"] if by_speaker else []
     unit = "speaker" if by_speaker else noun
@@ -65,6 +68,7 @@ def compare_word_errors(
 def chance_of_word_errors(references: Sequence[str]) -> float:
     """The WER, in percent, of a run that hears the same in each recording: nothing, or the most
     frequent text."""
+    references = composed(references)
     usual, _ = Counter(" ".join(said.split()) for said in references).most_common(1)[0]
     said = [counted(reference.split(), usual.split()) for reference in references]
     wrong = sum(one.errors for one in said)

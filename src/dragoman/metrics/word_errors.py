@@ -5,7 +5,8 @@
 S words are written as others, D are left out, I are added, and the reference has N: the least such
 changes that make the reference of what was written (Levenshtein, 1966). All texts count together,
 so that long ones weigh more; a rate may be above 100 %. Words are what stands between spaces, just
-as it is written: case and punctuation count. CER is the same of characters, spaces among them.
+as it is written: case and punctuation count. CER is the same of characters, spaces among them. Both
+sides are composed first (NFC).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import Any, Literal
 
+from dragoman.metrics.unicode_form import composed, form_of
 from dragoman.plural import plural
 from dragoman.reading import readable
 
@@ -91,16 +93,19 @@ class WordErrors:
     """The words of each text."""
     references: Sequence[str]
     hypotheses: Sequence[str]
+    signature: str
 
     @classmethod
     def of(cls, references: Sequence[str], hypotheses: Sequence[str]) -> WordErrors:
         """``references``: what was said, ``hypotheses``: what was written, one for one."""
+        signature = SIGNATURE + form_of(references, hypotheses)
+        references, hypotheses = composed(references), composed(hypotheses)
         characters, by_text = ErrorCounts(), list[ErrorCounts]()
         for said, written in zip(references, hypotheses, strict=True):
             by_text.append(counted(said.split(), written.split()))
             characters += counted(list(said.strip()), list(written.strip()))
         words = sum(by_text, ErrorCounts())
-        return cls(words, characters, tuple(by_text), references, hypotheses)
+        return cls(words, characters, tuple(by_text), references, hypotheses, signature)
 
     @property
     def without_error(self) -> int:
@@ -120,6 +125,7 @@ class WordErrors:
             f"WER {self.words.rate:>7.2f} %  {self.words.summary('word')}",
             f"CER {self.characters.rate:>7.2f} %  {self.characters.summary('character')}",
             f"{self.without_error:,} of {plural(count, noun)} without an error",
+            *([self.signature] if self.signature != SIGNATURE else []),
         ]
         for place in self.worst():
             lines += ["", f"{readable(names[place])}: {self.by_text[place].summary('word')}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -13,6 +13,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
+from dragoman.metrics.unicode_form import composed
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import Run
@@ -103,7 +104,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
     """Errors: ``RunError`` for a run whose own test set has other references for the sources of
     ``pairs``, those of the first run's, where the languages of either are not known."""
     runs = [run for system in systems for run in system.runs]
-    wanted = {pair.source.strip(): pair.target.strip() for pair in pairs}
+    wanted = dict(_composed(pairs))
     for run in runs[1:]:
         if "und" not in (*run.languages, *runs[0].languages):
             continue  # ``require_one_language`` has compared them
@@ -111,16 +112,22 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
             own, _ = own_test_set(run)
         except DragomanError:
             continue  # its text is not here
-        both = [pair for pair in own if pair.source.strip() in wanted]
-        differ = [pair for pair in both if wanted[pair.source.strip()] != pair.target.strip()]
+        both = [(one, other) for one, other in _composed(own) if one in wanted]
+        differ = [(wanted[one], other) for one, other in both if wanted[one] != other]
         if len(differ) > _OTHER_REFERENCES * len(both):
             raise RunError(
                 f"{runs[0].folder} and {run.folder} have test sets with the same sources and "
                 f"different references, in {len(differ):,} of {len(both):,}, such as "
-                f"{shortened(wanted[differ[0].source.strip()], 60)!r} and "
-                f"{shortened(differ[0].target.strip(), 60)!r}: only runs of the same languages can "
-                "be compared. If these are: --source FILE --reference FILE"
+                f"{shortened(differ[0][0], 60)!r} and {shortened(differ[0][1], 60)!r}: only runs "
+                "of the same languages can be compared. If these are: --source FILE "
+                "--reference FILE"
             )
+
+
+def _composed(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
+    """Source and target of each, in one Unicode form."""
+    sources, targets = [pair.source.strip() for pair in pairs], [p.target.strip() for p in pairs]
+    return zip(composed(sources), composed(targets), strict=True)
 
 
 def chosen_test(name: str) -> Test:

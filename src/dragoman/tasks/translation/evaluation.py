@@ -20,7 +20,7 @@ from dragoman.metrics.translation import (
     evaluate_translation,
     tokenised_bleu,
 )
-from dragoman.metrics.word_errors import SIGNATURE, WordErrors
+from dragoman.metrics.word_errors import WordErrors
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
@@ -88,7 +88,7 @@ class TranslationReport(EvaluationReport):
         }
         if self.heard is not None:
             rates = {"WER": self.heard.words.rate, "CER": self.heard.characters.rate}
-            values["scores"] = signed(rates, SIGNATURE) | values["scores"]
+            values["scores"] = signed(rates, self.heard.signature) | values["scores"]
             values["errors"] = self.heard.to_dict([pair.source for pair in self.pairs], self.noun)
         if self.prepared is not None:
             values["prepared_bleu"] = {
