@@ -3,7 +3,9 @@ place, or the same document as ever; and time that grows with the file."""
 
 from __future__ import annotations
 
+import encodings.aliases
 import io
+import pkgutil
 import random
 import resource
 import struct
@@ -110,6 +112,32 @@ def test_bytes_of_another_encoding_are_named_with_their_line() -> None:
     assert "unknown" in refusal(b'<html><meta charset="klingon"><p>one', "a.html")
     message = refusal(b'<?xml version="1.0" encoding="klingon"?><xliff version="1.2"/>', "a.xlf")
     assert "klingon" in message
+
+
+def test_a_file_may_name_encodings_of_characters_alone() -> None:
+    """Whatever the bytes are, and whatever codec of Python a file names: one line, or the same
+    bytes. Codecs that are no encodings of characters are not run."""
+    draw = random.Random(1)
+    codecs_of_python = {one.name for one in pkgutil.iter_modules(encodings.__path__)}
+    for name in sorted({*codecs_of_python, *encodings.aliases.aliases} - {"mbcs", "oem"}):
+        header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={name}\\n"\n\n'.encode()
+        for _ in range(20):
+            word = bytes(draw.choices(b"ab\x1b$B(J&@!~{}-\x0e\x0f\x81\xa4\xb1\xfe", k=12))
+            data = header + b"# " + word + b"\n"
+            told = ""
+            try:
+                assert read_document(data, "a.po").join([], OutputOptions()) == data
+            except BadDocument as error:
+                told = str(error)
+            assert "\n" not in told, name
+    for name in (
+        "idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7", "hex",
+        "base64", "rot13", "zlib", "bz2", "quopri", "uu", "palmos", "charmap",
+    ):  # fmt: skip
+        page = f'<html><meta charset="{name}"><p>one'.encode()
+        assert "unknown" in refusal(page, "a.html"), name
+    for name in ("windows-1252", "Shift_JIS", "EUC-KR", "Big5", "GB18030", "KOI8-R", "macintosh"):
+        assert read_document(f'<meta charset="{name}"><p>one'.encode(), "a.html").units, name
 
 
 def test_a_character_that_the_encoding_of_a_file_has_not_is_named() -> None:

@@ -94,6 +94,29 @@ def test_forms() -> None:
     asyncio.run(check())
 
 
+def test_a_form_may_name_encodings_of_characters_alone() -> None:
+    """Its fields are decoded in the event loop, and punycode takes a time that grows with the
+    square of their length."""
+
+    async def check() -> None:
+        async with client_of() as client:
+            part = '--x\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+            form = "".join(part.format(*one) for one in WISH.items()) + "--x--\r\n"
+            for path in ("/translate", "/translate_file", "/v1/classify"):
+                for charset in ("punycode", "undefined", "idna", "unicode_escape", "nothing"):
+                    for said in (f"charset={charset}", f"charset*=utf-8''{charset}"):
+                        kind = {"content-type": f"multipart/form-data; boundary=x; {said}"}
+                        answer = await client.post(path, content=form, headers=kind)
+                        assert answer.status_code == 400, answer.text
+                        assert answer.json()["code"] == "bad_form" and charset in answer.text
+            for said in ("", "; charset=UTF-8", "; charset=latin-1"):
+                kind = {"content-type": f"multipart/form-data; boundary=x{said}"}
+                answer = await client.post("/translate", content=form, headers=kind)
+                assert answer.json() == {"translatedText": "Das Brot"}
+
+    asyncio.run(check())
+
+
 def test_json_of_too_many_values_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parser holds the interpreter until it is through, and everybody waits. Signs in strings
     are text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from dragoman.formats.units.document import BadDocument, line_of
@@ -16,6 +17,23 @@ MARKS = (
 )
 """What a file may begin with, and the encoding that it tells."""
 _TEXT = {"utf-8", "us-ascii", "ascii", "utf8"}
+_CHARACTERS = re.compile(
+    r"ascii|utf-(?:8(?:-sig)?|(?:16|32)(?:-[bl]e)?)|iso8859-\d+|cp\d+|(?:koi8|mac)-\w+"
+    r"|big5(?:hkscs)?|gb\w+|euc_\w+|shift_jis\w*|iso2022_\w+|hz|johab|hp-roman8|kz1048|ptcp154"
+    r"|tis-620"
+)
+"""The codecs of Python that are encodings of characters, as Python names them. Others, such as
+idna, punycode and unicode-escape, are none, and some take a time that grows with the square of the
+text."""
+
+
+def encoding_named(name: str) -> str | None:
+    """The encoding of characters that a file or a request names, as Python names it, or None."""
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        return None
+    return found if _CHARACTERS.fullmatch(found) else None
 
 
 @dataclass(frozen=True)
@@ -57,14 +75,10 @@ def decoded(data: bytes, name: str, declared: str | None = None) -> Encoded:
 def _known(declared: str | None, name: str) -> str:
     if declared is None or declared.lower() in _TEXT:
         return "utf-8"
-    try:
-        found = codecs.lookup(declared)
-        "".encode(found.name)  # not one of bytes to bytes, such as zlib
-    except (LookupError, UnicodeError):
-        raise BadDocument(
-            f"{name} says that it is in {declared[:40]!r}, which is unknown"
-        ) from None
-    return found.name
+    found = encoding_named(declared)
+    if found is None:
+        raise BadDocument(f"{name} says that it is in {declared[:40]!r}, which is unknown")
+    return found
 
 
 def _read(data: bytes, encoding: str, name: str) -> str:
@@ -76,6 +90,6 @@ def _read(data: bytes, encoding: str, name: str) -> str:
             f"{name}, line {line}: byte {error.start:,} is not {encoding.upper()}. Save the file "
             f"as UTF-8; of a text in WINDOWS-1252: iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
-    if text.encode(encoding) != data:
+    if text.encode(encoding, "replace") != data:
         raise BadDocument(f"{name} is not {encoding.upper()} as it is written today")
     return text

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
+from dragoman.formats.units.encoding import encoding_named
 from dragoman.reading import whole_characters
 from dragoman.serving.http.addresses import holder
 from dragoman.serving.http.refusals import Refusal
@@ -29,6 +30,8 @@ thousand that are unknown would hold up everybody."""
 
 _JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 """Of JSON; also the last one of a body that ends before it."""
+_CHARSET = re.compile(r"charset[\s*\d]{0,8}=\s*\"?([^\";\s]*)", re.IGNORECASE)
+"""Also as RFC 2231 writes it: ``charset*=utf-8''koi8-r``."""
 
 T = TypeVar("T")
 
@@ -128,8 +131,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def media_type(http: Request) -> str:
-    """What the body is said to be."""
-    return http.headers.get("content-type", "").partition(";")[0].strip().lower()
+    """What the body is said to be. Raises Refusal 400 for a form whose charset is no encoding of
+    characters: its fields would be decoded by any codec of Python, at any cost."""
+    said = http.headers.get("content-type", "")
+    kind = said.partition(";")[0].strip().lower()
+    for charset in _CHARSET.findall(said) if kind == PARTS else ():
+        if encoding_named(charset.rpartition("'")[2]) is None:
+            told = f"The charset {charset[:40]!r} of the form is unknown; send it in UTF-8"
+            raise Refusal("bad_form", f"{told}.", problem=told)
+    return kind
 
 
 async def gone(receive: Receive) -> None:

@@ -32,7 +32,7 @@ from dragoman.formats.units.unit import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
 from dragoman.serving.http.api_keys import key_in_header
-from dragoman.serving.http.connection import NAMES, PARTS, ClientGone
+from dragoman.serving.http.connection import NAMES, PARTS, ClientGone, media_type
 from dragoman.serving.http.file_names import file_name
 from dragoman.serving.http.middleware import HEAD
 from dragoman.serving.http.openapi import REFUSALS, error_of, json_response, written
@@ -248,7 +248,7 @@ async def _received(
     service: Service, http: Request, held: AsyncExitStack
 ) -> tuple[UploadFile, schema.FileFields]:
     """The document and the fields beside it. Raises Refusal 400, 408 or 413."""
-    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != PARTS:
+    if media_type(http) != PARTS:
         told = "A document is sent as multipart/form-data, its field is file"
         raise Refusal("bad_form", f"{told}.", problem=told)
     try:
