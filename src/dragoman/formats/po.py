@@ -15,6 +15,7 @@ from gettext import c2py
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions, Splice, spliced
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
+from dragoman.formats.units.states import teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
@@ -55,9 +56,10 @@ class _PoMessage:
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The message and its translation, if it has one that is not fuzzy, and one form."""
+        """The message and its translation, if it has one that is learned from, and one form."""
         source, target = self.texts["msgid"], self.texts.get("msgstr")
-        return (source, target) if source and target and not self.is_fuzzy else None
+        is_done = teaches("fuzzy" if self.is_fuzzy else "")
+        return (source, target) if source and target and is_done else None
 
     def forget_texts(self) -> None:
         """Keep no more than what a translation is written with: there may be half a million."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.inline import check_codes
+from dragoman.formats.units.states import MACHINE
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import put, replaced
@@ -64,7 +65,8 @@ class TranslationMemory(Document):
         for one, target in zip(self.entries, targets, strict=True):
             if not any(had.partition("-")[0] == language for had in one.languages):
                 text = one.mixed.written(target, self.xml.written)
-                tag = f'<tuv xml:lang="{escaped(wanted.language)}">'
+                made_by = "" if wanted.final else f' creationid="{MACHINE}"'
+                tag = f'<tuv xml:lang="{escaped(wanted.language)}"{made_by}>'
                 written = f"{one.indent}{tag}<seg>{text}</seg></tuv>"
                 new.append(put(one.end, one.end, written))
         return replaced(self.xml, new)

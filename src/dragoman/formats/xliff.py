@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.inline import check_codes
+from dragoman.formats.units.states import MACHINE, WAITS, teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import Replacement, put, replaced
@@ -20,8 +21,6 @@ from dragoman.formats.xml.tokens import Xml, XmlToken, with_attribute
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}
 _IDS = ("rid", "startRef", "id")
-_TO_DO = {"", "new", "needs-translation", "initial"}
-"""States of a segment that waits for its translation."""
 _LOCKED = {"locked", "true", "yes"}
 """Values of attributes such as ``mq:locked``."""
 
@@ -37,6 +36,10 @@ class _XliffSegment:
     behind: int
     """Of the tag behind which a new target stands."""
     mixed: MixedUnit
+    waits: bool
+    """Whether it is to be translated,"""
+    teaches: bool
+    """or its translation is learned from."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,10 @@ class Xliff(Document):
             )
         segments: list[_XliffSegment] = []
         pairs: list[tuple[str, str]] = []
-        for one, is_to_do in _segments(xml, is_2=version.startswith("2")):
-            if is_to_do and says_something(one.mixed.unit.text):
+        for one in _segments(xml, is_2=version.startswith("2")):
+            if one.waits and says_something(one.mixed.unit.text):
                 segments.append(one)
-            elif one.target is not None:
+            elif one.teaches and one.target is not None:
                 pairs.append((_text(xml, one.source), _text(xml, one.target)))
         return cls(name, xml, version.startswith("2"), segments, pairs)
 
@@ -95,8 +98,12 @@ class Xliff(Document):
         if self.is_2:
             holder = tokens[one.holder]
             tag = xml.written(holder.begin, holder.end)
-            state = "final" if wanted.final else "translated"
-            yield put(holder.begin, holder.end, with_attribute(tag, "state", state))
+            if wanted.final:
+                tag = with_attribute(tag, "state", "final")
+            else:
+                tag = with_attribute(tag, "state", "translated")
+                tag = with_attribute(tag, "subState", f"{MACHINE}:machine")
+            yield put(holder.begin, holder.end, tag)
         if one.target is None:
             source = tokens[one.source]
             prefix = xml.written(source.begin + 1, source.end).partition(source.name)[0]
@@ -134,8 +141,8 @@ class Xliff(Document):
                 yield put(token.begin, token.end, with_attribute(tag, attribute, language))
 
 
-def _segments(xml: Xml, *, is_2: bool) -> Iterator[tuple[_XliffSegment, bool]]:
-    """Every segment, and whether it waits for a translation."""
+def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
+    """Every segment."""
     unit = "segment" if is_2 else "trans-unit"
     translates = [True]
     tokens = xml.tokens
@@ -155,9 +162,7 @@ def _segments(xml: Xml, *, is_2: bool) -> Iterator[tuple[_XliffSegment, bool]]:
                 yield found
 
 
-def _segment(
-    xml: Xml, number: int, *, is_2: bool, translates: bool
-) -> tuple[_XliffSegment, bool] | None:
+def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSegment | None:
     tokens = xml.tokens
     parts: dict[str, int] = {}
     at = number + 1
@@ -171,15 +176,28 @@ def _segment(
     source, target = parts.get("seg-source", parts["source"]), parts.get("target")
     attributes = tokens[number].attributes
     held = {} if target is None else tokens[target].attributes
-    state = (attributes if is_2 else held).get("state")
+    says = attributes if is_2 else held
+    state, approved = says.get("state", ""), attributes.get("approved")
+    # Whether it is approved says more only where the state leaves it open.
+    if approved == "yes" and state in ("", "translated"):
+        stands = "final"
+    else:
+        stands = "needs-review" if approved == "no" and not state else state
+    machine = attributes.get("subState", "").partition(":")[0] if is_2 else ""
+    origin = machine or held.get("state-qualifier", "")
     has_text = target is not None and bool(_mixed(xml, target).unit.text.strip())
     is_locked = any(k.endswith(":locked") and v in _LOCKED for k, v in attributes.items())
-    is_to_do = translates and not is_locked and (state or "") in _TO_DO
-    is_to_do = is_to_do and attributes.get("approved") != "yes"
     # Without a state, a translation that is there is one.
-    is_to_do = is_to_do and not (has_text and state is None)
-    one = _XliffSegment(source, target, number, tokens[source].partner, _mixed(xml, source))
-    return one, is_to_do
+    waits = state in WAITS and not (has_text and "state" not in says)
+    return _XliffSegment(
+        source,
+        target,
+        number,
+        tokens[source].partner,
+        _mixed(xml, source),
+        waits=waits and translates and not is_locked and approved != "yes",
+        teaches=teaches(stands, origin),
+    )
 
 
 def _mixed(xml: Xml, number: int) -> MixedUnit:

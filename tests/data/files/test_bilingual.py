@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from upper_case import raised
 
 from dragoman.data.files.bilingual import read_tmx
 from dragoman.data.files.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError
+from dragoman.formats.units.document import OutputOptions
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -67,6 +69,65 @@ def test_what_is_read(
     said = dragoman("data", "show", tmp_path / name)
     assert said.code == 0, said.err
     assert re.search(rf"^read +{len(pairs)}$", said.out, re.MULTILINE)
+
+
+XLIFF_STATES = {
+    **dict.fromkeys(("translated", "final", "signed-off"), True),
+    **dict.fromkeys(("new", "needs-translation", "needs-adaptation", "needs-l10n"), False),
+    **dict.fromkeys(("needs-review-translation", "needs-review-adaptation"), False),
+    **dict.fromkeys(("needs-review-l10n", "x-rejected"), False),
+}
+
+
+def pairs_of(tmp_path: Path, name: str, data: str) -> list[tuple[str, str]]:
+    (tmp_path / name).write_text(data, encoding="utf-8")
+    found = read_pairs(CorpusSettings(source=str(tmp_path / name)))
+    return [(pair.source, pair.target) for pair in found]
+
+
+def test_which_states_of_xliff_are_learned_from(tmp_path: Path) -> None:
+    def unit(unit: str, target: str) -> str:
+        begin = f'<xliff version="1.2"><file><body><trans-unit id="a"{unit}><source>One</source>'
+        return f"{begin}<target{target}>Eins</target></trans-unit></body></file></xliff>"
+
+    def teaches(more: str, target: str) -> bool:
+        return pairs_of(tmp_path, "a.xlf", unit(more, target)) == [("One", "Eins")]
+
+    for state, wanted in XLIFF_STATES.items():
+        assert teaches("", f' state="{state}"') == wanted, state
+        assert teaches(' approved="yes"', f' state="{state}"') == wanted, state
+        machine = f' state="{state}" state-qualifier="leveraged-mt"'
+        assert teaches("", machine) == (state in ("final", "signed-off")), state
+    assert teaches("", "") and teaches(' approved="yes"', "")
+    assert not teaches(' approved="no"', "")
+    for state in ("translated", "reviewed", "final", "initial"):
+        for more, is_machine in (("", False), (' subState="dragoman:machine"', True)):
+            text = (
+                f'<xliff version="2.0"><file><unit id="a"><segment state="{state}"{more}>'
+                "<source>One</source><target>Eins</target></segment></unit></file></xliff>"
+            )
+            wanted = state != "initial" and not (is_machine and state == "translated")
+            assert bool(pairs_of(tmp_path, "a.xlf", text)) == wanted, (state, more)
+
+
+@pytest.mark.parametrize("name", ["a.xlf", "b.xlf", "a.po", "a.tmx"])
+def test_what_we_have_translated_is_not_learned_from(name: str, tmp_path: Path) -> None:
+    """Unless somebody says by --final that it is done."""
+    data = {
+        "a.xlf": '<xliff version="1.2"><file target-language="de"><body><trans-unit>'
+        "<source>One</source></trans-unit></body></file></xliff>",
+        "b.xlf": '<xliff version="2.0"><file><unit id="a"><segment><source>One</source>'
+        "</segment></unit></file></xliff>",
+        "a.po": 'msgid "One"\nmsgstr ""\n',
+        "a.tmx": '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en">'
+        "<seg>One</seg></tuv></tu></body></tmx>",
+    }[name]
+    assert pairs_of(tmp_path, name, data) == []
+    made = raised(data, name).decode()
+    assert "ONE" in made and pairs_of(tmp_path, name, made) == []
+    assert raised(made, name).decode() == made, "it waits no more"
+    final = raised(data, name, OutputOptions("de", final=True)).decode()
+    assert pairs_of(tmp_path, name, final) == [("One", "ONE")]
 
 
 def test_a_memory_of_several_languages_is_asked_for_two(tmp_path: Path) -> None:

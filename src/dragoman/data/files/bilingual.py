@@ -1,7 +1,7 @@
 """Files in which texts and their translations stand already: TMX, XLIFF, PO and CSV.
 
 A translation memory may be of any size: it is read in pieces, and no more is held than an entry.
-What waits for a translation, or is fuzzy, is no example.
+Which translations are examples, ``formats/units/states.py`` says for all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xml.parsers import expat
 from dragoman.data.files.lines import decode_lines
 from dragoman.errors import DataError
 from dragoman.formats.po import MessageCatalogue
+from dragoman.formats.units.states import teaches
 from dragoman.formats.xliff import Xliff
 
 Found: TypeAlias = tuple[int, str, str]
@@ -92,6 +93,8 @@ class _Memory:
         self._entry: dict[str, str] = {}
         self._line = 0
         self._language = ""
+        self._teaches = True
+        """Whether the text that is read is learned from."""
         self._text: list[str] | None = None
         self._inside_code = 0
         self._read: list[Found] = []
@@ -123,6 +126,7 @@ class _Memory:
             self._entry, self._line = {}, self._parser.CurrentLineNumber
         elif tag == "tuv":
             self._language = (attributes.get("xml:lang") or attributes.get("lang") or "").lower()
+            self._teaches = teaches("", attributes.get("creationid", ""))
         elif tag == "seg":
             self._text = []
         elif self._text is not None and tag in _CODES:
@@ -135,7 +139,8 @@ class _Memory:
     def _end(self, tag: str) -> None:
         if tag == "seg" and self._text is not None:
             text = _on_one_line("".join(self._text))
-            self._entry.setdefault(self._language, text)
+            if self._teaches:
+                self._entry.setdefault(self._language, text)
             self._text = None
         elif self._inside_code and tag in _CODES:
             self._inside_code -= 1
