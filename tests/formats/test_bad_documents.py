@@ -281,6 +281,11 @@ LONG |= {
         b"1\n00:00:01,000 --> 00:00:02,000\n" + b"<b>one</b> " * 100_000 + b"\n",
     ),
 }  # fmt: skip
+LONG["elements that go on and cannot be open"] = (
+    "a.html",
+    b"<p>" + b"".join(b"<b x=%d>" % n for n in range(127)) + b"</p>" + b"<div>" * 128
+    + b"a<br>" * 70_000,
+)  # fmt: skip
 LONG["comments in front"] = ("a.xlf", b"<!--a-->" * 500 + b"<tmp/>")
 SOME = (
     "comments in front",

@@ -13,6 +13,7 @@ import pytest
 from made_office import members
 from upper_case import raised
 
+from dragoman.formats import epub, units
 from dragoman.formats.catalogue import format_of, read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
 
@@ -134,6 +135,40 @@ def test_the_package_gets_the_language_and_its_direction() -> None:
         raised(raised(data, "a.epub", OutputOptions("he")), "a.epub", OutputOptions("de"))
     )[PACKAGE]
     assert b'page-progression-direction="ltr"' in back
+
+
+def test_all_pages_of_a_book_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small archive may hold thousands of them, and a million tags each."""
+    data = book(1)
+    tags = sum(one.count(b"<") for name, one in members(data).items() if name[-4:] != ".css")
+    assert read_document(data, "a.epub").units
+    monkeypatch.setattr(units.document, "MOST_PIECES", tags - 1)
+    assert f"more than {tags - 1} pieces" in told(data)
+    monkeypatch.undo()
+    size = sum(len(one) for name, one in members(data).items() if name[-4:] != ".css")
+    monkeypatch.setattr(epub, "MOST_BYTES", size - len("application/epub+zip") - 1)
+    assert "more than is read" in told(data)
+
+
+def test_the_table_of_contents_of_an_archive_is_read_as_often_for_many_members_as_for_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[object] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            opened.append(given)
+            super().__init__(*given, **more)
+
+    def times(data: bytes) -> int:
+        opened.clear()
+        document = read_document(data, "a.epub")
+        document.join([one.as_it_is for one in document.units], OutputOptions("de"))
+        return len(opened)
+
+    few, many = (max((book(n) for n in range(9)), key=size) for size in (lambda b: -len(b), len))
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    assert times(few) == times(many)
 
 
 def told(data: bytes) -> str:

@@ -168,18 +168,45 @@ def test_one_client_has_few_documents_under_way() -> None:
     run(check())
 
 
-def test_documents_wait_for_ten_minutes_and_not_too_many() -> None:
+def test_documents_wait_for_ten_minutes() -> None:
     now = 0.0
     kept = KeptDocuments(10, lambda: now)
-    first = kept.keep("a", "text/plain", b"12345678")
-    with pytest.raises(Refusal, match="no room"):
-        kept.keep("b", "text/plain", b"123")
+    first = kept.keep("me", "a", "text/plain", b"12345678")
     now = SECONDS - 1
     assert kept.get(first).data == b"12345678"
     now = SECONDS
     with pytest.raises(Refusal, match="ten minutes"):
         kept.get(first)
-    assert len({kept.keep("b", "text/plain", b"1") for _ in range(5)}) == 5
+    assert len({kept.keep("me", "b", "text/plain", b"1") for _ in range(5)}) == 5
+
+
+def test_a_client_that_fills_the_store_takes_nobody_elses_room() -> None:
+    kept = KeptDocuments(20, lambda: 0.0)
+
+    def keep(client: str, size: int) -> str:
+        return kept.keep(client, "a", "text/plain", b"x" * size)
+
+    mine = keep("me", 3)
+    theirs = [keep("stranger", 5) for _ in range(20)]
+    assert kept.get(mine) and kept.get(theirs[-1])
+    more = [keep(f"other {n}", 4) for n in range(3)]
+    assert kept.get(mine) and all(map(kept.get, more))
+    with pytest.raises(Refusal, match="made room"):
+        kept.get(theirs[-2])
+    whole = keep("me", 20)
+    assert len(kept.get(whole).data) == 20
+    with pytest.raises(Refusal, match="made room"):
+        kept.get(mine)
+
+
+def test_a_translation_is_no_larger_than_what_is_kept() -> None:
+    async def check() -> None:
+        async with client_of(settings=limited(files_kept=50)) as client:
+            answer = await sent(client, b"Where is the bread?" * 9, "a.txt")
+            assert answer.status_code == 400 and "keeps 50" in answer.json()["error"], answer.text
+            assert (await downloaded(client, await sent(client, b"The bread.", "a.txt"))).content
+
+    run(check())
 
 
 def test_nothing_of_a_document_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,8 +12,14 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from dragoman.formats.html.page import HtmlPage
-from dragoman.formats.office.archive import MOST_BYTES, Archive
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions, Splice
+from dragoman.formats.office.archive import Archive
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    OutputOptions,
+    Splice,
+    check_pieces,
+)
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, with_attribute
 
@@ -22,6 +28,8 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _SIGNATURES = "META-INF/signatures.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _CONTENTS = "application/x-dtbncx+xml"
+MOST_BYTES = 50_000_000
+"""Of all pages, unpacked: an archive of 50 kB may hold as many."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +140,19 @@ class _Contents(Document):
 
 
 class _Members:
-    """The members of a book, as long as they are not more than may be read."""
+    """The members of a book, as long as they are not more than may be read: all their bytes and
+    tags are counted together, since a small archive may hold thousands of pages."""
 
     def __init__(self, archive: Archive, name: str) -> None:
-        self.archive, self.name, self._left = archive, name, MOST_BYTES
+        self.archive, self.name, self._left, self._tags = archive, name, MOST_BYTES, 0
 
     def bytes(self, member: str) -> bytes:
         if member not in self.archive.members:
             raise BadDocument(f"{self.name} is no book: it has no member {member!r}")
         content = self.archive.member(member, self._left)
         self._left -= len(content)
+        self._tags += content.count(b"<")
+        check_pieces(self._tags, self.name)
         return content
 
     def xml(self, member: str) -> Xml:

@@ -68,7 +68,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   other_source: ({ run, reads }) => `${run} 모델의 입력은 ${READS[reads ?? ""] ?? reads}입니다. 글은 text 항목에, 파일은 file 항목에 넣어 보내세요.`,
   no_words_in_files: () => "why 항목은 글의 단어에 관한 것입니다. 파일을 보낼 때는 빼세요.",
   no_word_times: ({ run }) => `${run} 모델은 CTC 없이 학습되어 단어의 시각을 알 수 없습니다. 단어 시각(timestamp_granularities[]=word)을 빼고 보내세요.`,
-  no_such_document: () => "그런 문서가 없습니다. 이미 내려받았거나 10분이 지났으니 다시 번역하세요.",
+  no_such_document: () => "그런 문서가 없습니다. 이미 내려받았거나, 10분이 지났거나, 보관할 자리가 모자라 지워졌습니다. 다시 번역하세요.",
   one_text_streamed: ({ texts }) => `글이 ${texts}개입니다. 결과를 실시간으로 받을 때는 글을 하나만 보내세요.`,
   two_prefixes: () => "prefix 항목과 prefix_tokens 항목 중 하나만 쓰세요.",
   no_such_token: ({ field, vocabulary }) => `${field} 항목의 토큰 번호는 어휘 크기인 ${vocabulary}보다 작아야 합니다.`,

@@ -311,14 +311,17 @@ class OpenElements:
 
     def _reopen(self) -> None:
         """Open again what goes on from the block before."""
+        if len(self._stack) >= MAX_OPEN or not self._formatting:
+            return
+        is_open = set(self._stack)
         first = len(self._formatting)
         while first > 0:
             one = self._formatting[first - 1]
-            if one is None or one in self._stack:
+            if one is None or one in is_open:
                 break
             first -= 1
         going_on = [one for one in self._formatting[first:] if one is not None]
-        self._stack += going_on[: max(0, MAX_OPEN - len(self._stack))]
+        self._stack += going_on[: MAX_OPEN - len(self._stack)]
 
     def _end_formatting(self, name: str) -> None:
         """The adoption agency algorithm, as far as it moves open elements."""

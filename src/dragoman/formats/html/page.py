@@ -41,6 +41,7 @@ class HtmlPage(Document):
         if charset and charset.lower() in ("iso-8859-1", "latin1", "latin-1"):
             charset = "latin-1"
         source = decoded(data, name, charset)
+        check_pieces(source.text.count("<"), name)
         page = HtmlDocument()
         is_xml = _XHTML.search(source.text[:_LOOKED_AT]) is not None
         for number, _ in enumerate(page.reading(source.text, is_xml=is_xml)):

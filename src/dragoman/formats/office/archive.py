@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from dragoman.formats.units.document import BadDocument
 
@@ -71,18 +72,23 @@ class Archive:
             raise BadDocument(f"{name} is a damaged or cut off archive")
         return cls(name, data, {one.filename: one for one in found}, central)
 
+    @cached_property
+    def _opened(self) -> zipfile.ZipFile:
+        """It reads the table of contents, of up to ten thousand members, once."""
+        return zipfile.ZipFile(io.BytesIO(self.data))
+
     def member(self, name: str, left: int) -> bytes:
         """A member, unpacked, of ``left`` bytes at most. Errors: ``BadDocument``."""
         info = self.members[name]
         where = f"{self.name}, member {name[:80]!r}"
         if info.file_size > left:
             raise BadDocument(
-                f"{where}: with it there are more than {MOST_BYTES:,} bytes to read, unpacked"
+                f"{where}: with it there is more than is read, unpacked: cut the file into parts"
             )
         if info.compress_type not in _PACKINGS:
             raise BadDocument(f"{where}: it is packed in a way that documents do not use")
         try:
-            with zipfile.ZipFile(io.BytesIO(self.data)) as opened, opened.open(info) as file:
+            with self._opened.open(info) as file:
                 content = file.read(left + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error) as error:
             raise BadDocument(f"{where}: it is damaged ({error})") from None

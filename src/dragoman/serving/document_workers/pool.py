@@ -33,8 +33,9 @@ from dragoman.serving.document_workers.frames import (
 
 WORKERS = 2
 """At most."""
-SECONDS = 300.0
-"""In which a document is read, or written."""
+SECONDS = 60.0
+"""In which a document is read, or written. What the limits of the formats let through takes half a
+minute at most (docs/experiments.md)."""
 MEMORY = 2 << 30
 """Bytes that a worker may take."""
 KEPT = 200_000_000
@@ -101,12 +102,13 @@ class DocumentWorkers:
         )
 
     async def written(
-        self, client: str, read: ReadDocument, targets: Sequence[Target], language: str
+        self, client: str, read: ReadDocument, targets: Sequence[Target], language: str, most: int
     ) -> bytes:
-        """The document in another language. Errors: as those of ``read``."""
+        """The document in another language, of ``most`` bytes at most: a font may stand at every
+        word of a translation. Errors: as those of ``read``."""
         frames = await asyncio.to_thread(lambda: [read.data, *targets_written(targets)])
         _, (made,) = await self._done(
-            client, frames, name=read.name, columns=read.columns, language=language
+            client, frames, name=read.name, columns=read.columns, language=language, most=most
         )
         return made
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
-from dragoman.formats.units.document import OutputOptions
+from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.formats.units.unit import Target
 from dragoman.memory import peak_bytes
 from dragoman.serving.document_workers.frames import (
@@ -84,7 +84,13 @@ def _found(
     if wanted["columns"] is not None:
         document = document.in_columns(columns_of(wanted["columns"]))
     if wanted["language"] is not None:
-        return {}, [document.join(targets, OutputOptions(wanted["language"]))]
+        made = document.join(targets, OutputOptions(wanted["language"]))
+        if len(made) > wanted["most"]:
+            raise BadDocument(
+                f"the translation of {wanted['name']} has {len(made):,} bytes, and this server "
+                f"keeps {wanted['most']:,} until they are downloaded: cut the document into parts"
+            )
+        return {}, [made]
     units = document.units
     characters = sum(len(one.text) for one in units)
     values = {"units": len(units), "characters": characters, "media": form.media}

@@ -57,7 +57,8 @@ class LimitSettings(Settings):
     """The number of documents from one client that are translated at the same time."""
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
     """The total size, in bytes, of translated documents that are kept in memory until they are
-    downloaded, for ten minutes at most."""
+    downloaded, for ten minutes at most. Where there is no room left, the oldest document of the
+    client that holds the most bytes is deleted."""
     upload_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
     """The total size, in bytes, of the pictures or recordings in one request."""
     recording_bytes: int = Field(default=26_214_400, ge=1, le=1_000_000_000)

@@ -122,10 +122,11 @@ def endpoints(service: Service) -> Endpoints:
         DOWNLOADS + "{key}/{name}",
         summary="Download a translated document",
         response_class=Response,
-        responses={404: error_of("It has been downloaded, or is ten minutes old")},
+        responses={404: error_of("It is no longer kept")},
     )
     async def download_file(key: str, name: str, http: Request) -> Response:
-        """Once: it is gone then, or ten minutes after it was translated."""
+        """Once: it is gone then, ten minutes after it was translated, or earlier where your
+        documents take more room than those of any other client and there is none left."""
         try:
             found = kept.get(key)
         except Refusal:
@@ -200,12 +201,13 @@ class _Work:
                     answer = await run.align(asked.pairs, client)
                 else:
                     yield asked, read.count
-            made = await self._workers.written(client, read, asked, run.target)
+            most = service.settings.limits.files_kept
+            made = await self._workers.written(client, read, asked, run.target, most)
         except DragomanError as error:
             problem = str(error)
             raise Refusal("bad_document", problem, problem=problem) from None
         service.meters.count_characters(run.name, client, read.characters)
-        key = self._kept.keep(_translated_name(name, run.target), read.media, made)
+        key = self._kept.keep(client, _translated_name(name, run.target), read.media, made)
         asyncio.get_running_loop().call_later(610, self._kept.forget_old)
         yield f"{self._base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
 

@@ -1,14 +1,15 @@
 """Translated documents that wait to be downloaded.
 
 They are held in memory alone, each under a name that nobody can guess, and are gone after the
-download, after ten minutes, and when the server stops.
+download, after ten minutes, and when the server stops. Where there is no room for one more, the
+client that holds the most bytes loses its oldest: whoever fills the store takes nobody else's room.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ SECONDS = 600.0
 class KeptDocument:
     """A translated document."""
 
+    client: str
     name: str
     media: str
     data: bytes
@@ -36,19 +38,21 @@ class KeptDocuments:
         self._clock = clock
         self._kept: OrderedDict[str, KeptDocument] = OrderedDict()
 
-    def keep(self, name: str, media: str, data: bytes) -> str:
-        """The key under which it is kept. Raises Refusal 429 where too many wait already."""
+    def keep(self, client: str, name: str, media: str, data: bytes) -> str:
+        """The key under which it is kept. ``data``: no more than may be kept in all."""
         self.forget_old()
-        if len(data) + sum(len(one.data) for one in self._kept.values()) > self._most_bytes:
-            raise Refusal(
-                "others_wait",
-                "Translated documents of others wait to be downloaded, and there is no room for "
-                "more (documents). Try again in some minutes.",
-                retry_after=60,
-                kind="documents",
-            )
         key = secrets.token_urlsafe(24)
-        self._kept[key] = KeptDocument(name, media, data, self._clock() + SECONDS)
+        self._kept[key] = KeptDocument(client, name, media, data, self._clock() + SECONDS)
+        held = Counter[str]()
+        for one in self._kept.values():
+            held[one.client] += len(one.data)
+        while held.total() > self._most_bytes:
+            others = (one for one in self._kept if one != key)
+            oldest = max(
+                others, key=lambda one: held[self._kept[one].client]
+            )  # the first of equals
+            gone = self._kept.pop(oldest)
+            held[gone.client] -= len(gone.data)
         return key
 
     def get(self, key: str) -> KeptDocument:
@@ -57,8 +61,8 @@ class KeptDocuments:
         if key not in self._kept:
             raise Refusal(
                 "no_such_document",
-                "There is no such document: it has been downloaded, or waited for ten minutes. "
-                "Translate it again.",
+                "There is no such document: it has been downloaded, has waited for ten minutes, or "
+                "made room for others. Translate it again.",
             )
         return self._kept[key]
 
