@@ -162,7 +162,8 @@ def endpoints(service: Service) -> APIRouter:
             if served.run is None:
                 raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
             if served not in known:
-                known[served] = await asyncio.to_thread(run_view.view, served.run, name)
+                languages = served.source, served.target
+                known[served] = await asyncio.to_thread(run_view.view, served.run, name, *languages)
             return json_response(known[served])
 
     @routes.get("/health", summary="Whether the process lives", tags=["operation"])

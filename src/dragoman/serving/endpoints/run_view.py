@@ -92,19 +92,20 @@ class RunView(Message):
     limits: list[str]
 
 
-def view(run: Run, name: str) -> bytes:
+def view(run: Run, name: str, source: str, target: str) -> bytes:
     """A ``RunView`` as JSON, read from the run's folder; takes a moment, so call it in a thread.
+    ``source`` and ``target``: the languages as ``ServedRun`` has them.
 
     Errors: ``RunError``.
     """
-    return view_of(summarise(run), name).model_dump_json().encode()
+    return view_of(summarise(run), name, source, target).model_dump_json().encode()
 
 
-def view_of(summary: RunSummary, name: str) -> RunView:
+def view_of(summary: RunSummary, name: str, source: str, target: str) -> RunView:
     return RunView(
         name=name,
-        source=summary.languages[0],
-        target=summary.languages[-1],
+        source=source,
+        target=target,
         notice=summary.notice,
         facts=list(summary.facts),
         scores=[

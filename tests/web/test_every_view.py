@@ -1,0 +1,56 @@
+"""Every view of a run of every task over every source: it opens, and nothing fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from every_task import SERVED_CELLS, run_of_every_task
+from opening import Open, opening
+from playwright.sync_api import Browser, expect
+from warm_server import serving
+
+VIEWS = {
+    "translation-text": "translate", "translation-frames": "transcribe",
+    "translation-line": "lines", "language-model-text": "write", "masked-text": "fill",
+    "classification-text": "classify", "classification-frames": "label",
+    "classification-picture": "label", "classification-line": "label", "parsing-text": "parse",
+    "tagging-text": "tag", "detection-picture": "boxes", "painting-text": "paint",
+}  # fmt: skip
+"""The view of what the run does."""
+TEXTS = {"masked-text": "the ___ sees .", "parsing-text": "the dog sees ."}
+
+
+@pytest.fixture(scope="module")
+def opened(
+    chromium: Browser, built: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Open]:
+    with serving(*run_of_every_task(tmp_path_factory.mktemp("every")).values()) as address:
+        yield opening(chromium, address)
+
+
+@pytest.mark.parametrize("name", [f"{task}-{source}" for task, source, _ in SERVED_CELLS])
+def test_every_view_opens(opened: Open, name: str) -> None:
+    text = TEXTS.get(name, "dog cat bread") if name.endswith("-text") else ""
+    with opened(f"#{VIEWS[name]}?run={name}&text={text}") as page:
+        panel = page.locator("[role=tabpanel]:visible")
+        expect(panel).to_have_attribute("id", f"panel-{VIEWS[name]}")
+        expect(panel.get_by_text(name).first).to_be_attached()
+        looks, figures = page.evaluate(
+            """async name => {
+                const { runs } = await (await fetch("v1/info")).json();
+                const run = runs.find(one => one.name === name);
+                return [run.look, run.figures];
+            }""",
+            name,
+        )
+        page.evaluate(f"location.hash = '#run?run={name}'")
+        expect(panel.get_by_role("heading", level=1)).to_have_text(name)
+        expect(panel.locator("figure svg").first).to_be_visible()
+        if figures:
+            page.evaluate(f"location.hash = '#figures?run={name}'")
+            expect(panel.locator(".panels").first).to_be_visible()
+        if looks:
+            page.evaluate(f"location.hash = '#look?run={name}&text={text}'")
+            expect(panel.locator(".passage")).to_have_attribute("aria-busy", "false")
+        expect(page.get_by_role("alert")).to_have_count(0)
