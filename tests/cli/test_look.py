@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from command_line import Dragoman
 from untrained_run import untrained_run
 
+from dragoman.engine import engine
+from dragoman.inference.fastest import as_it_is
 from dragoman.insight.figures.captions import captions
+from dragoman.insight.subject import Subject
+from dragoman.runs.run import Run
 
 SENTENCE = "The small man eats the dinosaur."
 
@@ -36,6 +42,35 @@ def test_look_shows_one_attention_and_writes_all(
         if (r["attention"], r["layer"], r["head"], r["row"]) == ("cross", "1", "1", "0")
     ]
     assert sum(float(row["weight"]) for row in one) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_verbs_have_one_translation(
+    dragoman: Dragoman, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the fast path, here of a model that rounds a lot, which the plain model reads."""
+    rounded = Run.open(tiny_run).model()
+    torch.manual_seed(5)
+    for weights in rounded.parameters():
+        weights.data += 0.3 * weights.std(correction=0) * torch.randn_like(weights)
+    chosen = engine.without_torch
+
+    def path(*arguments: Any) -> Any:
+        return as_it_is(rounded) if arguments[3] == "auto" else chosen(*arguments)
+
+    monkeypatch.setattr(engine, "without_torch", path)
+    translated = dragoman("translate", tiny_run, SENTENCE).out.strip()
+    plain = dragoman("translate", tiny_run, SENTENCE, "--precision", "fp32").out.strip()
+    assert translated != plain
+    said = dragoman("look", tiny_run, SENTENCE, "--hide", "man")
+    assert said.code == 0, said.err
+    out = " ".join(said.out.split())
+    assert out.startswith(translated)
+    assert f"Alone, the plain model writes: {plain}" in out
+    said = dragoman("look", tiny_run, SENTENCE, "--target", translated)
+    assert "Alone" not in said.out, "what is given is looked at, whoever would write it"
+    subject = Subject.open(tiny_run, SENTENCE)
+    assert subject.output.text == translated
+    assert subject.plain.shown(SENTENCE).text == plain
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "convolutional"])

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import dragoman
+from dragoman.engine.engine import Engine
+from dragoman.inference.fastest import as_it_is
 from dragoman.insight.parts import ended_by
 from dragoman.insight.session import InspectionRequest, InspectionSession, Intervention
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
@@ -55,6 +57,40 @@ def test_what_is_seen_is_what_is_translated(
         assert believed == pytest.approx(scored.log_probability, abs=1e-3)
         seen_texts.add((seen.best.tokens, round(believed, 4)))
     assert len(seen_texts) == 3, "an intervention changes something"
+
+
+def test_what_is_served_is_looked_into(translator: Translator) -> None:
+    """Its tokens, read by the network: where that alone writes another output, so is said."""
+    network, own = translator.plain, translator(SENTENCE)
+    torch.manual_seed(5)
+    other = translator.run.model()
+    for weights in other.parameters():
+        weights.data += 0.3 * weights.std(correction=0) * torch.randn_like(weights)
+    engine = translator.engine
+    forms = engine.source, engine.target, engine.search_settings
+    served = Engine(network, *forms, path=as_it_is(other))
+    request = wanted(translator, Intervention())
+    ((expected,),) = served.search([served.request(request.ids)])
+    assert expected.tokens != own.ids
+    seen = InspectionSession(served).inspect(request)
+    assert (seen.best.tokens, seen.best.finished) == (expected.tokens, expected.finished)
+    (read,) = served.score([request.ids], [expected.tokens])
+    costs = read.token_log_probabilities[: len(seen.best.token_log_probabilities)]
+    assert seen.best.token_log_probabilities == pytest.approx(costs)
+    assert seen.own is not None and seen.own.text == own.text
+    place = seen.own.place
+    assert expected.tokens[:place] == own.ids[:place]
+    assert expected.tokens[place : place + 1] != own.ids[place : place + 1]
+    under = Intervention(hidden=(1,))
+    hidden = InspectionSession(served).inspect(wanted(translator, under))
+    with under.probe():
+        assert hidden.best.tokens == translator(SENTENCE).ids and hidden.own is None
+
+
+def test_nothing_is_said_where_the_network_is_served(
+    translator: Translator, session: InspectionSession
+) -> None:
+    assert session.inspect(wanted(translator, Intervention())).own is None
 
 
 def test_heads_are_switched_off_one_after_the_other() -> None:

@@ -14,7 +14,6 @@ from serving_echo import post, refused, serves
 from untrained_run import untrained_run
 
 from dragoman.engine.predictor import Predictor
-from dragoman.engine.settings import EngineSettings
 from dragoman.insight.session import InspectionRequest, InspectionSession
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Sequences
@@ -127,7 +126,7 @@ def test_what_is_watched_is_no_reading_of_its_own(
 def test_a_tree_is_looked_into(folders: dict[str, Path]) -> None:
     """Its symbols with the words that stand there; and whatever is chosen for one, a tree."""
     run, text = Run.open(folders["parser"]), "the cat (of a dog) sleeps ."
-    parser = Parser(run, EngineSettings(precision="fp32"))
+    parser = Parser(run)
     best = parser(text)
 
     async def check() -> None:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from opening import Open, accessible, fits, in_every_look, opening, saved
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from untrained_run import untrained_run
 from warm_server import serving
 
@@ -400,6 +400,29 @@ def test_what_if(opened: Open) -> None:
         page.get_by_role("button", name="Take all back").click()
         looked(page)
         assert translation(page) == before
+
+
+def test_where_the_plain_model_alone_differs_is_marked_and_said(opened: Open) -> None:
+    own = {"text": "Das Tier schläft.", "place": 2}
+
+    def answer(route: Route) -> None:
+        told = route.fetch().json()
+        route.fulfill(json=told if route.request.post_data_json["hidden"] else {**told, "own": own})
+
+    with opened() as page:
+        page.route("**/v1/look", answer)
+        page.evaluate(f"location.hash = {LOOK!r}")
+        looked(page)
+        marked = page.locator(".text.target .own")
+        expect(marked).to_have_count(1)
+        expect(page.locator(".passage .note")).to_contain_text(own["text"])
+        accessible(page)
+        word(page, "source", "tired.").click()
+        page.get_by_role("button", name="Hide this word").click()
+        looked(page)
+        expect(page.locator(".old")).to_have_text(own["text"])
+        expect(page.get_by_text("in the plain model")).to_be_visible()
+        expect(marked).to_have_count(0)
 
 
 def test_the_beam_grows(opened: Open) -> None:

@@ -141,6 +141,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         raise DragomanError("there is nothing to look at: the sentence is empty")
     subject = Subject.open(run, options.sentence, looking=True)
     predictor = subject.predictor
+    plain = subject.plain
     _refuse_without_meaning(run, predictor, options)
     of_rows = predictor.engine.source.width is not None
     ids = [] if of_rows else predictor.given_ids(options.sentence)
@@ -156,7 +157,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     )
     found = None
     if change != Change():
-        found = what_if(predictor, options.sentence, change)
+        found = what_if(plain, options.sentence, change)
     pieces = predictor.look(options.sentence, output.ids)
     shown = pieces
     if found is not None:
@@ -168,7 +169,8 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     heatmap = _chosen(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
-    lines = [] if of_rows else _unknown_lines(predictor, ids)
+    lines = [] if options.target is not None else _own_lines(output, plain.shown(options.sentence))
+    lines += [] if of_rows else _unknown_lines(predictor, ids)
     importance = None
     if options.importance:
         if not subject.pairs:
@@ -195,6 +197,18 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         scores,
         tuple(lines),
     )
+
+
+def _own_lines(output: Output, own: Output) -> list[str]:
+    """What is said where the network alone writes another output than the one that is served."""
+    if output.ids == own.ids:
+        return []
+    return [
+        (
+            "The run writes this text in a fast way that rounds numbers; the weights are those of "
+            f"the plain model as it reads the text. Alone, the plain model writes: {own.text}"
+        )
+    ]
 
 
 def _unknown_lines(predictor: Predictor, ids: Sequence[int]) -> list[str]:

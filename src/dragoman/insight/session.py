@@ -1,6 +1,11 @@
 """One model looked into: what it makes of a text as it is or under an intervention, how probable
 that is, and every weight and row on the way. ``dragoman look``, the figures and the server use it.
 
+The output is the one that is served: the engine searches for it by its fast path, and the network
+itself then reads it (force decoding). Where rounding in that path has led to another output than
+the network alone would have written, that one is told too. An intervention reaches the network
+alone, which then searches.
+
 Nothing of the model is changed: a probe is open while it computes (``nn/probes.py``), always on the
 network itself. Long work begins each of its parts with ``begin_part`` (``parts.py``).
 
@@ -27,7 +32,7 @@ from dragoman.insight.parts import begin_part
 from dragoman.models.interface import Network, Part, writing
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -75,6 +80,24 @@ class InspectionRequest:
 
 
 @dataclass(frozen=True)
+class OwnOutput:
+    """What the network alone writes, where that is not what is served."""
+
+    text: str
+    place: int
+    """The first token, counted from 0, at which the served output differs from it."""
+
+    @classmethod
+    def of(cls, served: Sequence[int], own: Sequence[int], text: str) -> OwnOutput | None:
+        """``text`` is that of ``own``, the network's tokens; None where they are those served."""
+        if tuple(served) == tuple(own):
+            return None
+        pairs = enumerate(zip(served, own, strict=False))
+        shorter = min(len(served), len(own))
+        return cls(text, next((place for place, (a, b) in pairs if a != b), shorter))
+
+
+@dataclass(frozen=True)
 class Inspection:
     """All that was seen of one text."""
 
@@ -94,6 +117,9 @@ class Inspection:
     steps: list[StepRecord]
     choices: tuple[Tensor, Tensor]
     """(T, k) probabilities and token numbers; a token that may not stand there has none."""
+    own: OwnOutput | None = None
+    """What the network alone writes, where that is another output; unknown of one that is given or
+    under an intervention."""
     compared: float | None = None
     """log P of another output, where one was asked for."""
 
@@ -159,14 +185,21 @@ class InspectionSession:
         fits(len(ids), len(prefix) + 1)
         target, model, steps = self._target, writing(self.model), list[StepRecord]()
         search = self._engine.request(ids, wanted.settings, prefix, steps, raw=wanted.text)
+        plain, own = self._engine.over(model), None
         if search.rules is not None:
             search.check(target.eos)
         with torch.inference_mode():
             with wanted.under.probe():
                 if given:
-                    (found,) = self._engine.over(model).score([ids], [given])
+                    (found,) = plain.score([ids], [given])
+                elif wanted.under != Intervention():
+                    found = _searched(plain, search)
                 else:
-                    found = self._searched(search)
+                    served = _searched(self._engine, search)
+                    alone = _searched(plain, replace(search, record=None))
+                    found = self._believed(ids, served, wanted.settings.length_penalty)
+                    text = target.raw_for(wanted.text, alone.tokens)
+                    own = OwnOutput.of(served.tokens, alone.tokens, text)
             fits(len(ids), len(found.tokens) + 1)
             source, read = torch.tensor(ids), torch.tensor([target.bos, *found.tokens])
             # Weights are halved before the decoder makes more of them.
@@ -193,6 +226,7 @@ class InspectionSession:
             target_stages=_halved(target_stages),
             steps=steps,
             choices=choices,
+            own=own,
         )
 
     def _read_only(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
@@ -224,14 +258,11 @@ class InspectionSession:
     def _half(self, probe: Probe, part: str, source: Tensor, target: Tensor) -> Tensor:
         return self._engine.attention.maps(probe, part, len(source), len(target), torch.float16)
 
-    def _searched(self, request: Request) -> Hypothesis:
-        """The best of a search, every step of which is a part of the work."""
-        scheduler = self._engine.over(self.model).scheduler()
-        scheduler.submit(request)
-        while True:
-            begin_part()
-            for _, hypotheses in scheduler.advance():
-                return hypotheses[0]
+    def _believed(self, ids: Sequence[int], found: Hypothesis, penalty: float) -> Hypothesis:
+        """The same output with the probabilities that the network itself gives it."""
+        (read,) = self._engine.score([ids], [found.tokens])
+        costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
+        return hypothesis_of(found.tokens, costs, penalty, found.finished)
 
     def _choices(
         self, hidden: Tensor, tokens: Sequence[int], rules: Rules | None
@@ -245,6 +276,16 @@ class InspectionSession:
                 probabilities[~_allowed(rules, tokens, places)] = 0.0
             found.append(probabilities.topk(min(CHOICES, self._target.size)))
         return torch.cat([one.values for one in found]), torch.cat([one.indices for one in found])
+
+
+def _searched(engine: Engine, request: Request) -> Hypothesis:
+    """The best of a search, every step of which is a part of the work."""
+    scheduler = engine.scheduler()
+    scheduler.submit(request)
+    while True:
+        begin_part()
+        for _, hypotheses in scheduler.advance():
+            return hypotheses[0]
 
 
 def teacher_forced(

@@ -14,6 +14,7 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
+from dragoman.inference.settings import Precision
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
@@ -33,8 +34,8 @@ _CANDIDATES = 16
 """Held-out sentences that a figure may choose from: as many as do not keep a reader waiting."""
 
 
-def _predictor(run: Run, looking: bool) -> Predictor:
-    """On the plain path. Errors: ``RunError`` for a run that figures are not of."""
+def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor:
+    """As it is asked everywhere else. Errors: ``RunError`` for a run that figures are not of."""
     of_rows = not run.recipe.source.is_text
     labels_pictures = isinstance(run.source, PicturesForm) and not run.task.writes
     hears = isinstance(run.source, FramesForm) and run.task.writes
@@ -50,7 +51,7 @@ def _predictor(run: Run, looking: bool) -> Predictor:
             f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
             f"fill it in. What it does: {run.use}"
         )
-    return runtime_of(run.task).predictor(run, EngineSettings(precision="fp32"))
+    return runtime_of(run.task).predictor(run, EngineSettings(precision=precision))
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,23 @@ class Subject:
     """Whether somebody asked for this sentence."""
 
     @classmethod
-    def open(cls, folder: Path, sentence: str | None = None, *, looking: bool = False) -> Subject:
+    def open(
+        cls,
+        folder: Path,
+        sentence: str | None = None,
+        *,
+        looking: bool = False,
+        precision: Precision = "auto",
+    ) -> Subject:
         """``sentence``: given, or the demo's own, or the first sample of the run's evaluation.
-        ``looking``: it is looked into, also where the figures cannot be made.
+        ``looking``: it is looked into, also where the figures cannot be made. ``precision``:
+        what its output is computed in.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
         is_given = bool(sentence)
         run = Run.open(folder)
-        predictor = _predictor(run, looking)
+        predictor = _predictor(run, looking, precision)
         reads = predictor.reads
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
         if run.recipe.data.embedded == "demo":
@@ -107,6 +116,13 @@ class Subject:
     def transformer(self) -> Transformer:
         """Its model, for figures that open one. Errors: ``DragomanError`` for another kind."""
         return transformer_of(self.predictor.plain)
+
+    @cached_property
+    def plain(self) -> Predictor:
+        """The same run on the plain path, which alone can be intervened in."""
+        if not self.run.task.writes:
+            return self.predictor  # no other path reads
+        return runtime_of(self.run.task).predictor(self.run, EngineSettings(precision="fp32"))
 
     @property
     def is_demo(self) -> bool:
@@ -146,7 +162,8 @@ class Subject:
     @cached_property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
         """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
-        engine, values = self.predictor.engine, self.predictor.source_ids(self.sentence)
+        engine = self.predictor.engine.over(self.predictor.plain)
+        values = self.predictor.source_ids(self.sentence)
         begin_part()
         lists = engine.search(
             engine.request(values, SearchSettings(beam=8, n_best=8, length_penalty=alpha))

@@ -74,6 +74,8 @@ class RunInfo(Message):
     target_name: str
     precision: str
     """How it is run on this machine."""
+    beam: int
+    """How many hypotheses its search keeps, unless a request says otherwise."""
     knows: Knowledge
 
 
@@ -133,6 +135,7 @@ def endpoints(service: Service) -> APIRouter:
                     source_name=name_of(run.source),
                     target_name=name_of(run.target),
                     precision=run.engine.description,
+                    beam=run.engine.search_settings.beam,
                     knows=run.knowledge,
                 )
                 for run in service.catalogue.runs

@@ -91,6 +91,8 @@ export interface RunInfo {
   source: string;
   target: string;
   precision: string;
+  /** How many hypotheses its search keeps. */
+  beam: number;
   knows: Knowledge;
 }
 

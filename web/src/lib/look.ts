@@ -83,6 +83,8 @@ export interface LookAnswer {
   target_tokens: string[];
   target_words: number[];
   best: Hypothesis;
+  /** What the plain model writes by itself, and the first token that differs, where it does. */
+  own?: { text: string; place: number };
   compared?: number;
   model: ModelInfo;
   attention: Partial<Record<Part, Packed>>;

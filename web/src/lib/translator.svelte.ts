@@ -144,8 +144,10 @@ export class TranslatorState {
     const request = (this.#request = new AbortController());
     this.status = "waiting";
     try {
-      const { name, source } = this.run;
-      const wanted = { text: this.text, run: name, source, n_best: N_BEST, warnings: true };
+      const { name, source, beam } = this.run;
+      // More than the beam would widen it, and so change the translation.
+      const n_best = Math.min(N_BEST, beam);
+      const wanted = { text: this.text, run: name, source, n_best, warnings: true };
       for await (const event of stream(wanted, request.signal)) {
         if (request.signal.aborted) return;
         this.#take(event);

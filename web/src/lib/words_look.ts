@@ -26,6 +26,9 @@ export const lookEnglish = {
   look_source: (language: string) => `Source, ${language}`,
   look_target: (language: string) => `Translation, ${language}`,
   look_into_title: "See where every head looked in this text",
+  look_own: (text: string) =>
+    `The server writes this text, computing fast with rounded numbers. The plain model, which reads it here, would by itself write otherwise from the marked word on: “${text}”`,
+  look_own_here: "From here on, the plain model would by itself write otherwise",
   look_said: "What the model says of it",
   look_point: "Point at a word to see where it looked. Click to keep it selected and to change something.",
   /** What symbols stand for that are no words. */
@@ -108,6 +111,7 @@ export const lookEnglish = {
   what_if: "What if?",
   what_if_no_heads: "Click a word to put another in its place, from which the text goes on to the length that it had. The old text stays beside the new one; the run itself is not changed.",
   what_if_about: "Click a word of the source to hide it, a word of the translation to put another in its place, or a head below to switch it off. The old translation stays beside the new one; the run itself is not changed.",
+  what_if_own: "Heads are switched off and words are hidden in the plain model: “Before” is what it writes by itself.",
   hide: "Hide this word",
   unhide: "Show it again",
   is_hidden: "hidden",

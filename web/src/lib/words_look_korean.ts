@@ -28,6 +28,9 @@ export const lookKorean: typeof lookEnglish = {
   look_source: (language) => `${language} 원문`,
   look_target: (language) => `${language} 번역문`,
   look_into_title: "이 글에서 각 헤드가 어디를 보았는지 봅니다",
+  look_own: (text) =>
+    `서버는 숫자를 반올림해 빠르게 계산하여 이 글을 씁니다. 여기서 이 글을 읽는 원래 모델은 표시한 단어부터 다르게 씁니다: “${text}”`,
+  look_own_here: "원래 모델은 여기부터 다르게 씁니다",
   look_said: "모델의 답",
   look_point: "단어를 가리키면 그 단어가 본 곳이 나타납니다. 누르면 고정되며, 그 단어를 바꿔 볼 수 있습니다.",
   symbols: {
@@ -109,6 +112,7 @@ export const lookKorean: typeof lookEnglish = {
   what_if: "바꿔 보기",
   what_if_no_heads: "단어를 누르면 다른 단어로 바꿀 수 있고, 글은 거기서부터 원래 길이만큼 이어집니다. 바꾸기 전의 글이 옆에 남으며, 모델 자체는 바뀌지 않습니다.",
   what_if_about: "원문의 단어를 눌러 가리거나, 번역문의 단어를 눌러 다른 단어로 바꾸거나, 아래에서 헤드를 골라 끌 수 있습니다. 이전 번역이 새 번역과 나란히 남으며, 모델 자체는 바뀌지 않습니다.",
+  what_if_own: "헤드를 끄거나 단어를 가리는 변경은 원래 모델에 적용됩니다. ‘이전’은 원래 모델이 쓰는 글입니다.",
   hide: "이 단어 가리기",
   unhide: "다시 보이기",
   is_hidden: "가려짐",

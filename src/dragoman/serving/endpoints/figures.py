@@ -138,6 +138,7 @@ class FigureMaker:
 
     def __init__(self, run: ServedRun) -> None:
         self._run = run.run
+        self._precision = run.settings.precision
         self._takes_files = run.takes_files
         self._missing = {name: _missing(name, run) for name in captions()}
         self._kept: OrderedDict[str, bytes] = OrderedDict()
@@ -202,7 +203,7 @@ class FigureMaker:
         if subject is None:
             # Its own example would be a file of the machine that it was trained on.
             own = "" if self._takes_files else None
-            subject = Subject.open(self._run.folder, sentence or own)
+            subject = Subject.open(self._run.folder, sentence or own, precision=self._precision)
         tokens = len(subject.predictor.given_ids(subject.sentence)) if subject.sentence else 0
         if tokens > MAX_SENTENCE:
             raise Refusal(

@@ -12,6 +12,7 @@ from dragoman.serving.look.schema import (
     LookAnswer,
     LookRequest,
     ModelInfo,
+    OwnAnswer,
     Step,
     StepCandidate,
 )
@@ -51,6 +52,7 @@ def look_answer(
         target_tokens=seen.target,
         target_words=list(words(seen.target)[1]),
         best=best.model_copy(update={"text": seen.text}),
+        own=None if seen.own is None else OwnAnswer(text=seen.own.text, place=seen.own.place),
         compared=seen.compared,
         model=_sizes(engine),
         attention={

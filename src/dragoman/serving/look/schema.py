@@ -28,7 +28,8 @@ class Head(Message):
 
 
 class LookRequest(Message):
-    """``POST /v1/look``: one sentence, translated by the plain model while it is watched. Where
+    """``POST /v1/look``: one sentence, translated as ``/v1/translate`` does, and read by the plain
+    model while it is watched. With heads off or places hidden, the plain model translates it. Where
     nothing is read, as by language models, the text itself is what is looked at, as one. A run that
     fills in blanks, labels or parses reads its text as one."""
 
@@ -173,6 +174,15 @@ class ModelInfo(Message):
     parameters: int
 
 
+class OwnAnswer(Message):
+    """What the plain model alone writes, where its way here, which rounds numbers to be fast, has
+    led to another output."""
+
+    text: str
+    place: int
+    """The first target token, counted from 0, at which the output that was looked at differs."""
+
+
 class LookAnswer(Message):
     """What was seen. Row t of ``decoder`` and ``cross`` belongs to the step that chose token t;
     the columns of ``decoder`` are what that step had read, the start symbol first. Where nothing is
@@ -197,6 +207,7 @@ class LookAnswer(Message):
     """The same of the translation; with the end symbol, which the last row chose."""
     target_words: list[int]
     best: Hypothesis
+    own: OwnAnswer | None = None
     compared: float | None = None
     """log P of ``compare`` as the model sees it here, in nats, its end symbol included."""
     model: ModelInfo
