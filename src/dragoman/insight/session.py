@@ -88,10 +88,8 @@ class OwnOutput:
     """The first token, counted from 0, at which the served output differs from it."""
 
     @classmethod
-    def of(cls, served: Sequence[int], own: Sequence[int], text: str) -> OwnOutput | None:
-        """``text`` is that of ``own``, the network's tokens; None where they are those served."""
-        if tuple(served) == tuple(own):
-            return None
+    def of(cls, served: Sequence[int], own: Sequence[int], text: str) -> OwnOutput:
+        """``text`` is that of ``own``, the network's tokens, which are not those that are served."""
         pairs = enumerate(zip(served, own, strict=False))
         shorter = min(len(served), len(own))
         return cls(text, next((place for place, (a, b) in pairs if a != b), shorter))
@@ -196,10 +194,11 @@ class InspectionSession:
                     found = _searched(plain, search)
                 else:
                     served = _searched(self._engine, search)
-                    alone = _searched(plain, replace(search, record=None))
-                    found = self._believed(ids, served, wanted.settings.length_penalty)
-                    text = target.raw_for(wanted.text, alone.tokens)
-                    own = OwnOutput.of(served.tokens, alone.tokens, text)
+                    found = alone = _searched(plain, replace(search, record=None))
+                    if served.tokens != alone.tokens:
+                        found = self._believed(ids, served, wanted.settings.length_penalty)
+                        text = target.raw_for(wanted.text, alone.tokens)
+                        own = OwnOutput.of(served.tokens, alone.tokens, text)
             fits(len(ids), len(found.tokens) + 1)
             source, read = torch.tensor(ids), torch.tensor([target.bos, *found.tokens])
             # Weights are halved before the decoder makes more of them.

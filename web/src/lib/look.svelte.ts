@@ -132,6 +132,9 @@ export class LookState {
     this.#soon(0);
   }
 
+  /** Whether what is shown is of a text before this one. */
+  readonly isOld = $derived(this.status === "waiting" && this.base === null);
+
   /** What an address has to hold. */
   readonly place: LookPlace = $derived({
     sentence: this.sentence,
@@ -368,6 +371,7 @@ export class LookState {
       this.#take(base, now, isNew);
     } catch (error) {
       if (request.signal.aborted) return;
+      this.now = this.base; // what stands there is of another text, or of other changes
       this.error = ApiError.of(error);
       this.status = "error";
     }

@@ -111,8 +111,7 @@ export class TranscriberState extends AskedBeside {
       Object.assign(this, { segments: heard, seconds, status: "done" });
     } catch (error) {
       if (request.signal.aborted) return;
-      this.error = ApiError.of(error);
-      this.status = "error";
+      Object.assign(this, { segments: heard, error: ApiError.of(error), status: "error" });
     }
   }
 }

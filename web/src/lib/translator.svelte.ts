@@ -1,11 +1,13 @@
 // The translator behind the page: text in, sentences out as they grow, choices kept.
 
 import type { Place } from "./address";
-import { ApiError, stream, translate, type Event, type Hypothesis, type RunInfo } from "./api";
+import { ApiError, stream, translate, type Event, type Hypothesis, type Request, type RunInfo } from "./api";
 
 const PAUSE = 160; // ms without a key before a request goes out
 const N_BEST = 4;
 const CONTINUATIONS = 6;
+/** What the server says where a text is too long for all that is asked beside its translation. */
+const TOO_MUCH = ["too_costly", "too_many_translations"];
 
 export interface Shown {
   source: string;
@@ -30,9 +32,14 @@ export class TranslatorState {
   sentences = $state.raw<Shown[]>([]);
   status = $state<Status>("empty");
   error = $state<ApiError | null>(null);
+  /** Whether the text is so long that it is translated alone: no doubts, no other translations. */
+  isBare = $state(false);
 
   #timer: ReturnType<typeof setTimeout> | undefined;
   #request: AbortController | null = null;
+
+  /** Whether what stands there is the translation of a text before this one. */
+  readonly isOld = $derived(this.status === "waiting" && this.sentences.length > 0);
 
   get target(): string {
     return (
@@ -135,6 +142,7 @@ export class TranslatorState {
     this.#request?.abort();
     this.#request = null;
     this.error = null;
+    this.isBare = false;
     if (!this.text.trim() || this.run?.task !== "translation") {
       this.sentences = [];
       this.before = "";
@@ -143,19 +151,31 @@ export class TranslatorState {
     }
     const request = (this.#request = new AbortController());
     this.status = "waiting";
+    const { name, source, beam } = this.run;
+    const asked = { text: this.text, run: name, source };
+    // More than the beam would widen it, and so change the translation.
+    const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {
-      const { name, source, beam } = this.run;
-      // More than the beam would widen it, and so change the translation.
-      const n_best = Math.min(N_BEST, beam);
-      const wanted = { text: this.text, run: name, source, n_best, warnings: true };
-      for await (const event of stream(wanted, request.signal)) {
-        if (request.signal.aborted) return;
-        this.#take(event);
+      try {
+        await this.#stream({ ...asked, ...more }, request.signal);
+      } catch (error) {
+        this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
+        if (!this.isBare) throw error;
+        await this.#stream(asked, request.signal);
       }
     } catch (error) {
       if (request.signal.aborted) return;
+      this.sentences = []; // what stands there is not of this text
+      this.before = "";
       this.error = ApiError.of(error);
       this.status = "error";
+    }
+  }
+
+  async #stream(wanted: Request, signal: AbortSignal): Promise<void> {
+    for await (const event of stream(wanted, signal)) {
+      if (signal.aborted) return;
+      this.#take(event);
     }
   }
 
@@ -209,9 +229,7 @@ export class TranslatorState {
         this.status = "done";
         break;
       case "error":
-        this.error = ApiError.told(500, event.data);
-        this.status = "error";
-        break;
+        throw ApiError.told(500, event.data);
     }
   }
 

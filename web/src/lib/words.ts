@@ -113,6 +113,9 @@ const en = {
   error: "That did not work",
   offline: "The server cannot be reached.",
   retry: "Try again",
+  no_such_run: (run: string, others: string) =>
+    `This link is to the run “${run}”, which this server does not have, or not in this view. It has: ${others}.`,
+  take_run: (run: string) => `Open it with ${run}`,
   key_needed: "This server needs an API key.",
   key_label: "API key",
   key_save: "Use key",
@@ -215,6 +218,9 @@ const ko: Words = {
   error: "처리하지 못했습니다",
   offline: "서버에 연결할 수 없습니다.",
   retry: "다시 시도",
+  no_such_run: (run, others) =>
+    `이 링크는 “${run}” 모델을 가리키지만, 이 서버에는 그 모델이 없거나 이 화면에서 쓸 수 없습니다. 쓸 수 있는 모델: ${others}`,
+  take_run: (run) => `${run} 모델로 열기`,
   key_needed: "이 서버는 API 키가 필요합니다.",
   key_label: "API 키",
   key_save: "키 사용",

@@ -1,6 +1,7 @@
 // The words of the tab Translate that tell what a run knows and what is doubtful, in both languages.
 
 export const translateEnglish = {
+  long_text: "This text is long: it is translated, and nothing else is said of it.",
   warnings: "What is doubtful here",
   warn_omitted: (words: string) => `Seems to be left out: ${words}`,
   warn_omitted_title:
@@ -36,6 +37,7 @@ export const translateEnglish = {
 export type TranslateWords = typeof translateEnglish;
 
 export const translateKorean: TranslateWords = {
+  long_text: "글이 길어서 번역만 하며, 의심스러운 곳과 다른 번역은 보여 주지 않습니다.",
   warnings: "확인이 필요한 곳",
   warn_omitted: (words) => `번역에서 빠진 듯합니다: ${words}`,
   warn_omitted_title: "원문에서 이 단어들을 빼도 이 번역의 확률이 낮아지지 않습니다. 번역이 이 단어들을 쓰지 않은 것입니다.",
