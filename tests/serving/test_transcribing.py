@@ -27,7 +27,7 @@ from warm_server import serving
 
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.log_mel import LogMel
-from dragoman.recordings import cutting
+from dragoman.recordings import cutter, cutting
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
@@ -36,7 +36,6 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.transcribe import endpoint, served_transcriber
 from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
-from dragoman.tasks.translation import transcriber as transcribing
 from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
@@ -406,14 +405,14 @@ def test_a_header_that_lies_is_found_out(heard: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FramesForm, "size_of", lambda *_: 0.1)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=40))
     blocks: list[int] = []
-    original = transcribing.blocks_of
+    original = cutter.blocks_of
 
     def counted(*given: Any) -> Any:
         for block in original(*given):
             blocks.append(len(block))
             yield block
 
-    monkeypatch.setattr(transcribing, "blocks_of", counted)
+    monkeypatch.setattr(cutter, "blocks_of", counted)
 
     async def check() -> None:
         async with client_of(open_run(heard, settings, "tones"), settings=settings) as client:
@@ -431,7 +430,7 @@ def test_too_much_sound_is_refused_before_it_is_decoded(
     def never(*_: Any) -> Any:
         raise AssertionError("it was decoded")
 
-    monkeypatch.setattr(transcribing, "blocks_of", never)
+    monkeypatch.setattr(cutter, "blocks_of", never)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=10))
 
     async def check() -> None:
@@ -450,7 +449,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (FramesForm, "size_of"), (LogMel, "_some"),
-        (cutting, "_levels"), (transcribing, "spans_of"), (Transcriber, "best"),
+        (cutting, "_levels"), (cutter, "spans_of"), (Transcriber, "best"),
         (Transcriber, "segment"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
@@ -470,15 +469,15 @@ def test_a_short_recording_does_not_wait_for_long_ones(
 ) -> None:
     """Minutes of one client are held in the middle; another's second is answered meanwhile."""
     gate, begun = threading.Event(), threading.Event()
-    original = Transcriber.measuring
+    original = cutter.RecordingCutter.measuring
 
-    def held(self: Transcriber, file: Any) -> Any:
+    def held(self: cutter.RecordingCutter, file: Any) -> Any:
         if len(file.data) > 1_000_000:
             begun.set()
             gate.wait(30)
         yield from original(self, file)
 
-    monkeypatch.setattr(Transcriber, "measuring", held)
+    monkeypatch.setattr(cutter.RecordingCutter, "measuring", held)
     run = open_run(heard, ServeSettings(), "tones")
     assert isinstance(run, ServedTranscriber)
     long = recording(np.zeros(300 * RATE))

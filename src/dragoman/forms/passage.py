@@ -7,7 +7,7 @@ kept as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -37,14 +37,23 @@ class Passage:
 
     before: str
     pieces: tuple[Piece, ...]
+    spoken: bool = False
+    """Whether it is a recording: a space stands between two texts, and silence has none."""
 
     @property
     def is_bare(self) -> bool:
         """Whether it is one piece with nothing around it."""
         return not self.before and len(self.pieces) == 1 and not self.pieces[0].behind
 
+    @property
+    def unread(self) -> Passage:
+        """The passage without the values of its pieces: what is kept of it takes little memory."""
+        return replace(self, pieces=tuple(replace(piece, values=()) for piece in self.pieces))
+
     def join(self, translations: Sequence[str]) -> str:
         """Put the translations of the pieces, in their order, where the pieces stood."""
+        if self.spoken:
+            return " ".join(filter(None, map(str.strip, translations)))
         joined = [self.before]
         for piece, translation in zip(self.pieces, translations, strict=True):
             joined += (translation, piece.behind)

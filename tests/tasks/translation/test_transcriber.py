@@ -12,10 +12,15 @@ from row_files import tone, write_wav
 from tiny_cells import tiny_cell
 
 import dragoman as package
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, RunError
 from dragoman.forms.rows import recording_file
+from dragoman.recordings.cutter import RecordingCutter
 from dragoman.recordings.cutting import CuttingSettings
+from dragoman.studies.comparison import compare
 from dragoman.tasks.training import train
+from dragoman.tasks.translation import lines
+from dragoman.tasks.translation.evaluation import evaluate_run
 from dragoman.tasks.translation.transcriber import Transcriber
 from dragoman.tasks.translation.translator import Translator
 
@@ -70,14 +75,53 @@ def test_a_long_one_is_cut_at_its_silences(folder: Path, transcriber: Transcribe
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     whole = Transcriber(transcriber.run, cutting=CuttingSettings(longest=60))
     assert len(whole(folder / "long.wav").segments) == 1
-    assert len(transcriber.spans(str(folder / "long.wav"))[0]) == 6
+    assert len(transcriber.cutter.spans(str(folder / "long.wav"))[0]) == 6
 
 
 def test_no_span_ends_behind_its_recording(transcriber: Transcriber) -> None:
     """The last of its levels are those of a frame that is not whole."""
     levels = np.full(1_000, -20, np.float32)
-    spans, _ = transcriber.spans_of([levels], 9.994)
+    spans, _ = transcriber.cutter.spans_of([levels], 9.994)
     assert spans[-1].end == 9.994
+
+
+def test_what_is_measured_is_what_is_transcribed(
+    folder: Path, transcriber: Transcriber, tmp_path: Path
+) -> None:
+    """``evaluate``, ``compare`` and ``translate`` cut a long recording as ``transcribe`` does."""
+    files = [folder / "long.wav", folder / "silent.wav", *sorted(folder.rglob("tones/*/*.wav"))[:2]]
+    wanted = [str(transcriber(file)) for file in files]
+    listing = tmp_path / "some.tsv"
+    rows = [f"{file}\t{text or 'silence'}" for file, text in zip(files, wanted, strict=True)]
+    listing.write_text("".join(f"{row}\n" for row in ("file\ttext", *rows)))
+    report = evaluate_run(transcriber.run, [listing])
+    assert report.hypotheses == wanted and len(wanted[0].split()) > 12 and not wanted[1]
+    assert report.heard is not None and report.heard.words.rate < 10
+    compared = compare([transcriber.run.folder] * 2, listing)
+    assert [outputs for [outputs] in compared.outputs.values()] == [wanted, wanted]
+    translator = Translator(transcriber.run)
+    assert list(map(str, translator.stream(map(str, files)))) == wanted
+    assert len(Translator.whole(transcriber.run, EngineSettings()).batch(map(str, files))) == 4
+
+
+def test_few_rows_of_recordings_are_in_memory_at_once(
+    folder: Path, transcriber: Transcriber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording is read when those before it have been searched for, and is then let go."""
+    translator, told = Translator(transcriber.run), list[str]()
+    monkeypatch.setattr(lines, "_ROWS_AT_ONCE", 1)
+    passage, each = RecordingCutter.passage, translator.engine.each
+    monkeypatch.setattr(
+        RecordingCutter, "passage", lambda own, raw: told.append("read") or passage(own, raw)
+    )
+    monkeypatch.setattr(
+        translator.engine, "each", lambda *given: told.append("searched") or each(*given)
+    )
+    found = list(translator.stream([str(folder / "long.wav")] * 3))
+    assert told == ["read", "searched"] * 3
+    assert len({one.text for one in found}) == 1
+    kept = [piece.values for one in found if one.passage for piece in one.passage.pieces]
+    assert len(kept) == 18 and not any(kept)
 
 
 def test_silence_says_nothing(folder: Path, transcriber: Transcriber) -> None:

@@ -22,6 +22,7 @@ from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import Segment, SpokenWord
+from dragoman.recordings.cutter import RecordingPiece
 from dragoman.recordings.cutting import Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -40,7 +41,7 @@ from dragoman.serving.service.cells import hidden_cells, without
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.transcribe.heard import heard
 from dragoman.serving.transcribe.schema import Heard, TranscribedSegment, TranscriptionRequest
-from dragoman.tasks.translation.transcriber import RecordingPiece, Transcriber
+from dragoman.tasks.translation.transcriber import Transcriber
 
 AT_ONCE = 8
 """Pieces of a recording that are in the queue together."""
@@ -195,16 +196,16 @@ class ServedTranscriber(ServedRun):
 
     def _measured(self, file: InMemory) -> Iterator[tuple[Floats, float]]:
         with readable(file):
-            for levels, seconds in self.transcriber.measuring(file):
+            for levels, seconds in self.transcriber.cutter.measuring(file):
                 self._check_seconds(seconds)  # there may be more than the header has promised
                 yield levels, seconds
 
     def _spans(self, measured: Sequence[tuple[Floats, float]]) -> tuple[list[Span], float]:
-        return self.transcriber.spans_of([levels for levels, _ in measured], measured[-1][1])
+        return self.transcriber.cutter.spans_of([levels for levels, _ in measured], measured[-1][1])
 
     def _pieces(self, file: InMemory, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
         with readable(file):
-            yield from self.transcriber.pieces(file, spans)
+            yield from self.transcriber.cutter.pieces(file, spans)
 
     async def _searched(
         self,

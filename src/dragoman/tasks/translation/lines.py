@@ -1,5 +1,7 @@
 """Which parts of a line are translated by themselves. One line comes back for one line.
 
+A line may name a file: a recording is cut as ``recordings/cutter.py`` says, a picture is not.
+
 A line of several sentences is cut into them where the model has learned from single sentences, or
 where it has more tokens than are read at once; a sentence that is still too long is cut into
 pieces. The bullet or number of a list's item, which a model of single sentences would lose, stays
@@ -10,7 +12,7 @@ as it is. How a text is cut belongs to its form; running text, which a server is
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dragoman.engine.engine import Engine
@@ -18,10 +20,14 @@ from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.reading import readable
+from dragoman.recordings.cutter import RecordingCutter
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.shortened import shortened
 
 logger = logging.getLogger("dragoman")
+
+_ROWS_AT_ONCE = 100_000
+"""Rows of files that are in memory together: those of 17 minutes of sound have 16 MB."""
 
 
 class LinePlan:
@@ -31,20 +37,35 @@ class LinePlan:
         """``cut_off``: of a line with more tokens than are read at once the end is left out."""
         self._engine = engine
         self._cut_off = cut_off
+        self._cutter = RecordingCutter.of(engine.source, run.recipe)
         self._single = learned_single_sentences(run)
         self._has_warned = False
 
-    def cut(self, lines: Sequence[str], *, whole: bool) -> list[Passage]:
-        """Each line in the pieces that are searched for, none where it says nothing.
+    def cut(self, lines: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
+        """Each line in the pieces that are searched for, none where it says nothing. Lines of text
+        come all together, files in groups of about ``_ROWS_AT_ONCE`` rows.
 
-        ``whole``: a line stays together unless it is too long.
+        ``whole``: a line stays together unless it is too long; a recording is read whole.
         """
-        if self._engine.source.width is not None:
-            return self._engine.cut(lines, whole=True)
-        values = self._engine.source.values(lines)
-        return [
-            self._passage(line, read, whole=whole) for line, read in zip(lines, values, strict=True)
-        ]
+        if self._engine.source.width is None:
+            values = self._engine.source.values(lines)
+            yield [
+                self._passage(line, read, whole=whole)
+                for line, read in zip(lines, values, strict=True)
+            ]
+            return
+        waiting, rows = list[Passage](), 0
+        for line in lines:
+            if self._cutter is None or whole:
+                waiting += self._engine.cut([line], whole=True)
+            else:
+                waiting.append(self._cutter.passage(line))
+            rows += sum(len(piece.values) for piece in waiting[-1].pieces)
+            if rows >= _ROWS_AT_ONCE:
+                yield waiting
+                waiting, rows = [], 0
+        if waiting:
+            yield waiting
 
     def _passage(self, line: str, values: list[int], *, whole: bool) -> Passage:
         longest = self._engine.longest

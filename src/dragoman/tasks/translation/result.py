@@ -47,7 +47,7 @@ class Translation:
     parts: tuple[Translation, ...] = ()
     """The translations of its sentences, where the text was cut into them."""
     passage: Passage | None = field(default=None, repr=False, compare=False)
-    """How it was cut."""
+    """How it was cut, without what was read of each piece."""
     attention: AttentionRecord | None = None
     """Where every layer and head looked, when asked for."""
     vocabulary: Text | None = field(default=None, repr=False, compare=False)
@@ -101,7 +101,7 @@ class Translation:
             expected_chrf=fmean(expected) if expected else None,
             finished=all(part.finished for part in parts),
             parts=tuple(parts),
-            passage=passage,
+            passage=passage.unread,
             vocabulary=parts[0].vocabulary if parts else None,
         )
 

@@ -4,16 +4,15 @@
     print(transcriber("talk.wav"))
     transcriber("talk.wav").captions("srt")
 
-A recording that is no longer than what the model has learned from is read as a whole. A longer one
-is cut at its silences (``recordings/cutting.py``), and each part is read by itself: an hour takes
-the memory of some parts.
+Each part of a recording is read by itself (``recordings/cutter.py``): an hour takes the memory of
+some parts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,21 +24,12 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
-from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.recording_file import Recording, called
-from dragoman.forms.rows.recordings import blocks_of
 from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
-from dragoman.recordings.cutting import (
-    CuttingSettings,
-    Span,
-    cut,
-    levels_in_turns,
-    spans_of,
-    threshold_of,
-)
+from dragoman.recordings.cutter import RecordingCutter, RecordingPiece
+from dragoman.recordings.cutting import CuttingSettings, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -69,7 +59,7 @@ class Transcription:
     @property
     def text(self) -> str:
         """All that is said, on one line."""
-        return " ".join(one.text.strip() for one in self.segments if one.text.strip())
+        return " ".join(filter(None, (one.text.strip() for one in self.segments)))
 
     def captions(self, layout: CaptionFormat = "srt") -> str:
         """The content of a file: text (a line for each segment), srt, vtt, tsv or json."""
@@ -77,15 +67,6 @@ class Transcription:
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True)
-class RecordingPiece:
-    """A part of a recording, as it is read."""
-
-    span: Span
-    samples: Floats = field(repr=False)
-    rows: Rows = field(repr=False)
 
 
 class Transcriber:
@@ -105,19 +86,18 @@ class Transcriber:
         Errors: ``RunError`` for a run that writes nothing of recordings.
         """
         self.run = run if isinstance(run, Run) else Run.open(run)
-        source = self.run.recipe.source
-        if self.run.task.name != "translation" or not isinstance(source, FramesSource):
+        recipe = self.run.recipe
+        if self.run.task.name != "translation" or not isinstance(recipe.source, FramesSource):
             raise RunError(
                 f"{self.run.folder} is a {self.run.task.called}, which does not transcribe "
                 f"recordings: {self.run.use}"
             )
         self.settings = settings or TranslatorSettings()
         self.engine = Engine.open(self.run, self.settings, search_settings, None, ())
-        self._ctc = CtcRanking.of(self.engine, self.run.recipe, self.settings.ctc_weight)
-        assert isinstance(self.engine.source, FramesForm)
-        self._form = self.engine.source
-        seconds = self.run.recipe.bounded_plan.max_source * source.hop_ms / 1000
-        self.cutting = cutting or CuttingSettings(longest=min(20.0, max(1.0, seconds)))
+        self._ctc = CtcRanking.of(self.engine, recipe, self.settings.ctc_weight)
+        cutter = RecordingCutter.of(self.engine.source, recipe, cutting)
+        assert cutter is not None, "the run reads recordings"
+        self.cutter = cutter
 
     @property
     def times_words(self) -> bool:
@@ -150,7 +130,7 @@ class Transcriber:
                 "set training.ctc_weight = 0.3 and train again, or leave out the words"
             )
         raw = str(recording)
-        spans, seconds = self.spans(raw)
+        spans, seconds = self.cutter.spans(raw)
         segments = list[Segment]()
         progress(0.0, seconds)
         for segment in self._heard(raw, spans, beam, words):
@@ -159,43 +139,6 @@ class Transcriber:
         progress(seconds, seconds)
         language = self.run.recipe.languages.target
         return Transcription(raw, tuple(segments), seconds, None if language == "und" else language)
-
-    def spans(self, recording: Recording) -> tuple[list[Span], float]:
-        """The parts of a recording that are read, and how many seconds it has. Nothing is read
-        where all is silent."""
-        measured = list(self.measuring(recording))
-        return self.spans_of([levels for levels, _ in measured], measured[-1][1])
-
-    def measuring(self, recording: Recording) -> Iterator[tuple[Floats, float]]:
-        """Block by block the level of each frame, and how many seconds have been read."""
-        rate = self._form.settings.rate
-        samples = 0
-
-        def counted() -> Iterator[Floats]:
-            nonlocal samples
-            for block in blocks_of(recording, rate):
-                samples += len(block)
-                yield block
-
-        for levels in levels_in_turns(counted(), rate):
-            yield levels, samples / rate
-
-    def spans_of(self, measured: Sequence[Floats], seconds: float) -> tuple[list[Span], float]:
-        """The parts that are read of a recording with these levels."""
-        levels = np.concatenate(measured)
-        if seconds > self.cutting.longest:
-            spans = spans_of(levels, self._form.settings.rate, self.cutting)
-            # The last frame may not be whole.
-            return [Span(one.begin, min(one.end, seconds)) for one in spans], seconds
-        is_silent = math.isinf(threshold_of(levels))
-        return [] if is_silent else [Span(0.0, seconds)], seconds
-
-    def pieces(self, recording: Recording, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
-        """What is read of each span, in their order."""
-        rate, name = self._form.settings.rate, called(recording)
-        of_spans = cut(blocks_of(recording, rate), spans, rate)
-        for span, samples in zip(spans, of_spans, strict=True):
-            yield RecordingPiece(span, samples, self._form.rows_of([samples], name))
 
     def requests(self, pieces: Iterable[RecordingPiece], beam: int | None = None) -> list[Request]:
         """The searches for what is said in some pieces."""
@@ -217,7 +160,7 @@ class Transcriber:
         self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
     ) -> Iterator[Segment]:
         """The segment of each span, in their order."""
-        for window in parts(self.pieces(raw, spans), _AT_ONCE):
+        for window in parts(self.cutter.pieces(raw, spans), _AT_ONCE):
             found = self.engine.search(self.requests(window, beam))
             for piece, hypotheses in zip(window, found, strict=True):
                 yield self.segment(piece, self.best(piece, hypotheses), words=words)
@@ -228,7 +171,8 @@ class Transcriber:
         """The words of a span; none where CTC has no room for them."""
         from dragoman.tasks.translation.word_times import HeardWord, best_rows, timed
 
-        source, tokens = self._form.settings, best.tokens
+        source, tokens = self.run.recipe.source, best.tokens
+        assert isinstance(source, FramesSource)
         rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
         if rows is None or not tokens:
             return []

@@ -178,7 +178,11 @@ class Translator(Predictor):
         begun: list[list[int]] = [[] for _ in texts]
         if prefixes and any(prefixes):
             begun = self.engine.target.tokens(prefixes)
-        return self._search(texts, self._lines.cut(texts, whole=whole), settings, begun)
+        at = 0
+        for passages in self._lines.cut(texts, whole=whole):
+            end = at + len(passages)
+            yield from self._search(texts[at:end], passages, settings, begun[at:end])
+            at = end
 
     def _search(
         self,
