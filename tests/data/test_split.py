@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.data.files.pair import Pair
-from dragoman.data.split import Overlap, SplitSettings, find_overlaps, side_of, split_pairs
+from dragoman.data.split import (
+    Overlap,
+    SplitSettings,
+    decided_by,
+    find_overlaps,
+    side_of,
+    side_of_pair,
+    split_pairs,
+)
 
 HALF = SplitSettings(dev=0.3, test=0.3)
 
@@ -77,6 +85,23 @@ def test_of_a_dozen_passages_some_are_held_out(texts: int) -> None:
     assert SplitSettings().for_few(["one text"] * texts) == SplitSettings(), "all are copies"
     assert SplitSettings().for_few([pair.target for pair in pairs[:11]]) == SplitSettings()
     assert SplitSettings().for_few([pair.target for pair in pairs], test=False).test == 0
+
+
+@given(st.integers(40, 400), st.integers(0, 10**6), st.booleans())
+def test_of_few_examples_just_the_share_is_held_out(count: int, seed: int, both: bool) -> None:
+    """A hash holds out a twentieth on average: of 40 examples nothing in one case of eight."""
+    pairs = [Pair(line, f"sentence {seed} {line}", "x") for line in range(count)]
+    split = SplitSettings.for_pairs(count, test=both).for_few(map(decided_by, pairs))
+    sides = Counter(side_of_pair(pair, split) for pair in pairs)
+    held = round(0.05 * count)
+    assert (sides["dev"], sides["test"]) == (held, held * both)
+
+
+def test_whole_texts_and_too_few_of_them_stay_as_they_are() -> None:
+    whole = SplitSettings(dev=0.1, whole_texts=True)
+    assert whole.for_few(map(str, range(40))) == whole
+    two = SplitSettings(dev=0.05, test=0.05)
+    assert two.for_few(["anna", "ben"]) == two, "nothing would be left to train on"
 
 
 def sections(texts: int, each: int = 8) -> list[Pair]:

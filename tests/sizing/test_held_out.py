@@ -12,6 +12,7 @@ from tiny_treebank import treebank, write_treebank
 from dragoman.cli.one_or_two import filled
 from dragoman.errors import DataError, DragomanError, RecipeError
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import plain_pairs
 from dragoman.sizing.from_files import recipe_of
 
 
@@ -70,6 +71,24 @@ def test_without_them_a_part_is_held_out(files: Path) -> None:
             [str(files / f"train.{ending}")], task=task, dev=[str(files / f"dev.{ending}")]
         )
         assert recipe.data.dev is not None and recipe.data.split.dev == 0 < recipe.data.split.test
+
+
+@pytest.mark.parametrize("task", ["translation", "classification", "tagging", "masked"])
+def test_what_is_held_out_of_few_examples_is_never_empty(tmp_path: Path, task: str) -> None:
+    """Of 12 corpora of 40 to 51 examples each, by a share of their hashes some would have none."""
+    for count in range(40, 52):
+        path = tmp_path / f"few{count}.tsv"
+        rows = [f"{count} times {n}\t{'odd' if n % 2 else 'even'}" for n in range(count)]
+        if task == "tagging":
+            rows = [f"word{n}of{count}\tNOUN\nruns\tVERB\n" for n in range(count)]
+        if task == "masked":
+            rows = [f"The {count} dogs of number {n} run.\n" for n in range(count)]
+        path.write_text("".join(f"{row}\n" for row in rows))
+        recipe, _ = recipe_of([str(path)], task=task)
+        sides = [len(plain_pairs(recipe, side)) for side in ("train", "dev", "test")]
+        assert min(sides) > 0, (count, sides)
+        if task != "masked":
+            assert sides[1:] == [round(0.05 * count)] * 2
 
 
 def test_two_files_beside_one_and_one_beside_two(files: Path) -> None:

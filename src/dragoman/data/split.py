@@ -84,20 +84,28 @@ class SplitSettings(Settings):
             shares[side], begin = end - begin, end
         return self.model_copy(update={**shares, "whole_texts": sum(shares.values()) > 0})
 
-    def for_few(self, texts: Sequence[str], *, dev: bool = True, test: bool = True) -> Self:
-        """Shares that hold out a twelfth of few ``texts`` for each of the sides that are wanted, at
-        least one; as it is below a dozen, and where something is held out already."""
-        if self.dev or self.test or len(texts) < _DOZEN:
+    def for_few(self, texts: Iterable[str], *, dev: bool = True, test: bool = True) -> Self:
+        """Shares that hold out just as many of few ``texts`` as these say, and at least one: by
+        chance alone a twentieth of 40 may be none. Where nothing is held out, a twelfth of a dozen
+        or more is, for each of the sides that are wanted. Whole texts stay as they are.
+
+        ``texts``: what decides the side of each example (``decided_by``).
+        """
+        places = sorted({_place(text) for text in texts})
+        if self.whole_texts:
             return self
-        places, each = sorted({_place(text) for text in texts}), len(texts) // _DOZEN
-        shares, at, begin = {}, 0, 0.0
-        for side in [*["test"] * test, *["dev"] * dev]:  # as ``side_of`` has them
-            at += each
-            if at >= len(places):
-                return self
-            end = (places[at - 1] + places[at]) / 2
-            shares[side], begin = end - begin, end
-        return self.model_copy(update=shares)
+        if self.dev or self.test:
+            shares = (self.test, self.dev)
+            wanted = [max(1, round(share * len(places))) if share else 0 for share in shares]
+        else:
+            wanted = [len(places) // _DOZEN * side for side in (test, dev)]
+        test_end, dev_end = wanted[0], sum(wanted)
+        if dev_end >= len(places):
+            return self
+        ends = [
+            (places[at - 1] + places[at]) / 2 if at else 0.0 for at in (test_end, dev_end)
+        ]  # as ``side_of`` has them
+        return self.model_copy(update={"test": ends[0], "dev": ends[1] - ends[0]})
 
 
 def side_of(source: str, settings: SplitSettings) -> Side:
@@ -110,8 +118,13 @@ def side_of(source: str, settings: SplitSettings) -> Side:
 
 def side_of_pair(pair: Pair, settings: SplitSettings) -> Side:
     """Where a pair belongs."""
-    whole = pair.whole if settings.whole_texts else ""
-    return side_of(pair.group or whole or pair.source or pair.target, settings)
+    return side_of(decided_by(pair, whole_texts=settings.whole_texts), settings)
+
+
+def decided_by(pair: Pair, *, whole_texts: bool = False) -> str:
+    """What decides the side of a pair: its group, its text where these stay whole, or its own."""
+    whole = pair.whole if whole_texts else ""
+    return pair.group or whole or pair.source or pair.target
 
 
 def _place(source: str) -> float:

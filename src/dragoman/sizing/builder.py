@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dragoman.data.cleaning import Cleaner, CleaningSettings
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.split import SplitSettings
+from dragoman.data.split import SplitSettings, decided_by
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
@@ -30,6 +31,10 @@ from dragoman.task import Side
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
 """Of a recipe's section ``data``: what its examples are, as against how they are treated."""
+
+_FEWEST, _FEW = 40, 400
+"""Of so many examples a twentieth is counted out one by one: by their hashes it may be nothing. Of
+fewer nothing is held out; of more it is something in all but one of a hundred million cases."""
 
 Sections = Mapping[str, Mapping[str, Any]]
 """Sections of a recipe, as plain values."""
@@ -169,10 +174,15 @@ class RecipeBuilder(ABC):
         held = self.held(corpus, inputs)
         seen = self.look(corpus)
         known = self.known(languages, seen, inputs.base)
+        data = self.data(corpus, seen, held, inputs)
+        split = SplitSettings.model_validate(data["split"])
+        if (split.dev or split.test) and _FEWEST <= seen.different < _FEW:
+            kept = Cleaner(CleaningSettings(), self.task.texts).some_pairs(read_pairs(corpus))
+            data["split"] = split.for_few(map(decided_by, kept)).model_dump()
         about = {
             "name": self.name(corpus, known),
             "languages": known,
-            "data": self.data(corpus, seen, held, inputs),
+            "data": data,
         }
         if inputs.base is not None:
             return like(inputs.base, about), None

@@ -154,7 +154,8 @@ class LanguageModelBuilder(RecipeBuilder):
         if seen.different < _SECTIONS:
             few = [pair.target for pair in read_pairs(corpus)]
             passages, some = len(few), ""
-            split = split.for_few(few, dev="dev" not in held, test="test" not in held)
+            if not (split.dev or split.test):
+                split = split.for_few(few, dev="dev" not in held, test="test" not in held)
         path = Path(corpus.source)
         told = inputs.texts is not None or inputs.base is not None
         if corpus.format != "text" and not told and not path.is_dir():
