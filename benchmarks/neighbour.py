@@ -2,12 +2,15 @@
 
     python benchmarks/neighbour.py --run runs/demo --seconds 15
     python benchmarks/neighbour.py --run runs/demo runs/demo-parse --against OTHER/src
+    python benchmarks/neighbour.py --run runs/demo --keyless --repeat 5
 
 One server for all attacks of a run. A neighbour at 127.0.0.1 asks for ``/health`` and for a
 single sentence (or a small text of the run's task), over and over; the attacker sits at 127.0.0.2,
 in a process of its own, and sends one request from several connections at once. Told are the
 neighbour's times alone and under each attack, and what the attacker was answered. A run that does
 not translate has attacks of its own; ``--beside RUN`` serves that run too, and attacks it.
+``--keyless``: the server asks for keys and has its default limits, the neighbour has a key, and the
+attacker has none; it asks for what the server tells everybody, over one connection and over 60.
 ``--tree`` attacks the server of another tree; ``--against`` attacks one server of each tree, attack
 by attack, the other tree's first. ``benchmarks/serve.py`` does it too, beside its other figures.
 """
@@ -18,13 +21,16 @@ import argparse
 import base64
 import http.client
 import io
+import itertools
 import json
 import math
 import os
 import re
+import statistics
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import wave
@@ -38,14 +44,18 @@ from typing import Any
 from provenance import Watch
 
 FREE = ("limits.requests_per_minute=1000000", "limits.burst=100000")
+AIM = {"health_ms": 50, "sentence_ms": 500}
+"""Milliseconds that 99 of 100 answers to the neighbour may take at most."""
 CONNECTIONS = 8
 """Of the attacker at once."""
+KEY = "0123456789abcdef"
+"""Of the neighbour, where keys are needed."""
 PAUSE = 0.02
 """Seconds between two questions of the neighbour."""
 
 Body = dict[str, Any]
-Question = tuple[str, Body | bytes]
-"""A path and what is asked there: bytes are a form, one of ``file_form`` or another."""
+Question = tuple[str, Body | bytes | None]
+"""A path and what is asked there: bytes are a form, one of ``file_form`` or another; None: GET."""
 _BOUNDARY = "file-of-the-attacker"
 
 
@@ -264,6 +274,21 @@ def attacks_of_task(task: str) -> dict[str, Question]:
     }[task]
 
 
+def keyless_attacks(run: str) -> dict[str, tuple[list[Question], int]]:
+    """Name -> what somebody without a key asks for in turn, and over how many connections."""
+    alike = ["/openapi.json", "/docs", "/v1/info", "/"]
+    more = ["/languages", "/frontend/settings", "/docs.css", "/v1/figures", f"/v1/runs/{run}"]
+    more += ["/metrics", "/assets/none.js", "/nothing"]
+    every: dict[str, list[Question]] = {path: [(path, None)] for path in alike}
+    every["all of them and more"] = [(path, None) for path in alike + more]
+    every["a sentence"] = [("/translate", {"q": "a dog.", "source": "en", "target": "de"})]
+    return {
+        f"{name}, {count} connection{'s' * (count > 1)}": (questions, count)
+        for name, questions in every.items()
+        for count in (1, 60)
+    }
+
+
 SINGLE: dict[str, Question] = {
     "classification": ("/v1/classify", {"text": "The animal was too tired."}),
     "masked": ("/v1/fill", {"text": "The ___ was too tired."}),
@@ -287,32 +312,39 @@ def measure(
     task: str = "translation",
     only: list[str] | None = None,
     beside: tuple[Path, str] | None = None,
+    *,
+    keyless: bool = False,
 ) -> list[dict[str, Any]]:
     """One row of the table for each attack (or for ``only`` some), and each of the ``trees``, whose
     servers are attacked one after the other; the first is without any attack. ``beside``: another
-    run of the same server and its task, which the attacks are on."""
+    run of the same server and its task, which the attacks are on. ``keyless``: the attacks of
+    somebody without a key, on servers that ask for one."""
     servers: dict[str, tuple[subprocess.Popen[str], int]] = {}
     whole: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
     single: Question = ("/translate", whole)
-    every: dict[str, Question | None] = {"nobody": None, **attacks(sentences, languages)}
+    every = attacks(sentences, languages)
     if task != "translation":
-        single, every = SINGLE[task], {"nobody": None, **attacks_of_task(task)}
+        single, every = SINGLE[task], attacks_of_task(task)
     if beside is not None:
-        every = {"nobody": None, **attacks_of_task(beside[1])}
+        every = attacks_of_task(beside[1])
+    asked = {name: ([question], CONNECTIONS) for name, question in every.items()}
+    if keyless:
+        asked = keyless_attacks(run.name)
     rows = []
     try:
         for name, tree in (trees or {"now": None}).items():
-            servers[name] = _start([run] if beside is None else [run, beside[0]], tree)
+            folders = [run] if beside is None else [run, beside[0]]
+            servers[name] = _start(folders, tree, keyless=keyless)
             _watched(servers[name][1], single, min(5, seconds))  # warms up
-        for attack, question in every.items():
-            if only is not None and attack not in only and question is not None:
+        for attack, (questions, connections) in {"nobody": ([], 0), **asked}.items():
+            if only is not None and attack not in only and questions:
                 continue
             for name, (_, port) in servers.items():
                 row = {"task": task, "attack": attack, "tree": name}
-                if question is None:
-                    row |= _watched(port, single, seconds)
+                if questions:
+                    row |= _attacked(port, questions, connections, single, seconds)
                 else:
-                    row |= _attacked(port, *question, single, seconds)
+                    row |= _watched(port, single, seconds)
                 rows.append({**row, "load": round(os.getloadavg()[0], 1)})
     finally:
         for server, _ in servers.values():
@@ -332,14 +364,36 @@ def table(rows: list[dict[str, Any]]) -> str:
         health, single = row["health_ms"], row["sentence_ms"]
         figures = f"{health[0]:8.0f}{health[1]:10.0f}{single[0]:8.0f}{single[1]:10.0f}"
         answers = row.get("answers", "")
-        lines.append(f"{row['attack']:40}{row['tree']:8}{figures}{row['load']:6}  {answers}")
+        missed = "" if all(row[name][1] <= most for name, most in AIM.items()) else " AIM MISSED"
+        lines.append(
+            f"{row['attack']:40}{row['tree']:8}{figures}{row['load']:6}  {answers}{missed}"
+        )
     return "\n".join(lines)
 
 
-def _start(runs: list[Path], tree: Path | None) -> tuple[subprocess.Popen[str], int]:
+def medians(repeated: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The rows of several runs -> one row of each attack, with the median of every figure."""
+    return [
+        {**same[-1]}
+        | {
+            name: [statistics.median(one) for one in zip(*(row[name] for row in same), strict=True)]
+            for name in AIM
+        }
+        | {"load": max(row["load"] for row in same)}
+        for same in zip(*repeated, strict=True)
+    ]
+
+
+def _start(
+    runs: list[Path], tree: Path | None, *, keyless: bool
+) -> tuple[subprocess.Popen[str], int]:
     command = [sys.executable, "-m", "dragoman", "serve", *map(str, runs), "--port", "0"]
-    for change in FREE:
-        command += ["--set", change]
+    if keyless:
+        with tempfile.NamedTemporaryFile("w", suffix=".keys", delete=False) as keys:
+            keys.write(f"{KEY} neighbour requests_per_minute=1000000 burst=100000\n")
+        command += ["--api-keys", keys.name]
+    else:
+        command += [word for change in FREE for word in ("--set", change)]
     other = {} if tree is None else {"PYTHONPATH": str(tree)}
     server = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, **other}
@@ -353,11 +407,12 @@ def _start(runs: list[Path], tree: Path | None) -> tuple[subprocess.Popen[str], 
 
 
 def _attacked(
-    port: int, path: str, body: Body | bytes, single: Question, seconds: float
+    port: int, questions: list[Question], connections: int, single: Question, seconds: float
 ) -> dict[str, Any]:
     context = get_context("spawn")
     here, there = context.Pipe()
-    attacker = context.Process(target=_attack, args=(there, port, path, body, seconds + 1))
+    asked = (there, port, questions, connections, seconds + 1)
+    attacker = context.Process(target=_attack, args=asked)
     attacker.start()
     here.recv()  # it has begun
     time.sleep(1)
@@ -368,36 +423,38 @@ def _attacked(
     return row
 
 
-def _attack(pipe: Connection, port: int, path: str, body: Body | bytes, seconds: float) -> None:
-    """In a process of its own: the same request from several connections, over and over."""
+def _attack(
+    pipe: Connection, port: int, questions: list[Question], connections: int, seconds: float
+) -> None:
+    """In a process of its own: the same requests from several connections, over and over. A POST
+    has a connection of its own; GETs follow each other on one."""
     answers: Counter[str] = Counter()
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    if isinstance(body, bytes) and body.startswith(f"--{_BOUNDARY}".encode()):
-        headers = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
-    if not isinstance(body, bytes):
-        headers = {"Content-Type": "application/json"}
-        body = json.dumps(body, separators=(",", ":")).encode()
-    written = body
+    written = [_written(*question) for question in questions]
     end = time.monotonic() + seconds
 
     def client() -> None:
-        while (left := end - time.monotonic()) > 0:
-            connection = http.client.HTTPConnection(
-                "127.0.0.1", port, timeout=max(left, 0.1), source_address=("127.0.0.2", 0)
-            )
+        connection = http.client.HTTPConnection("127.0.0.1", port, source_address=("127.0.0.2", 0))
+        for request in itertools.cycle(written):
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            connection.timeout = max(left, 0.1)
             try:
-                connection.request("POST", path, written, headers)
+                connection.request(*request)
                 answer = connection.getresponse()
                 while answer.read1(1 << 20):
                     if time.monotonic() > end:
                         raise TimeoutError
+                answer.close()  # the next request may follow on the same connection
                 answers[str(answer.status)] += 1
             except (OSError, http.client.HTTPException):
                 answers["unanswered at the end"] += 1
-            finally:
                 connection.close()
+            if request[0] == "POST":
+                connection.close()
+        connection.close()
 
-    threads = [threading.Thread(target=client) for _ in range(CONNECTIONS)]
+    threads = [threading.Thread(target=client) for _ in range(connections)]
     for thread in threads:
         thread.start()
     pipe.send("begun")
@@ -406,13 +463,26 @@ def _attack(pipe: Connection, port: int, path: str, body: Body | bytes, seconds:
     pipe.send(dict(answers))
 
 
+def _written(path: str, body: Body | bytes | None) -> tuple[str, str, bytes | None, dict[str, str]]:
+    """The method, the path, the body and the headers of a request."""
+    if body is None:
+        return "GET", path, None, {"Accept-Encoding": "gzip"}
+    if not isinstance(body, bytes):
+        kind, body = "application/json", json.dumps(body, separators=(",", ":")).encode()
+    elif body.startswith(f"--{_BOUNDARY}".encode()):
+        kind = f"multipart/form-data; boundary={_BOUNDARY}"
+    else:
+        kind = "application/x-www-form-urlencoded"
+    return "POST", path, body, {"Content-Type": kind}
+
+
 def _watched(port: int, single: Question, seconds: float) -> dict[str, Any]:
     """The neighbour's times: median and 99th of a hundred, in milliseconds."""
-    path, body = single[0], json.dumps(single[1]).encode()
-    headers = {"Content-Type": "application/json"}
+    method, path, body, headers = _written(*single)
+    headers["Authorization"] = f"Bearer {KEY}"  # who serves without keys does not look at it
     questions: dict[str, Callable[[http.client.HTTPConnection], None]] = {
         "health_ms": lambda connection: connection.request("GET", "/health"),
-        "sentence_ms": lambda connection: connection.request("POST", path, body, headers),
+        "sentence_ms": lambda connection: connection.request(method, path, body, headers),
     }
     times: dict[str, list[float]] = {name: [] for name in questions}
     end = time.monotonic() + seconds
@@ -462,6 +532,8 @@ def of_run(
     trees: dict[str, Path | None] | None = None,
     only: list[str] | None = None,
     beside: Path | None = None,
+    *,
+    keyless: bool = False,
 ) -> list[dict[str, Any]]:
     """``measure`` by a run's own task and tests, or the sentences of the file ``source``."""
     from serve import languages_and_sentences
@@ -478,7 +550,7 @@ def of_run(
     languages, sentences = ("", ""), [""]
     if task == "translation":
         languages, sentences = languages_and_sentences(run, source)
-    return measure(run, sentences, languages, seconds, trees, task, only, attacked)
+    return measure(run, sentences, languages, seconds, trees, task, only, attacked, keyless=keyless)
 
 
 def main() -> None:
@@ -492,6 +564,8 @@ def main() -> None:
         "--against", type=Path, help="folder src of a program to attack too, before"
     )
     parser.add_argument("--only", nargs="+", help="attacks, by their names")
+    parser.add_argument("--keyless", action="store_true", help="attacks of one without a key")
+    parser.add_argument("--repeat", type=int, default=1, help="runs whose median is told")
     parser.add_argument("--results", type=Path, help="a file for the figures")
     options = parser.parse_args()
     watch = Watch()
@@ -500,7 +574,14 @@ def main() -> None:
         trees = {"before": options.against} | trees
     rows = []
     for run in options.run:
-        found = of_run(run, options.source, options.seconds, trees, options.only, options.beside)
+        repeated = [
+            of_run(
+                run, options.source, options.seconds, trees, options.only, options.beside,
+                keyless=options.keyless,
+            )
+            for _ in range(options.repeat)
+        ]  # fmt: skip
+        found = medians(repeated)
         print(table(found), flush=True)
         rows += found
         if options.results is not None:

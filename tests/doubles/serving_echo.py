@@ -56,6 +56,7 @@ SENTENCES = [
     "Where is the bread? Wo ist das Brot?",
 ]
 TEXT = Text.train(SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, character_coverage=1))
+ADDRESS = "http://127.0.0.1"
 detector = functools.cache(LanguageDetector)
 """One for all tests: making it takes a second."""
 
@@ -210,8 +211,16 @@ async def client_of(
     app = create_app(runs or (echo_run(),), settings or ServeSettings(), detector())
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
+        async with httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client:
             yield client
+
+
+def at(client: httpx.AsyncClient, host: str) -> httpx.AsyncClient:
+    """Another client of the same server, at another address."""
+    transport = client._transport
+    assert isinstance(transport, httpx.ASGITransport)
+    other = httpx.ASGITransport(transport.app, raise_app_exceptions=False, client=(host, 1))
+    return httpx.AsyncClient(transport=other, base_url=ADDRESS)
 
 
 def serves(run: Run, name: str, **always: Any) -> Served:

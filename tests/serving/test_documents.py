@@ -13,7 +13,7 @@ import httpx
 import made_office
 import pytest
 from made_office import W
-from serving_echo import client_of, echo_run
+from serving_echo import ADDRESS, at, client_of, echo_run
 
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -52,7 +52,7 @@ def test_a_document_comes_back_and_is_gone_after_the_download() -> None:
             # Clients send it as "file": its content says what it is.
             answer = await sent(client, before, "file", source="auto")
             url = answer.json()["translatedFileUrl"]
-            assert url.startswith("http://echo/download_file/")
+            assert url.startswith(f"{ADDRESS}/download_file/")
             assert (await client.head(url)).status_code == 200
             got = await client.get(url)
             assert got.status_code == 200 and "wordprocessingml" in got.headers["content-type"]
@@ -242,9 +242,7 @@ def test_a_sentence_of_another_client_does_not_wait_for_a_document() -> None:
             document = asyncio.create_task(sent(client, text, "a.txt"))
             while served.queue.counters.sentences < 50:
                 await asyncio.sleep(0.001)
-            app = client._transport.app  # type: ignore[attr-defined]
-            theirs = httpx.ASGITransport(app, client=("10.0.0.9", 1))
-            async with httpx.AsyncClient(transport=theirs, base_url="http://echo") as other:
+            async with at(client, "10.0.0.9") as other:
                 answer = await other.post("/translate", json={"q": "Where is it?", **TO_GERMAN})
             assert answer.status_code == 200 and not document.done()
             assert (await downloaded(client, await document)).content == text

@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, client_of, detector, echo_run, server_process, until
+from serving_echo import EchoModel, at, client_of, detector, echo_run, server_process, until
 
 from dragoman.errors import DataError, RunError
 from dragoman.serving.app import create_app
@@ -41,13 +41,6 @@ ADA, BOB = "0123456789abcdef", "fedcba9876543210"
 def service_of(client: httpx.AsyncClient) -> Any:
     transport: Any = client._transport
     return transport.app.state.service
-
-
-def at(client: httpx.AsyncClient, host: str) -> httpx.AsyncClient:
-    """Another client of the same server, at another address."""
-    transport: Any = client._transport
-    other = httpx.ASGITransport(transport.app, raise_app_exceptions=False, client=(host, 1))
-    return httpx.AsyncClient(transport=other, base_url="http://echo")
 
 
 # ---- the log

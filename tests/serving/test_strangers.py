@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel
-from serving_echo import client_of, detector, echo_run, until
+from serving_echo import ADDRESS, at, client_of, detector, echo_run, until
 from untrained_run import untrained_run
 
 from dragoman.runs.run import Run
@@ -28,14 +28,6 @@ from dragoman.serving.served_tasks import open_run
 
 WISH = {"q": "Das Brot", "source": "en", "target": "de"}
 FORM = "application/x-www-form-urlencoded"
-
-
-def at(client: httpx.AsyncClient, host: str) -> httpx.AsyncClient:
-    """Another client of the same server, at another address."""
-    transport = client._transport
-    assert isinstance(transport, httpx.ASGITransport)
-    other = httpx.ASGITransport(transport.app, raise_app_exceptions=False, client=(host, 1))
-    return httpx.AsyncClient(transport=other, base_url="http://echo")
 
 
 @pytest.mark.parametrize(
@@ -462,7 +454,7 @@ def test_figures_wait_in_no_pool_that_texts_are_cut_in(monkeypatch: pytest.Monke
         app = create_app((echo_run(),), ServeSettings(), detector())
         async with app.router.lifespan_context(app):
             transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
+            async with httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client:
                 abandoned = [
                     asyncio.ensure_future(
                         client.post("/v1/figures", json={"name": "scale", "sentence": str(n)})

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import uvicorn
 from pydantic import BaseModel
-from serving_echo import client_of, echo_run, served_by, tiny_model, until
+from serving_echo import at, client_of, echo_run, served_by, tiny_model, until
 from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
@@ -57,14 +57,6 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def seen_inside(model: Transformer) -> ServedRun:
     return served_by(model, search=SearchSettings(beam=2, max_extra=3))
-
-
-def another(client: httpx.AsyncClient, address: str) -> httpx.AsyncClient:
-    """A client of the same server, at another address."""
-    transport = client._transport
-    assert isinstance(transport, httpx.ASGITransport)
-    theirs = httpx.ASGITransport(transport.app, client=(address, 1))
-    return httpx.AsyncClient(transport=theirs, base_url="http://echo")
 
 
 def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
@@ -243,7 +235,7 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
         turns_of = run.inspector._turns
         async with (
             client_of(run) as client,
-            another(client, "192.0.2.7") as theirs,
+            at(client, "192.0.2.7") as theirs,
         ):
             asked = [
                 asyncio.ensure_future(client.post("/v1/look", json={"text": f"Das Tier {n}"}))
@@ -317,7 +309,7 @@ def test_a_figure_that_nobody_waits_for_ends_at_its_next_part(
 
     async def check() -> None:
         run = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "tiny")
-        async with client_of(run) as client, another(client, "192.0.2.7") as theirs:
+        async with client_of(run) as client, at(client, "192.0.2.7") as theirs:
             asked = asyncio.ensure_future(client.post("/v1/figures", json={"name": name}))
             await until(lambda: parts == 1)
             asked.cancel()

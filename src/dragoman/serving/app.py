@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
+from html import escape
 from importlib.metadata import version
 from itertools import chain
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from dragoman.errors import DragomanError
 from dragoman.serving import server_info
@@ -19,7 +23,7 @@ from dragoman.serving.endpoints import figures, look
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys
-from dragoman.serving.http.compression import Compressed
+from dragoman.serving.http.compression import Compressed, Rendered
 from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.docs import STYLE, docs_html
 from dragoman.serving.http.middleware import (
@@ -47,6 +51,11 @@ from dragoman.serving.translate import documents, libretranslate
 
 logger = logging.getLogger("dragoman")
 
+TOO_MANY, TOO_MANY_SECONDS = ("too_many_requests", "too_many_at_once"), 1.0
+"""Who asks too often waits so long for each refusal. Refused at once, 60 connections that ask again
+and again would have the event loop to themselves, and a health check waits behind all of them."""
+SERVER = "http://server.invalid"
+"""Stands for the address of this server in the page ``/docs``, which is written once."""
 
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
@@ -86,6 +95,7 @@ def create_app(
         description=ABOUT,
         version=version("dragoman"),
         lifespan=lifespan,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         # A redirect would lead to whatever host the request names.
@@ -141,26 +151,37 @@ def _add_page(app: FastAPI, service: Service) -> None:
     if service.settings.page:
 
         @app.get("/", include_in_schema=False)
-        async def index() -> Response:
-            return page.index()
+        async def index(http: Request) -> Response:
+            service.count(http)
+            return (await asyncio.to_thread(page.index)).to(http)
 
         @app.get("/assets/{name}", include_in_schema=False)
         async def asset(name: str, http: Request) -> Response:
-            try:
-                return page.file(name)
-            except Refusal:
-                service.count_stranger(http)
-                raise
+            service.count(http)
+            return (await asyncio.to_thread(page.file, name)).to(http)
 
     @app.get("/docs", include_in_schema=False)
     async def docs(http: Request) -> Response:
-        # The examples hold the address that was asked for: nobody else is to be shown them.
-        page = docs_html(app.openapi(), str(http.base_url))
-        return HTMLResponse(page, headers={"cache-control": "no-store"})
+        service.count(http)
+        written = await service.once("/docs", lambda: docs_html(app.openapi(), SERVER))
+        return (await asyncio.to_thread(_docs_of, written, str(http.base_url))).to(http)
 
     @app.get("/docs.css", include_in_schema=False)
-    async def style() -> Response:
-        return FileResponse(STYLE, media_type="text/css")
+    async def style(http: Request) -> Response:
+        service.count(http)
+        return (await asyncio.to_thread(page.read, STYLE)).to(http)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi(http: Request) -> Response:
+        service.count(http)
+        return await service.rendered(http, lambda: json.dumps(app.openapi()).encode())
+
+
+@lru_cache(maxsize=8)
+def _docs_of(written: str, address: str) -> Rendered:
+    # The examples hold the address that was asked for: nobody else is to be shown them.
+    body = written.replace(SERVER, escape(address.rstrip("/"))).encode()
+    return Rendered(body, "text/html", "no-store")
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
@@ -168,6 +189,8 @@ def _add_errors(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(Refusal)
     async def refusal(http: Request, error: Refusal) -> Response:
+        if error.code in TOO_MANY:
+            await asyncio.sleep(TOO_MANY_SECONDS)
         headers = {}
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
@@ -192,7 +215,7 @@ def _add_errors(app: FastAPI, service: Service) -> None:
     async def framework(http: Request, error: HTTPException) -> Response:
         """A path or a method that there is not: who tries them is limited as others are."""
         try:
-            service.count_stranger(http)
+            service.count(http)
         except Refusal as too_many:
             return await refusal(http, too_many)
         code = "no_such_method" if error.status_code == 405 else "no_such_path"

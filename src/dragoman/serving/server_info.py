@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from importlib.metadata import version
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Request
 from pydantic import Field
@@ -16,7 +15,7 @@ from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.serving.endpoints import run_view
 from dragoman.serving.http.messages import Message
-from dragoman.serving.http.openapi import error_of, json_response
+from dragoman.serving.http.openapi import error_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
@@ -114,11 +113,19 @@ def _takes(run: ServedRun) -> Takes | None:
 def endpoints(service: Service) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter()
-    known: WeakKeyDictionary[ServedRun, bytes] = WeakKeyDictionary()
 
-    @routes.get("/v1/info", summary="What this server has and allows", tags=["dragoman"])
-    async def info() -> ServerInfo:
+    @routes.get(
+        "/v1/info",
+        summary="What this server has and allows",
+        tags=["dragoman"],
+        responses={200: {"model": ServerInfo}},
+    )
+    async def info(http: Request) -> Response:
         """The runs with their languages, and the limits of a request."""
+        service.count(http)
+        return await service.rendered(http, lambda: told().model_dump_json().encode())
+
+    def told() -> ServerInfo:
         limits = service.settings.limits
         return ServerInfo(
             version=version("dragoman"),
@@ -158,16 +165,15 @@ def endpoints(service: Service) -> APIRouter:
             404: error_of("There is no such run"),
         },
     )
-    async def run(name: str, http: Request) -> Response:
+    async def run_of(name: str, http: Request) -> Response:
         """Curves, scores, samples and the recipe."""
         with service.admit(http):
             served = service.catalogue.named(name)
-            if served.run is None:
+            run = served.run
+            if run is None:
                 raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
-            if served not in known:
-                languages = served.source, served.target
-                known[served] = await asyncio.to_thread(run_view.view, served.run, name, *languages)
-            return json_response(known[served])
+            languages = served.source, served.target
+            return await service.rendered(http, partial(run_view.view, run, name, *languages))
 
     @routes.get("/health", summary="Whether the process lives", tags=["operation"])
     async def health() -> Health:
@@ -196,6 +202,7 @@ def endpoints(service: Service) -> APIRouter:
     async def metrics(http: Request) -> Response:
         """Requests, latency, queues, batches, tokens, connections, and what the holder of each API
         key used."""
+        service.count(http)
         service.check_operator(http)
         return Response(service.meters.text(), headers={"content-type": CONTENT_TYPE})
 

@@ -31,7 +31,7 @@ from dragoman.insight.parts import ended_by
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.messages import Message
-from dragoman.serving.http.openapi import REFUSALS, answer, error_of
+from dragoman.serving.http.openapi import REFUSALS, error_of, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.queue.fair_executor import GivenUp
 from dragoman.serving.service.endpoints import Endpoints
@@ -238,23 +238,7 @@ def endpoints(service: Service) -> Endpoints:
         """In the order of the book, and which of them cannot be made for a run."""
         with service.admit(http):
             served = service.catalogue.named(run) if run else service.catalogue.runs[0]
-            figures = [
-                FigureEntry(
-                    name=name,
-                    title=_both(words.title),
-                    caption=_both(words.text),
-                    source=_both(words.source),
-                    group=FIGURES[name].group,
-                    encoding=None if words.encoding is None else _both(words.encoding),
-                    needs_run=needs_run(name),
-                    sentence=sentence_of(name),
-                    values={one.name: list(one.values) for one in sliders_of(name, None)},
-                    missing=(missing := _missing(name, served)),
-                    command=_command(name, served) if missing is not None else None,
-                )
-                for name, words in captions().items()
-            ]
-            return answer(FigureList(figures=figures))
+            return await service.rendered(http, partial(_figures, served), served.name)
 
     @routes.answers("/figures", FigureRequest, FigureAnswer, "One figure, computed")
     async def figure(request: FigureRequest, client: str) -> bytes:
@@ -266,6 +250,27 @@ def endpoints(service: Service) -> Endpoints:
         return await service.figures.do_while_awaited(client, partial(maker.make, request))
 
     return routes
+
+
+def _figures(run: ServedRun) -> bytes:
+    """All figures, and which of them can be made of the run."""
+    figures = [
+        FigureEntry(
+            name=name,
+            title=_both(words.title),
+            caption=_both(words.text),
+            source=_both(words.source),
+            group=FIGURES[name].group,
+            encoding=None if words.encoding is None else _both(words.encoding),
+            needs_run=needs_run(name),
+            sentence=sentence_of(name),
+            values={one.name: list(one.values) for one in sliders_of(name, None)},
+            missing=(missing := _missing(name, run)),
+            command=_command(name, run) if missing is not None else None,
+        )
+        for name, words in captions().items()
+    ]
+    return written(FigureList(figures=figures))
 
 
 def _missing(name: str, run: ServedRun) -> TwoLanguages | None:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import zlib
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SMALLEST = 1_000
@@ -29,6 +32,33 @@ _TYPES = (
     "text/javascript",
     "text/plain",
 )
+
+
+class Rendered:
+    """An answer that stays the same: its bytes are compressed once, whoever asks."""
+
+    def __init__(
+        self, body: bytes, media_type: str = "application/json", cache_control: str = "no-cache"
+    ) -> None:
+        """``cache_control``: the header that tells browsers how long they may keep it. Making one
+        takes a moment, so make it beside the event loop."""
+        self._media_type = media_type
+        self._headers = {
+            "etag": f'"{hashlib.sha256(body).hexdigest()[:32]}"',
+            "cache-control": cache_control,
+        }
+        self._body = body
+        is_packed = media_type in _TYPES and len(body) >= SMALLEST
+        self._packed = gzip.compress(body, LEVEL) if is_packed else None
+
+    def to(self, http: Request) -> Response:
+        """The answer to a request: as gzip where its client takes that."""
+        body, headers = self._body, self._headers
+        if self._packed is not None and _takes_gzip(http.headers.get("accept-encoding", "")):
+            etag = f"W/{headers['etag']}"  # the same text in other bytes
+            packed = {"etag": etag, "content-encoding": "gzip", "vary": "accept-encoding"}
+            body, headers = self._packed, headers | packed
+        return Response(body, media_type=self._media_type, headers=headers)
 
 
 class Compressed:

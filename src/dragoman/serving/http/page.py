@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from mimetypes import guess_type
 from pathlib import Path
 
-from starlette.responses import FileResponse, Response
-
+from dragoman.serving.http.compression import Rendered
 from dragoman.serving.http.refusals import Refusal
 
 WEB = Path(__file__).parents[1] / "web"
@@ -25,19 +26,17 @@ def is_built(folder: Path = WEB) -> bool:
     return (folder / "index.html").is_file()
 
 
-def index(folder: Path = WEB) -> Response:
-    """The page itself: asked for anew each time, so that an upgrade shows at once.
+def index(folder: Path = WEB) -> Rendered:
+    """The page itself: browsers ask for it anew each time, so that an upgrade shows at once.
 
     Raises Refusal 404 where it is not built.
     """
     if not is_built(folder):
         raise Refusal("page_not_built", NOT_BUILT)
-    return FileResponse(
-        folder / "index.html", media_type="text/html", headers={"cache-control": "no-cache"}
-    )
+    return read(folder / "index.html")
 
 
-def file(name: str, folder: Path = WEB) -> Response:
+def file(name: str, folder: Path = WEB) -> Rendered:
     """A file of the page. Names hold a hash of the content, so browsers may keep them.
 
     Raises Refusal 404.
@@ -45,4 +44,15 @@ def file(name: str, folder: Path = WEB) -> Response:
     path = folder / "assets" / name
     if not _NAME.fullmatch(name) or not path.is_file():
         raise Refusal("no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100])
-    return FileResponse(path, headers={"cache-control": "public, max-age=31536000, immutable"})
+    return read(path, "public, max-age=31536000, immutable")
+
+
+def read(path: Path, cache_control: str = "no-cache") -> Rendered:
+    """A file as an answer, read again only after it has changed. Call it beside the event loop."""
+    return _read(path, path.stat().st_mtime_ns, cache_control)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, changed: int, cache_control: str) -> Rendered:
+    media_type = guess_type(path)[0] or "application/octet-stream"
+    return Rendered(path.read_bytes(), media_type, cache_control)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dragoman.forms.languages import base
 from dragoman.serving.http.refusals import Refusal
@@ -69,6 +69,8 @@ class Catalogue:
     def __init__(self, runs: Sequence[ServedRun], detector: LanguageDetector) -> None:
         self.runs = list(runs)
         self.detector = detector
+        self.made: dict[str, Any] = {}
+        """Answers and pages that stay the same as long as these runs are served, by their names."""
 
     def start(self) -> None:
         """Start the queues of all runs, in the event loop."""

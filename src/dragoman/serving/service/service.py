@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
+from starlette.responses import Response
 
 from dragoman.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys, Client, key_in_header
+from dragoman.serving.http.compression import Rendered
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.limiter import Limiter
 from dragoman.serving.http.messages import Texts
@@ -62,6 +64,7 @@ class Service:
         self.operators = Networks(settings.operators)
         self.under_way: set[object] = set()
         """Something for each request that was read and may have chosen a run."""
+        self._making = asyncio.Lock()
         self.closing = False
         """Set when the server is told to stop: it finishes what it took."""
 
@@ -104,7 +107,7 @@ class Service:
         try:
             client = self.keys.client(given, _stranger(http).name)
         except Refusal:
-            self.count_stranger(http)
+            self.count(http)
             raise
         http.state.client = client.name
         with self.limiter.admit(client):
@@ -115,12 +118,30 @@ class Service:
         """Whether an address has sent too many without a key that is known. Raises Refusal 429."""
         self.limiter.check_rate(_stranger(http))
 
-    def count_stranger(self, http: Request) -> None:
-        """Count a request of nobody who is known, or for what is not here, by its address.
-
-        Raises Refusal 429.
+    def count(self, http: Request) -> None:
+        """Count a request that needs no key, or is refused: of the holder of the key that it brings
+        all the same, or by its address. Raises Refusal 429.
         """
-        self.limiter.take_one(_stranger(http))
+        given, client = key_in_header(http.headers.get("authorization")), _stranger(http)
+        with suppress(Refusal):
+            client = self.keys.client(given, client.name)
+        self.limiter.take_one(client)
+
+    async def once(self, name: str, make: Callable[[], T]) -> T:
+        """What ``make`` makes: beside the event loop, and once for as long as the same runs are
+        served. ``name`` tells it from all else that is made so."""
+        made = self.catalogue.made
+        if name not in made:
+            async with self._making:  # whoever asks meanwhile does not make it, too
+                if name not in made:
+                    made[name] = await asyncio.to_thread(make)
+        found: T = made[name]
+        return found
+
+    async def rendered(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
+        """JSON that is made ``once`` for each path and ``name``."""
+        key = f"{http.scope['path']} {name}"
+        return (await self.once(key, lambda: Rendered(make()))).to(http)
 
     def check_texts(self, given: Texts, client: str) -> list[str]:
         """The texts of a request. Raises Refusal 400 for more than a client may send at once."""

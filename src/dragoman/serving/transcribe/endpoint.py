@@ -26,6 +26,7 @@ from dragoman.serving.http.openai_errors import (
 from dragoman.serving.http.openapi import answer, json_response, written
 from dragoman.serving.http.stream import event_stream, until
 from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.serving.transcribe.schema import (
     ListedModel,
@@ -90,17 +91,17 @@ def endpoints(service: Service) -> Endpoints:
         """As OpenAI's clients list models."""
         with service.admit(http):
             runs = service.catalogue.runs
-            told = [
-                ListedModel(
-                    id=run.name,
-                    created=0 if run.run is None else run.run.written,
-                    task=run.task,
-                )
-                for run in runs
-            ]
-            return answer(ModelList(data=told))
+            return await service.rendered(http, lambda: written(_listed(runs)))
 
     return routes
+
+
+def _listed(runs: Sequence[ServedRun]) -> ModelList:
+    told = [
+        ListedModel(id=run.name, created=0 if run.run is None else run.run.written, task=run.task)
+        for run in runs
+    ]
+    return ModelList(data=told)
 
 
 def _chosen(service: Service, request: TranscriptionRequest) -> ServedTranscriber:

@@ -127,11 +127,8 @@ def endpoints(service: Service) -> Endpoints:
     async def download_file(key: str, name: str, http: Request) -> Response:
         """Once: it is gone then, ten minutes after it was translated, or earlier where your
         documents take more room than those of any other client and there is none left."""
-        try:
-            found = kept.get(key)
-        except Refusal:
-            service.count_stranger(http)
-            raise
+        service.count(http)
+        found = kept.get(key)
         headers = {
             "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name)}",
             "cache-control": "no-store",

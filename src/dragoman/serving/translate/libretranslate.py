@@ -11,6 +11,8 @@ from functools import partial
 from itertools import chain
 
 from fastapi import Request
+from pydantic import TypeAdapter
+from starlette.responses import Response
 
 from dragoman.documents.placing import Translated
 from dragoman.formats.html.document import HtmlDocument
@@ -60,9 +62,10 @@ def endpoints(service: Service) -> Endpoints:
         summary="Languages that can be translated",
         responses={200: {"model": list[schema.Language]}},
     )
-    async def languages() -> list[schema.Language]:
+    async def languages(http: Request) -> Response:
         """Each language and what it can be translated into."""
-        return _languages(service.catalogue.translating)
+        service.count(http)
+        return await service.rendered(http, lambda: _languages(service.catalogue.translating))
 
     @routes.post(
         "/detect",
@@ -80,9 +83,17 @@ def endpoints(service: Service) -> Endpoints:
             ranked = (await service.texts.do(client, rank))[:DETECTED]
             return [detected(guess.language, guess.confidence) for guess in ranked]
 
-    @routes.get("/frontend/settings", summary="What a client should know of this server")
-    async def frontend_settings() -> schema.FrontendSettings:
+    @routes.get(
+        "/frontend/settings",
+        summary="What a client should know of this server",
+        responses={200: {"model": schema.FrontendSettings}},
+    )
+    async def frontend_settings(http: Request) -> Response:
         """Limits, whether a key is needed, and the languages to begin with."""
+        service.count(http)
+        return await service.rendered(http, lambda: written(told()))
+
+    def told() -> schema.FrontendSettings:
         first, *_ = service.catalogue.translating or service.catalogue.runs
         return schema.FrontendSettings(
             apiKeys=service.keys.required,
@@ -154,8 +165,8 @@ async def _translate_html(
     return versions
 
 
-def _languages(runs: Sequence[ServedRun]) -> list[schema.Language]:
-    """Source languages and what each can be translated into."""
+def _languages(runs: Sequence[ServedRun]) -> bytes:
+    """Source languages and what each can be translated into, as JSON."""
     targets: dict[str, list[str]] = {}
     for run in runs:
         of_source = targets.setdefault(run.source, [])
@@ -164,10 +175,12 @@ def _languages(runs: Sequence[ServedRun]) -> list[schema.Language]:
     # LibreTranslate's clients look for the target among the languages too.
     for run in runs:
         targets.setdefault(run.target, [])
-    return [
-        schema.Language(code=code, name=name_of(code), targets=found)
-        for code, found in targets.items()
-    ]
+    return TypeAdapter(list[schema.Language]).dump_json(
+        [
+            schema.Language(code=code, name=name_of(code), targets=found)
+            for code, found in targets.items()
+        ]
+    )
 
 
 def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
