@@ -102,7 +102,9 @@ def _serve(arguments: list[str]) -> None:
 
 @contextmanager
 def serving(*runs: Path, settings: Sequence[str] = ()) -> Iterator[str]:
-    """Runs, served by the program itself -> their address."""
-    sets = [part for change in settings for part in ("--set", change)]
+    """Runs, served by the program itself -> their address. Tests open the page far more often than
+    one client may."""
+    free = ("limits.requests_per_minute=1000000", "limits.burst=100000")
+    sets = [part for change in (*free, *settings) for part in ("--set", change)]
     with warm_process(_serve, [*map(str, runs), "--port", "0", *sets]) as (_, address):
         yield address

@@ -35,6 +35,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.tasks.classification.labeller import Labeller
 
+JSON = {"content-type": "application/json"}
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=1", "plan.context=24")
 FORMATS = (("WAV", "PCM_16"), ("FLAC", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS"),
            ("MP3", "MPEG_LAYER_III"))  # fmt: skip
@@ -335,11 +336,13 @@ def test_what_is_large_and_no_base64_is_not_read_as_json(
                 b"a=" + b"%41" * 1_000_000,
                 b'{"file": "' + b"\\u0041" * 500_000 + b'"}',
             ):
-                answer = await client.post("/v1/classify", content=bomb)
+                answer = await client.post("/v1/classify", content=bomb, headers=JSON)
                 told_once(answer, 413, "100,000")
             assert not read
             slashes = in_base64(recording(20)).replace("/", "\\/")  # as PHP writes it
-            answer = await client.post("/v1/classify", content=f'{{"file": "{slashes}"}}')
+            answer = await client.post(
+                "/v1/classify", content=f'{{"file": "{slashes}"}}', headers=JSON
+            )
             assert answer.status_code == 200 and len(read) == 1
 
     asyncio.run(check())

@@ -121,8 +121,8 @@ async def is_open(connection: Streams) -> bool:
     return False
 
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-HELD = b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n"
+WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HELD = b"GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def test_headers_that_never_end_are_not_waited_for() -> None:
@@ -166,7 +166,7 @@ def test_a_connection_without_a_request_is_closed(said: bytes) -> None:
 def test_a_body_that_goes_on_after_its_answer_is_not_waited_for() -> None:
     async def check(world: World) -> None:
         connection = await world.connect(
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{"
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n{"
         )
         async with closing(connection):
             for _ in range(11):
@@ -185,8 +185,8 @@ def test_a_body_whose_length_is_too_much_is_not_read(expects: str) -> None:
     with server_process() as (_, address):
         host, port = address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=20) as connection:
-            head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n{expects}"
-            connection.sendall(f"{head}\r\n".encode())
+            head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n"
+            connection.sendall(f"{head}{expects}\r\n".encode())
             said = connection.makefile("rb").read().decode()
     assert said.startswith("HTTP/1.1 413 ") and "\r\nconnection: close\r\n" in said
     assert "larger than 1,000,000 bytes" in said and "100 Continue" not in said
@@ -260,7 +260,7 @@ def small_buffer() -> socket.socket:
     return connection
 
 
-LARGE = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 async def ask_large(world: World) -> socket.socket:

@@ -173,7 +173,7 @@ def test_the_documentation_names_every_setting_with_its_default() -> None:
     told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", part, re.MULTILINE))
     settings = ServeSettings()
     there = {f"limits.{name}": value for name, value in settings.limits} | dict(settings)
-    options = {"host", "port", "api_keys", "precision", "page", "limits"}
+    options = {"host", "port", "allowed_host", "api_keys", "precision", "page", "limits"}
     assert set(told) == set(there) - options
     for name, default in told.items():
         value = there[name]

@@ -66,7 +66,10 @@ def test_a_client_that_leaves_frees_its_place(slow: str, is_stream: bool) -> Non
     before = meter(slow, "dragoman_given_up_sentences_total")
     body = json.dumps({"text": LONG, "whole": True, "stream": is_stream}).encode()
     with connected(slow) as connection:
-        head = f"POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            "POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
         connection.sendall(head.encode() + body)
         wait_for(lambda: meter(slow, "dragoman_batch_rows") > 0)
     wait_for(lambda: meter(slow, "dragoman_given_up_sentences_total") == before + 1)

@@ -13,6 +13,7 @@ from serving_echo import client_of, echo_run
 
 from dragoman.serving.http.refusals import KINDS
 
+JSON = {"content-type": "application/json"}
 ROOT = Path(__file__).parents[2]
 KOREAN = (ROOT / "web/src/lib/words_errors.ts").read_text(encoding="utf-8")
 SERVING = ROOT / "src" / "dragoman" / "serving"
@@ -88,7 +89,7 @@ async def _answers() -> list[tuple[int, dict[str, object]]]:
             await client.post("/translate", json={"target": "de"}),
             await client.post("/v1/translate", json={"text": "a", "beam": "wide"}),
             await client.post("/v1/translate", json={"text": "a", "run": "none"}),
-            await client.post("/v1/translate", content=b"{"),
+            await client.post("/v1/translate", content=b"{", headers=JSON),
             await client.get("/v1/nothing"),
             await client.get("/v1/translate"),
         ]

@@ -143,7 +143,9 @@ def test_what_is_odd_is_answered(served: Served) -> None:
                 assert len(told["words"]) == words
                 assert all(word["tag"] and 0 < word["probability"] <= 1 for word in told["words"])
             half = await client.post(
-                "/v1/tag", content=b'{"text": ["a\\ud800 \\udc00b", "\\ud800"]}'
+                "/v1/tag",
+                content=b'{"text": ["a\\ud800 \\udc00b", "\\ud800"]}',
+                headers={"content-type": "application/json"},
             )
             assert half.status_code == 200, half.text
             shown = [[word["text"] for word in one["words"]] for one in half.json()["texts"]]

@@ -26,6 +26,7 @@ class ServeArguments:
     """The run folders to serve."""
     host: str = setting(serve_settings)
     port: int = setting(serve_settings)
+    allowed_host: list[str] = setting(serve_settings, default=None, metavar="NAME")
     api_keys: Path | None = setting(serve_settings)
     precision: str = setting(serve_settings)
     page: bool = setting(serve_settings)

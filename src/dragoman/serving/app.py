@@ -12,7 +12,7 @@ from html import escape
 from importlib.metadata import version
 from itertools import chain
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse, Response
@@ -95,6 +95,7 @@ def create_app(
         description=ABOUT,
         version=version("dragoman"),
         lifespan=lifespan,
+        dependencies=[Depends(service.check_site)],
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

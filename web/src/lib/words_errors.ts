@@ -11,6 +11,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   bad_body: () => "요청 본문이 올바른 JSON도 폼 데이터도 아닙니다. 헤더 Content-Type: application/json과 함께 JSON을 보내세요.",
   bad_form: () => "요청 본문의 폼 데이터가 올바르지 않습니다:",
   not_an_object: () => "요청 본문은 JSON 객체여야 합니다. 항목의 이름과 값을 중괄호 안에 쓰세요.",
+  not_json: () => "요청 본문은 JSON이어야 합니다. 헤더 Content-Type: application/json과 함께 보내세요.",
   too_many_names: ({ names, most }) => `요청 본문의 한 객체에 이름이 ${names}개 있습니다. ${most}개까지만 받습니다.`,
   too_many_values: ({ values, most }) => `요청 본문의 목록과 객체에 값이 ${values}개 있습니다. ${most}개까지만 받습니다.`,
   missing_field: ({ field }) => `요청에 ${field} 항목이 없습니다.`,
@@ -19,6 +20,8 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   late_body: ({ seconds }) => `요청이 ${seconds}초 안에 다 도착하지 않았습니다. 다시 시도하세요.`,
   body_too_large: ({ most }) => `요청이 너무 큽니다. ${most}바이트까지 받으니 나누어 보내세요.`,
 
+  host_not_allowed: ({ host }) => `이 서버는 ${host} 이름으로 쓸 수 없습니다. 이 서버의 이름이 맞다면 --allowed-host ${host} 옵션을 주고 서버를 시작하세요.`,
+  cross_site: () => "다른 웹 사이트의 페이지가 보낸 요청이어서 처리하지 않았습니다. 그 사이트의 페이지에서 이 서버를 쓰게 하려면 서버 설정 origins에 그 사이트를 추가하세요.",
   key_needed: () => "이 서버를 쓰려면 API 키가 필요합니다. 키는 서버 운영자에게 요청하세요.",
   key_unknown: () => "등록되지 않은 API 키입니다. 서버 운영자에게 키를 요청하세요.",
   operators_only: () => "서버 운영자만 볼 수 있습니다. 접속한 주소가 운영자 주소 목록(operators)에 없습니다.",

@@ -38,6 +38,22 @@ def holder(host: str) -> str:
         return host
 
 
+def is_address(host: str) -> bool:
+    """Whether it is an address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def without_port(host: str) -> str:
+    """``example.org:443`` -> ``example.org``, ``[2001:db8::1]:443`` -> ``2001:db8::1``."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
 class Networks:
     """Some addresses and networks; ``*`` is every address."""
 

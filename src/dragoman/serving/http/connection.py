@@ -45,11 +45,13 @@ def address_of(http: Request) -> str:
     return holder(http.client.host) if http.client else "unknown"
 
 
-async def read_fields(http: Request, max_values: int) -> dict[str, Any]:
-    """The fields of a JSON or form body. Raises Refusal for any other, or for JSON of more than
-    ``max_values`` values."""
+async def read_fields(http: Request, max_values: int, *, forms: bool = False) -> dict[str, Any]:
+    """The fields of a JSON body; with ``forms`` of a form too, or of JSON that goes by that name or
+    by none. Raises Refusal for any other, or for JSON of more than ``max_values`` values."""
+    kind = media_type(http)
+    if not (forms and kind in (FORM, PARTS, "")):
+        check_json(http)
     try:
-        kind = media_type(http)
         if kind == PARTS:
             async with http.form(max_files=0, max_fields=NAMES) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
@@ -128,6 +130,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             most=NAMES,
         )
     return dict(pairs)
+
+
+def check_json(http: Request) -> None:
+    """Raises Refusal 415 for a body that is not called JSON."""
+    kind = media_type(http)
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise Refusal(
+            "not_json",
+            "The body must be JSON, and must be called so: send it with the header "
+            "Content-Type: application/json.",
+        )
 
 
 def media_type(http: Request) -> str:

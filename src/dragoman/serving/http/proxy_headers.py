@@ -9,7 +9,7 @@ from __future__ import annotations
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dragoman.serving.http.addresses import Networks, plain
+from dragoman.serving.http.addresses import Networks, plain, without_port
 
 _OF_PROXIES = (b"x-forwarded-", b"x-real-ip", b"x-request-id", b"forwarded")
 _SCHEMES = ("http", "https")
@@ -46,14 +46,8 @@ class ProxyHeaders:
     def _forwarded(self, headers: Headers, peer: str) -> str:
         """The last address that no trusted proxy has: each adds whom it speaks for at the end."""
         said = ",".join(headers.getlist("x-forwarded-for")).split(",")
-        hosts = [host for word in said if (host := _without_port(word.strip()))]
+        hosts = [host for word in said if (host := without_port(word.strip()))]
         for host in reversed(hosts):
             if host not in self._proxies:
                 return plain(host)[:64]
         return plain(hosts[0] if hosts else peer)[:64]
-
-
-def _without_port(word: str) -> str:
-    if word.startswith("["):  # [2001:db8::1]:443
-        return word[1:].partition("]")[0]
-    return word.partition(":")[0] if word.count(":") == 1 else word

@@ -29,6 +29,7 @@ KINDS: dict[str, RefusalKind] = {
     "bad_body": RefusalKind(400),
     "bad_form": RefusalKind(400, ("problem",)),
     "not_an_object": RefusalKind(400),
+    "not_json": RefusalKind(415),
     "too_many_names": RefusalKind(400, ("names", "most")),
     "too_many_values": RefusalKind(400, ("values", "most")),
     "missing_field": RefusalKind(400, ("field",)),
@@ -37,6 +38,8 @@ KINDS: dict[str, RefusalKind] = {
     "late_body": RefusalKind(408, ("seconds",)),
     "body_too_large": RefusalKind(413, ("most",)),
     # ---- who asks, and how often
+    "host_not_allowed": RefusalKind(421, ("host",)),
+    "cross_site": RefusalKind(403),
     "key_needed": RefusalKind(403),
     "key_unknown": RefusalKind(403),
     "operators_only": RefusalKind(403),

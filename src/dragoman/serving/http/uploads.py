@@ -26,6 +26,7 @@ from dragoman.serving.http.connection import (
     NAMES,
     PARTS,
     ClientGone,
+    check_json,
     media_type,
     read_fields,
 )
@@ -108,6 +109,7 @@ async def read_with_files(
     large or has more than ``max_values`` values, or too many files."""
     if media_type(http) == PARTS:
         return await _parts(http, limits.items)
+    check_json(http)
     try:
         body = await http.body()
     except ClientDisconnect:

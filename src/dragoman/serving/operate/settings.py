@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import LogKind
 from dragoman.shortened import shortened
 
+_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*", re.ASCII)
+"""A name of a host, or what stands for several."""
 _SHOWN = 200
 """Characters of a wrong value."""
 
@@ -27,6 +30,10 @@ class ServeSettings(EngineSettings):
     """The address to listen on. 0.0.0.0 accepts connections from other machines."""
     port: int = Field(default=5050, ge=0, le=65535)
     """The port to listen on. 0: any free port."""
+    allowed_host: tuple[str, ...] = ()
+    """A name by which clients may call the server, such as "translate.example.org", besides
+    localhost, IP addresses and the name in host. "*.example.org" allows all names below
+    example.org, and "*" allows every name. May be repeated."""
     limits: LimitSettings = LimitSettings()
     """Limits for each client."""
     api_keys: Path | None = None
@@ -48,6 +55,17 @@ class ServeSettings(EngineSettings):
     """The number of seconds that a shutdown waits for accepted requests."""
     page: bool = True
     """Serve the web page. Off: only the API."""
+
+    @field_validator("allowed_host")
+    @classmethod
+    def _are_names(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(word.lower().rstrip(".") for word in words)
+        if wrong := [word for word in names if not _NAME.fullmatch(word)]:
+            raise ValueError(
+                f"{wrong[0]!r} is no name: give one such as translate.example.org, without http:// "
+                "and without a port"
+            )
+        return names
 
     @field_validator("proxies", "operators")
     @classmethod

@@ -52,7 +52,7 @@ class Endpoints(APIRouter):
 
         def add(work: Work[Body]) -> Work[Body]:
             async def endpoint(http: Request) -> Response:
-                async with self.service.receive(http, body) as (request, client):
+                async with self.service.receive(http, body, forms=form) as (request, client):
                     return json_response(await self.service.finish(http, work(request, client)))
 
             endpoint.__doc__ = work.__doc__

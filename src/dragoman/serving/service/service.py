@@ -24,6 +24,7 @@ from dragoman.serving.http.limiter import Limiter
 from dragoman.serving.http.messages import Texts
 from dragoman.serving.http.openapi import written
 from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field, unsearchable
+from dragoman.serving.http.sites import Sites
 from dragoman.serving.http.uploads import (
     HeldBytes,
     Upload,
@@ -62,6 +63,7 @@ class Service:
         self.uploads = HeldBytes(settings.limits.uploads_held)
         """What requests with files take of memory."""
         self.operators = Networks(settings.operators)
+        self.sites = Sites(settings.host, settings.allowed_host, settings.origins)
         self.under_way: set[object] = set()
         """Something for each request that was read and may have chosen a run."""
         self._making = asyncio.Lock()
@@ -69,12 +71,15 @@ class Service:
         """Set when the server is told to stop: it finishes what it took."""
 
     @asynccontextmanager
-    async def receive(self, http: Request, model: type[Body]) -> AsyncIterator[tuple[Body, str]]:
+    async def receive(
+        self, http: Request, model: type[Body], *, forms: bool = False
+    ) -> AsyncIterator[tuple[Body, str]]:
         """The body of a request, checked, and its client's name, within that client's limits.
+        ``forms``: whether it may be a form in place of JSON.
 
         A client that is known without the body (by its address, or by a key in the header) is held
         to its limits before the body is read; so is an address that sent too many without a key
-        that is known. Raises Refusal 400, 403, 408, 413 or 429.
+        that is known. Raises Refusal 400, 403, 408, 413, 415 or 429.
         """
         with ExitStack() as held:
             client: Client | None = None
@@ -85,7 +90,7 @@ class Service:
             size = self._check_size(http, model, is_known=client is not None)
             if size is not None:
                 held.enter_context(self.uploads.hold((client or _stranger(http)).name, size))
-            fields, files = await self._fields(http, model)
+            fields, files = await self._fields(http, model, forms=forms)
             if client is None:
                 key = fields.get("api_key")
                 client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
@@ -113,6 +118,14 @@ class Service:
         with self.limiter.admit(client):
             self.meters.count_request(client.name)
             yield client
+
+    async def check_site(self, http: Request) -> None:
+        """What ``Sites`` refuses is counted. Raises Refusal 403, 421 or 429."""
+        try:
+            self.sites.check(http)
+        except Refusal:
+            self.count(http)
+            raise
 
     def check_stranger(self, http: Request) -> None:
         """Whether an address has sent too many without a key that is known. Raises Refusal 429."""
@@ -176,7 +189,7 @@ class Service:
         return size
 
     async def _fields(
-        self, http: Request, model: type[BaseModel]
+        self, http: Request, model: type[BaseModel], *, forms: bool
     ) -> tuple[dict[str, Any], list[Upload]]:
         """The fields of a body, and the files of a form."""
         limits = self.settings.limits
@@ -185,7 +198,7 @@ class Service:
             async with asyncio.timeout(limits.seconds):
                 if issubclass(model, WithFiles):
                     return await read_with_files(http, limits, values)
-                return await read_fields(http, values), []
+                return await read_fields(http, values, forms=forms), []
         except TimeoutError:
             raise Refusal(
                 "late_body",

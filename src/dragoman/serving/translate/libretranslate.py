@@ -75,7 +75,8 @@ def endpoints(service: Service) -> Endpoints:
     )
     async def detect(http: Request) -> list[DetectedLanguage]:
         """The most probable languages, of all that the detector knows."""
-        async with service.receive(http, schema.DetectLanguageRequest) as (request, client):
+        receiving = service.receive(http, schema.DetectLanguageRequest, forms=True)
+        async with receiving as (request, client):
             service.check_texts(request.q, client)
             if not request.q.strip():
                 raise missing_field("q")
