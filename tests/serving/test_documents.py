@@ -6,7 +6,8 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -153,6 +154,64 @@ def test_fields_that_are_missing() -> None:
             ):
                 assert answer.status_code == 400, answer.text
                 assert "error" in answer.json()
+
+    run(check())
+
+
+def test_a_document_is_held_in_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("a document was written to a disk")
+
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", never)
+
+    async def check() -> None:
+        async with client_of() as client:
+            page = b"<p>Where is it?</p><!--" + b"a" * 2_000_000 + b"-->"
+            assert (await downloaded(client, await sent(client, page, "a.html"))).content == page
+            several = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
+            answer = await client.post("/translate_file", files=several, data=TO_GERMAN)
+            assert answer.json()["code"] == "too_many_files", answer.text
+
+    run(check())
+
+
+def test_large_documents_need_a_key_in_their_header(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("0123456789abcdef  Ada\n")
+    limits = LimitSettings(body_bytes=10_000)
+    settings = ServeSettings(api_keys=tmp_path / "keys", limits=limits)
+    small, large = b"Where is it?", b"Where is it?" + b" " * 20_000
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            known = {"api_key": "0123456789abcdef"}
+            assert (await sent(client, small, **known)).status_code == 200
+            answer = await sent(client, large, **known)
+            assert answer.status_code == 413 and "Authorization: Bearer" in answer.json()["error"]
+            client.headers["authorization"] = "Bearer 0123456789abcdef"
+            assert (await sent(client, large)).status_code == 200
+
+    run(check())
+
+
+def test_documents_that_are_being_received_have_their_bounds() -> None:
+    """What they hold together is bounded, and so is the time in which one must be there."""
+    begun = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    limits = limited(seconds=0.5, uploads_held=1_000_000)
+
+    async def check() -> None:
+        async with client_of(settings=limits) as client:
+
+            async def slowly() -> AsyncIterator[bytes]:
+                yield begun
+                await asyncio.sleep(60)
+
+            def send() -> Coroutine[Any, Any, httpx.Response]:
+                kind = {"content-type": "multipart/form-data; boundary=b"}
+                return client.post("/translate_file", content=slowly(), headers=kind)
+
+            first, second = await asyncio.gather(send(), send())
+            assert first.status_code == 408 and first.json()["code"] == "late_body"
+            assert second.status_code == 429 and second.json()["values"]["kind"] == "uploads"
 
     run(check())
 

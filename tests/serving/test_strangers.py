@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +44,44 @@ def test_names_that_are_none(name: str, caplog: pytest.LogCaptureFixture) -> Non
 
     asyncio.run(check())
     assert not caplog.records
+
+
+def test_bodies_of_who_is_not_known_are_few_while_they_are_received(tmp_path: Path) -> None:
+    """One address may begin as many as it likes; a short request is answered all the same."""
+    (tmp_path / "keys").write_text("0123456789abcdef  Ada\n")
+    limits = LimitSettings(uploads_held=20_000_000)  # 5 MB of all strangers, 1.25 MB of one
+    settings = ServeSettings(api_keys=tmp_path / "keys", limits=limits)
+
+    async def check() -> None:
+        begun = 0
+        async with client_of(settings=settings) as client:
+
+            async def slowly() -> AsyncIterator[bytes]:
+                nonlocal begun
+                begun += 1
+                yield b'{"q": "'
+                await asyncio.sleep(60)
+
+            async def send(content: AsyncIterator[bytes]) -> httpx.Response:
+                # A length beside chunks is not the length of the body (RFC 9112, section 6.3).
+                lying = {"content-length": "7", "transfer-encoding": "chunked"}
+                answer: httpx.Response = await client.post(
+                    "/translate", content=content, headers=lying
+                )
+                return answer
+
+            waiting = [asyncio.create_task(send(slowly())) for _ in range(60)]
+            await until(lambda: sum(one.done() for one in waiting) == 59)
+            answers = [one.result() for one in waiting if one.done()]
+            assert {one.status_code for one in answers} == {429} and begun == 1
+            assert {one.json()["values"]["kind"] for one in answers} == {"uploads"}
+            short = WISH | {"api_key": "0123456789abcdef"}
+            assert (await client.post("/translate", json=short)).status_code == 200
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(check())
 
 
 def test_json_that_is_called_a_form() -> None:

@@ -48,6 +48,7 @@ from dragoman.serving.service.service import Service
 from dragoman.serving.transcribe.schema import TranscriptionRequest
 from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
 from dragoman.serving.translate import documents, libretranslate
+from dragoman.serving.translate.schema import DocumentRequest
 
 logger = logging.getLogger("dragoman")
 
@@ -119,8 +120,7 @@ def create_app(
     describe(app, list(chain.from_iterable(one.bodies for one in routes)))
     # The first is the innermost.
     app.add_middleware(Failures)
-    most = settings.limits.file_bytes + documents.FIELDS_BYTES
-    files = {documents.PATH: max(most, settings.limits.body_bytes)}
+    files = {documents.PATH: DocumentRequest.most_bytes(settings.limits)}
     files |= {run.path: WithFiles.most_bytes(settings.limits) for run in runs if run.takes_files}
     if any(isinstance(run, ServedTranscriber) for run in runs):
         files[ServedTranscriber.path] = TranscriptionRequest.most_bytes(settings.limits)

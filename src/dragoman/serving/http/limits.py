@@ -64,8 +64,9 @@ class LimitSettings(Settings):
     recording_bytes: int = Field(default=26_214_400, ge=1, le=1_000_000_000)
     """The size, in bytes, of one recording to transcribe."""
     uploads_held: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
-    """The total size, in bytes, of requests larger than body_bytes that are in memory at the same
-    time; a quarter of it for one client."""
+    """The total size, in bytes, of the requests of more than 65,536 bytes that are in memory at the
+    same time; a quarter of it for one client, and a quarter of it more for all clients whose key is
+    not known before their request is read."""
     pixels: int = Field(default=25_000_000, ge=1, le=1_000_000_000)
     """The total number of pixels of the pictures in one request, checked before they are decoded,
     and of those that one request has painted."""

@@ -164,6 +164,16 @@ def body_too_large(most: int) -> Refusal:
     )
 
 
+def key_in_header_needed(most: int) -> Refusal:
+    """For a request of too many bytes from a client that is not known before they are read."""
+    return Refusal(
+        "body_too_large",
+        f"The request is larger than {most:,} bytes, the most that this server takes without a key "
+        "in its header. Send the key as Authorization: Bearer KEY.",
+        most=most,
+    )
+
+
 def too_much_sound(seconds: float, most: float) -> Refusal:
     """For recordings that last too long together, or cost as much to decode."""
     return Refusal(

@@ -21,11 +21,18 @@ from dragoman.serving.http.api_keys import ApiKeys, Client, key_in_header
 from dragoman.serving.http.compression import Rendered
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.limiter import Limiter
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Texts
 from dragoman.serving.http.openapi import written
-from dragoman.serving.http.refusals import Refusal, body_too_large, missing_field, unsearchable
+from dragoman.serving.http.refusals import (
+    Refusal,
+    key_in_header_needed,
+    missing_field,
+    unsearchable,
+)
 from dragoman.serving.http.sites import Sites
 from dragoman.serving.http.uploads import (
+    FIELDS_BYTES,
     HeldBytes,
     Upload,
     WithFiles,
@@ -61,7 +68,9 @@ class Service:
         self.document_workers = DocumentWorkers()
         """and where documents are read and written."""
         self.uploads = HeldBytes(settings.limits.uploads_held)
-        """What requests with files take of memory."""
+        """What large requests take of memory,"""
+        self.strangers = HeldBytes(settings.limits.uploads_held // 4)
+        """and those whose client is not known before they are read."""
         self.operators = Networks(settings.operators)
         self.sites = Sites(settings.host, settings.allowed_host, settings.origins)
         self.under_way: set[object] = set()
@@ -87,9 +96,12 @@ class Service:
                 client = held.enter_context(self.admit(http))
             else:
                 self.check_stranger(http)
-            size = self._check_size(http, model, is_known=client is not None)
-            if size is not None:
-                held.enter_context(self.uploads.hold((client or _stranger(http)).name, size))
+            size = _size(http, model, self.settings.limits)
+            if client is None and size > self.settings.limits.body_bytes:
+                raise key_in_header_needed(self.settings.limits.body_bytes)
+            if size > FIELDS_BYTES:
+                pool = self.uploads if client else self.strangers
+                held.enter_context(pool.hold((client or _stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
                 key = fields.get("api_key")
@@ -175,19 +187,6 @@ class Service:
                 "(its setting operators).",
             )
 
-    def _check_size(self, http: Request, model: type[BaseModel], *, is_known: bool) -> int | None:
-        """Bytes that a request with files may have, where they are many. Raises Refusal 413 for
-        many of somebody whose key is not known before they are read."""
-        if not issubclass(model, WithFiles):
-            return None
-        limits, told = self.settings.limits, http.headers.get("content-length", "")
-        size = int(told) if told.isdecimal() else model.most_bytes(limits)
-        if size <= limits.body_bytes:
-            return None
-        if not is_known:
-            raise body_too_large(limits.body_bytes)
-        return size
-
     async def _fields(
         self, http: Request, model: type[BaseModel], *, forms: bool
     ) -> tuple[dict[str, Any], list[Upload]]:
@@ -253,6 +252,14 @@ class Service:
 def _stranger(http: Request) -> Client:
     """Who asks, as long as no key is known."""
     return Client(address_of(http))
+
+
+def _size(http: Request, model: type[BaseModel], limits: LimitSettings) -> int:
+    """Bytes that a body may have: as its header says, unless it comes in chunks (RFC 9112, section
+    6.3), and at most what the endpoint takes."""
+    most = model.most_bytes(limits) if issubclass(model, WithFiles) else limits.body_bytes
+    told = http.headers.get("content-length", "")
+    return int(told) if told.isdecimal() and "transfer-encoding" not in http.headers else most
 
 
 def _invalid(error: ValidationError) -> Refusal:

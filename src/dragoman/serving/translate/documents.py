@@ -17,11 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import Request
-from pydantic import ValidationError
 from starlette.background import BackgroundTask
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
@@ -29,18 +25,17 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.unit import Target
+from dragoman.forms.rows.in_memory import InMemory
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
-from dragoman.serving.http.api_keys import key_in_header
-from dragoman.serving.http.connection import NAMES, PARTS, ClientGone, media_type
-from dragoman.serving.http.file_names import file_name
+from dragoman.serving.http.connection import PARTS, media_type
 from dragoman.serving.http.middleware import HEAD
 from dragoman.serving.http.openapi import REFUSALS, error_of, json_response, written
 from dragoman.serving.http.paths import DOWNLOADS
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import event_of, event_stream, until
+from dragoman.serving.http.uploads import too_many_files
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.served_run import bad_field
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.kept_documents import KeptDocuments
@@ -48,8 +43,6 @@ from dragoman.serving.translate.served_translator import ServedTranslator
 from dragoman.tasks.translation.planning import requests_of
 
 PATH = "/translate_file"
-FIELDS_BYTES = 65_536
-"""What a request may hold beside the document."""
 SENTENCES = 128
 """Of a document, that wait in the queue at the same time."""
 _SAMPLE = 2000
@@ -94,27 +87,21 @@ def endpoints(service: Service) -> Endpoints:
         and more: what it is its content says. All but its text stays as it is. With `stream` the
         answer is server-sent events: `progress`, with how many of how many texts are translated,
         and `done`, with the address."""
+        if media_type(http) != PARTS:
+            told = "A document is sent as multipart/form-data, its field is file"
+            raise Refusal("bad_form", f"{told}.", problem=told)
         async with AsyncExitStack() as held:
-            if not service.keys.required or key_in_header(http.headers.get("authorization")):
-                client = held.enter_context(service.admit(http)).name
-                upload, fields = await _received(service, http, held)
-            else:
-                service.check_stranger(http)
-                upload, fields = await _received(service, http, held)
-                client = held.enter_context(service.admit(http, fields.api_key)).name
+            received = service.receive(http, schema.DocumentRequest)
+            request, client = await held.enter_async_context(received)
             held.enter_context(one_of(client))
-            mark = object()
-            service.under_way.add(mark)
-            held.callback(service.under_way.discard, mark)
-            name = file_name(upload.filename)
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
-            data = await upload.read()
-            if fields.stream:
-                events, leave = work.events(data, name, fields), held.pop_all()
+            document = _document(request)
+            if request.stream:
+                events, leave = work.events(document, request), held.pop_all()
                 seconds = 2 * service.settings.limits.file_seconds
                 return event_stream(events, leave.aclose, seconds, work.too_slow)
             found = await service.finish(
-                http, work.address(data, name, fields), service.settings.limits.file_seconds
+                http, work.address(document, request), service.settings.limits.file_seconds
             )
             return json_response(written(schema.TranslatedFile(translatedFileUrl=found)))
 
@@ -150,20 +137,20 @@ class _Work:
         self._base = base
         self.too_slow = service.too_slow(service.settings.limits.file_seconds)
 
-    async def address(self, data: bytes, name: str, fields: schema.FileFields) -> str:
+    async def address(self, document: InMemory, request: schema.DocumentRequest) -> str:
         """Where the translation waits."""
         found = ""
-        async for one in self._parts(data, name, fields):
+        async for one in self._parts(document, request):
             if isinstance(one, str):
                 found = one
         return found
 
     async def events(
-        self, data: bytes, name: str, fields: schema.FileFields
+        self, document: InMemory, request: schema.DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
         """How far it is, and where the translation waits."""
         deadline = asyncio.get_running_loop().time() + self._service.settings.limits.file_seconds
-        async with aclosing(until(deadline, self._parts(data, name, fields))) as told:
+        async with aclosing(until(deadline, self._parts(document, request))) as told:
             async for one in told:
                 if isinstance(one, str):
                     yield event_of("done", {"translatedFileUrl": one})
@@ -172,17 +159,18 @@ class _Work:
                     yield event_of("progress", {"done": done, "of": of})
 
     async def _parts(
-        self, data: bytes, name: str, fields: schema.FileFields
+        self, document: InMemory, request: schema.DocumentRequest
     ) -> AsyncGenerator[tuple[int, int] | str, None]:
         service, client = self._service, self._client
         try:
             most = service.settings.limits.file_characters
-            read = await self._workers.read(client, data, name, most, fields.columns)
+            name, columns = document.called, request.columns
+            read = await self._workers.read(client, document.data, name, most, columns)
             await self._check(read)
             some = await service.documents.do(client, lambda: list(islice(read.texts(), 50)))
             text = " ".join(some)[:_SAMPLE]
             runs = service.catalogue.every(ServedTranslator, None)
-            (choice,) = await service.choose(runs, [text], client, fields.source, fields.target)
+            (choice,) = await service.choose(runs, [text], client, request.source, request.target)
             run = choice.run
             yield 0, read.count
             running = steps(read.units(), run.engine)
@@ -243,35 +231,13 @@ def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target
         return targets
 
 
-async def _received(
-    service: Service, http: Request, held: AsyncExitStack
-) -> tuple[UploadFile, schema.FileFields]:
-    """The document and the fields beside it. Raises Refusal 400, 408 or 413."""
-    if media_type(http) != PARTS:
-        told = "A document is sent as multipart/form-data, its field is file"
-        raise Refusal("bad_form", f"{told}.", problem=told)
-    try:
-        async with asyncio.timeout(service.settings.limits.file_seconds):
-            form = await held.enter_async_context(http.form(max_files=1, max_fields=NAMES))
-    except ClientDisconnect:
-        raise ClientGone from None
-    except HTTPException as error:
-        raise Refusal("bad_form", error.detail, problem=error.detail) from None
-    except TimeoutError:
-        raise service.too_slow() from None
-    upload = form.get("file")
-    if not isinstance(upload, UploadFile):
+def _document(request: schema.DocumentRequest) -> InMemory:
+    """The document of a request. Raises Refusal 400 for none, or several."""
+    if not request.uploads:
         raise missing_field("file")
-    values = {name: value for name, value in form.items() if isinstance(value, str)}
-    known = {
-        name: value for name, value in values.items() if name in schema.FileFields.model_fields
-    }
-    try:
-        return upload, schema.FileFields.model_validate(known)
-    except ValidationError as error:
-        if error.errors()[0]["type"] == "missing":
-            raise missing_field(str(error.errors()[0]["loc"][0])) from None
-        raise bad_field(error, "Invalid request: ") from None
+    if len(request.uploads) > 1:
+        raise too_many_files(len(request.uploads), 1)
+    return request.uploads[0].read()
 
 
 def _translated_name(name: str, language: str) -> str:

@@ -11,7 +11,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dragoman.search.settings import SamplingSettings
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.outputs.schema import DetectedLanguage, Hypothesis
 
 
@@ -89,8 +91,10 @@ class FrontendSettings(Message):
     supportedFilesFormat: list[str] = Field(default=[])
 
 
-class FileFields(Message):
-    """What is sent beside a document."""
+class DocumentRequest(WithFiles):
+    """``POST /translate_file``: a form with one document. Other fields are passed over."""
+
+    model_config = ConfigDict(extra="ignore")
 
     source: str
     """Language of the document, or "auto"."""
@@ -101,6 +105,10 @@ class FileFields(Message):
     stream: bool = False
     """Whether the answer is events that tell how far it is."""
     api_key: str | None = None
+
+    @classmethod
+    def most_bytes(cls, limits: LimitSettings) -> int:
+        return max(limits.body_bytes, limits.file_bytes + FIELDS_BYTES)
 
 
 class TranslatedFile(Message):
