@@ -35,6 +35,23 @@ def chunk(name: bytes, content: bytes = b"") -> bytes:
 
 PNG, JPEG = written(GREY, "PNG"), written(GREY, "JPEG")
 GIF = written(GREY.quantize(16), "GIF", comment=b"a comment")
+EXIF = b"II*\0\x08\0\0\0\xff\xff" + b"\1\2\7\0\xff\xff\0\0\0\0\0\0" * 65_535
+"""The most entries that it may have, each of which points to the same 65,535 bytes."""
+
+
+def segments(kind: bytes, begin: bytes, content: bytes, size: int = 60_000) -> bytes:
+    """Content in as many segments of a JPEG file as it takes, each with the same beginning."""
+    parts = [begin + content[at : at + size] for at in range(0, len(content), size)]
+    return b"".join(kind + struct.pack(">H", 2 + len(part)) + part for part in parts)
+
+
+def png_exif(content: bytes) -> dict[str, bytes]:
+    """PNG files with EXIF in a chunk of its own, and in text as ImageMagick writes it."""
+    text = b"Raw profile type exif\0\0" + zlib.compress(b"\nexif\n 9\n" + content.hex().encode())
+    parts = {"chunk": chunk(b"eXIf", content), "text": chunk(b"zTXt", text)}
+    return {name: PNG[:33] + part + PNG[33:] for name, part in parts.items()}
+
+
 _BEHIND_COLOURS = 13 + 3 * 2 ** ((GIF[10] & 7) + 1)
 COSTLY = {
     "chunks before": (PNG[:33] + chunk(b"tEXt", b"a\0b") * 60_000 + PNG[33:], "PNG"),
@@ -52,6 +69,11 @@ COSTLY = {
     "bytes that fill up": (JPEG[:2] + b"\xff" * (10_009) + JPEG[2:], "JPEG"),
     "scans": (JPEG[:-2] + JPEG[JPEG.rfind(b"\xff\xda") : -2] * 50 + JPEG[-2:], "JPEG"),
     "segments": (JPEG[:2] + b"\xff\xfe\0\x02" * 1_001 + JPEG[2:], "JPEG"),
+    "entries of EXIF": (JPEG[:2] + segments(b"\xff\xe1", b"Exif\0\0", EXIF) + JPEG[20:], "JPEG"),
+    "resources of Photoshop": (
+        JPEG[:2] + segments(b"\xff\xed", b"Photoshop 3.0\0", (b"8BIM" + bytes(8)) * 11_000)
+        + JPEG[2:], "JPEG",
+    ),
 }  # fmt: skip
 
 
@@ -62,6 +84,23 @@ def test_what_would_take_long_is_refused(name: str) -> None:
     for read in (turned_size, lambda file: pixels_of(file, 8, 8, 1)):
         with pytest.raises(DataError, match=rf"^a has more than .* no {kind} file"):
             read(InMemory("a", content))
+
+
+@pytest.mark.parametrize("kind", ["chunk", "text", "WEBP"])
+def test_little_exif_is_read(kind: str) -> None:
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    usual = turned.tobytes().removeprefix(b"Exif\0\0")
+    for exif, is_read in ((usual, True), (EXIF[:200_000], False)):
+        if kind == "WEBP":
+            data = written(GREY, "WEBP", exif=exif)
+        else:
+            data = png_exif(exif)[kind]
+        if is_read:
+            assert turned_size(InMemory("a", data)) == (200, 300)
+        else:
+            with pytest.raises(DataError, match="a has more than 65,536 bytes of EXIF"):
+                turned_size(InMemory("a", data))
 
 
 def test_run_lengths_are_not_decoded() -> None:

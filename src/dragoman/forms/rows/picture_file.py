@@ -15,7 +15,7 @@ import numpy as np
 from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File, InMemory
-from dragoman.forms.rows.picture_parts import check_parts
+from dragoman.forms.rows.picture_parts import MOST_EXIF, check_parts
 from dragoman.forms.rows.unusable import conversion, unusable
 
 if TYPE_CHECKING:
@@ -161,19 +161,23 @@ def _opened(file: File) -> Image:
         raise DataError(
             f"{file} is damaged or no picture that can be read ({kinds} can)"
         ) from error
-    if image.width * image.height > MOST_PIXELS:
+    if (problem := _too_much(image)) is not None:
         with image:
-            raise DataError(
-                f"{file} has {image.width:,} x {image.height:,} pixels; at most {MOST_PIXELS:,} "
-                "are read of one picture: make it smaller"
-            )
-    if max(image.width, image.height) > _MOST_ROWS:
-        with image:
-            raise DataError(
-                f"{file} has {image.width:,} x {image.height:,} pixels; at most {_MOST_ROWS:,} are "
-                "read each way: cut it"
-            )
+            raise DataError(f"{file} has {problem}")
     return image
+
+
+def _too_much(image: Image) -> str | None:
+    """What a picture has more of than is read, and what to do."""
+    size, exif = f"{image.width:,} x {image.height:,} pixels", image.info.get("exif") or b""
+    if image.width * image.height > MOST_PIXELS:
+        return f"{size}; at most {MOST_PIXELS:,} are read of one picture: make it smaller"
+    if max(image.width, image.height) > _MOST_ROWS:
+        return f"{size}; at most {_MOST_ROWS:,} are read each way: cut it"
+    # ImageMagick writes EXIF into the text of a PNG file, two hexadecimal digits for each byte.
+    if max(len(exif), len(image.info.get("Raw profile type exif", "")) // 2) > MOST_EXIF:
+        return f"more than {MOST_EXIF:,} bytes of EXIF, which no picture needs: write it again"
+    return None
 
 
 def _in_bytes(image: Image, mode: str) -> Image:

@@ -17,7 +17,13 @@ from dragoman.errors import DataError
 _SCANS = 50
 _SEGMENTS = 1_000
 """Tables and metadata, scans included. Pillow joins those of EXIF one by one."""
-_PARTS = 50_000
+MOST_EXIF = 1 << 16
+"""Bytes of EXIF. It says how a camera was held, in one segment of a JPEG file, which has fewer
+(CIPA DC-008). Its entries take twelve bytes each; Pillow reads them one by one, and before version
+13 it copies what they point to, which may be the same bytes for all."""
+_RESOURCES = 10_000
+"""Of Photoshop, in a JPEG file. Pillow reads them one by one."""
+_PARTS = 10_000
 """Chunks of a PNG file; blocks of a GIF file before its first picture, of 255 bytes at most."""
 _FILL = 10_000
 """Bytes before the first scan that belong to no segment, which Pillow goes over one by one."""
@@ -27,6 +33,7 @@ _JPEG_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 """What begins a segment of a JPEG file: neither a byte of the picture nor one of its restarts. Of
 several bytes 0xff it is the last, so that each is gone over once."""
 _SCAN, _END = 0xDA, 0xD9
+_APP1, _APP13 = 0xE1, 0xED
 _EXTENSION = 0x21
 _RUN_LENGTHS = (1, 2)
 """Kinds of compression of a BMP file that Pillow decodes byte by byte."""
@@ -35,10 +42,16 @@ _RUN_LENGTHS = (1, 2)
 def check_parts(called: str, data: bytes) -> None:
     """Errors: ``DataError`` for a file that would take long because of its parts."""
     if data.startswith(b"\xff\xd8\xff"):
-        scans = fill = 0
-        for number, (marker, between) in enumerate(_segments(data), 1):
+        scans = fill = exif = resources = 0
+        for number, (marker, between, begin, end) in enumerate(_segments(data), 1):
             fill += 0 if scans else between
             scans += marker == _SCAN
+            exif += end - begin if marker == _APP1 and data.startswith(b"Exif", begin) else 0
+            resources += data.count(b"8BIM", begin, end) if marker == _APP13 else 0
+            if exif > MOST_EXIF:
+                raise _too_many(called, f"{MOST_EXIF:,} bytes of EXIF", "JPEG")
+            if resources > _RESOURCES:
+                raise _too_many(called, f"{_RESOURCES:,} resources of Photoshop", "JPEG")
             if fill > _FILL:
                 raise _too_many(called, f"{_FILL:,} bytes between its segments", "JPEG")
             if scans > _SCANS:
@@ -59,13 +72,16 @@ def _too_many(called: str, what: str, kind: str) -> DataError:
     return DataError(f"{called} has more than {what}, which no {kind} file needs: write it again")
 
 
-def _segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """The marker of each segment, and how many bytes before it belong to none; the end last."""
+def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """The marker of each segment, how many bytes before it belong to none, and where its content
+    begins and ends; the end last."""
     at = 2
     while (found := _marker(data, at)) is not None and found[1][0] != _END:
-        yield found[1][0], found.start() - at
-        at = found.end() + int.from_bytes(data[found.end() : found.end() + 2])
-    yield _END, (len(data) if found is None else found.start()) - at
+        begin, between = found.end() + 2, found.start() - at
+        at = found.end() + int.from_bytes(data[found.end() : begin])
+        yield found[1][0], between, begin, at
+    end = len(data) if found is None else found.start()
+    yield _END, end - at, end, end
 
 
 def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
