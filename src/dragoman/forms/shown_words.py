@@ -192,12 +192,13 @@ def _is_mark(piece: str) -> bool:
 
 
 def _spell(pieces: Sequence[str]) -> str:
-    """What some tokens spell; bytes that make a character together are read together."""
+    """What some tokens spell. Bytes that make a character together are read together; those that
+    make none are left out."""
     spelt = bytearray()
     for piece in pieces:
         byte = BYTE.match(piece)
         spelt += bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
-    return spelt.decode("utf-8", "replace").replace("\n", " ")
+    return spelt.decode("utf-8", "ignore").replace("\n", " ")
 
 
 def _with_text(words: list[ShownWord]) -> list[ShownWord]:

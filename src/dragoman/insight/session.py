@@ -89,7 +89,7 @@ class OwnOutput:
 
     @classmethod
     def of(cls, served: Sequence[int], own: Sequence[int], text: str) -> OwnOutput:
-        """``text`` is that of ``own``, the network's tokens, which are not those that are served."""
+        """``text`` is that of ``own``, the network's tokens, which differ from those served."""
         pairs = enumerate(zip(served, own, strict=False))
         shorter = min(len(served), len(own))
         return cls(text, next((place for place, (a, b) in pairs if a != b), shorter))

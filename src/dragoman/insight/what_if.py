@@ -82,8 +82,10 @@ def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
     ``predictor`` must be on fp32, the path that can be looked into (``EngineSettings``). Errors:
     ``DragomanError`` for a word or a head that is not there.
     """
-    assert predictor.engine.settings.precision == "fp32", "only the plain model can be looked into"
-    session, ids = InspectionSession(predictor.engine, predictor), predictor.source_values(source)
+    engine = predictor.engine
+    is_plain = not engine.writes or engine.settings.precision == "fp32"
+    assert is_plain, "only the plain model can be looked into"
+    session, ids = InspectionSession(engine, predictor), predictor.source_values(source)
     under = change.on(predictor, source)
     before = predictor.shown(source)
     with under.probe():

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.errors import DataError, RunError
+from dragoman.forms.pieces import BYTE
+from dragoman.forms.shown_words import words_of
 from dragoman.forms.subwords import text as text_module
 from dragoman.forms.subwords.bpe_dropout import BpeDropout
 from dragoman.forms.subwords.sampling import Pieces
@@ -92,6 +94,26 @@ def test_lossless_without_any_space_in_training() -> None:
 def test_what_is_generated_stays_on_one_line(plain: Text, exact: Text, ids: list[int]) -> None:
     assert "\n" not in plain.decode(ids)
     assert "\n" not in exact.decode(ids)
+
+
+@given(st.lists(st.lists(st.integers(0, 449), max_size=12), max_size=8))
+@settings(deadline=None)
+def test_bytes_that_are_no_character_are_left_out(plain: Text, batch: list[list[int]]) -> None:
+    """Whatever a model writes: all that is UTF-8 stands there, and nothing unreadable."""
+    decoded = plain.decode_batch(batch)
+    for ids, text in zip(batch, decoded, strict=True):
+        written = b"".join(
+            bytes([int(byte[1], 16)]) if (byte := BYTE.match(piece)) else piece.encode()
+            for token, piece in zip(ids, plain.pieces(ids), strict=True)
+            if plain.ordinary[token]
+        )
+        readable = written.decode("utf-8", "ignore")
+        assert text == plain.decode(ids)
+        assert "\ufffd" not in text
+        if all(plain.ordinary[token] for token in ids) and "\0" not in readable:
+            assert text.strip() == readable.replace("▁", " ").replace("\n", " ").strip()
+        words = words_of(text, plain.pieces(ids), [0.0] * len(ids))
+        assert "".join(word.before + word.text for word in words) == text
 
 
 def test_a_newline_byte_becomes_a_space(plain: Text) -> None:

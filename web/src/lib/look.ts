@@ -337,17 +337,18 @@ export async function look(request: LookRequest, signal: AbortSignal): Promise<L
 const START = "\u2581";
 const BYTE = /^<0x([0-9A-F]{2})>$/;
 
-/** Pieces as text: bytes as the characters that they are. */
+/** Pieces as text: bytes as the characters that they are, and as pieces where they are none. */
 export function spelled(pieces: string[]): string {
   let out = "";
-  let open: number[] = [];
+  let open: string[] = [];
   const flush = (): void => {
-    if (open.length) out += new TextDecoder().decode(new Uint8Array(open));
+    const bytes = new Uint8Array(open.map((piece) => parseInt(piece.slice(3, 5), 16)));
+    const text = new TextDecoder().decode(bytes);
+    out += text.includes("\uFFFD") ? open.join("") : text;
     open = [];
   };
   for (const piece of pieces) {
-    const found = BYTE.exec(piece);
-    if (found) open.push(parseInt(found[1] ?? "0", 16));
+    if (BYTE.test(piece)) open.push(piece);
     else {
       flush();
       out += piece;

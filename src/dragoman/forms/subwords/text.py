@@ -13,6 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -173,19 +174,35 @@ class Text:
         return np.array(ids, np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of some tokens, on one line: a newline becomes a space."""
+        """The text of some tokens, on one line: a newline becomes a space. Bytes that are part of
+        no character are left out."""
         return self.decode_exact(ids).replace("\n", " ")
 
     def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
         """``decode`` for many."""
         if len(batch) < _FEW:
             return [self.decode(ids) for ids in batch]
-        texts = self._processor.decode([[int(token) for token in ids] for ids in batch])
-        return [self._tidy(str(text)).replace("\n", " ") for text in texts]
+        listed = [[int(token) for token in ids] for ids in batch]
+        texts = map(self._whole, listed, self._processor.decode(listed))
+        return [self._tidy(text).replace("\n", " ") for text in texts]
 
     def decode_exact(self, ids: Iterable[int]) -> str:
         """The text of some tokens as it stands; with ``lossless`` exactly what was encoded."""
-        return self._tidy(str(self._processor.decode([int(token) for token in ids])))
+        listed = [int(token) for token in ids]
+        return self._tidy(self._whole(listed, self._processor.decode(listed)))
+
+    def _whole(self, ids: Sequence[int], text: str) -> str:
+        """The ``text`` of some tokens without the bytes that are part of no character: a model may
+        write any bytes, and SentencePiece has U+FFFD for each that is not UTF-8."""
+        if _UNREADABLE not in text:
+            return text
+        kept: list[int] = []
+        for are_bytes, some in groupby(ids, key=self._byte_of.__contains__):
+            if are_bytes:
+                written = bytes(self._byte_of[token] for token in some)
+                some = map(self._byte_ids.__getitem__, written.decode(errors="ignore").encode())
+            kept += some
+        return str(self._processor.decode(kept))
 
     def _tidy(self, text: str) -> str:
         if SPACE in text and not self.settings.lossless:
@@ -223,6 +240,10 @@ class Text:
         return [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in range(256)]
 
     @cached_property
+    def _byte_of(self) -> dict[int, int]:
+        return {token: byte for byte, token in enumerate(self._byte_ids) if self.bytes[token]}
+
+    @cached_property
     def _space_bytes(self) -> tuple[int, ...]:
         return tuple(self._byte_ids[byte] for byte in SPACE.encode("utf-8"))
 
@@ -252,5 +273,6 @@ class Text:
         )
 
 
+_UNREADABLE = "\ufffd"
 _STRANGER = "\ue000"
 """A character of nobody's: for private use."""

@@ -23,7 +23,6 @@ MAX_NEW_TOKENS = 256
 Ending = Literal["end", "stop", "longest"]
 """Why a text ends: the model ended it, a stop string came, or it is as long as it may become."""
 
-_UNFINISHED = "\ufffd"
 _NEXT_TURN = 0x9E3779B97F4A7C15
 """Apart from all seeds that people choose."""
 
@@ -96,8 +95,6 @@ class Growth:
         self._costs[known:] = costs[known - self._kept :]
         ends = is_last and found.finished
         text = self._text()
-        if not ends and text.endswith(_UNFINISHED):
-            return ""  # a character of which some bytes are written
         more = self._held.take(text[len(self._shown) :])
         self._shown = text
         if self._held.stopped:

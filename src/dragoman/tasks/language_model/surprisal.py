@@ -127,7 +127,7 @@ def _written(piece: str) -> bytes:
 
 
 def _word(held: bytes, costs: Sequence[float]) -> SurprisalWord:
-    written = held.decode("utf-8", "replace")
+    written = held.decode("utf-8", "ignore")  # bytes that are part of no character are left out
     text = written.lstrip()
     before = written[: len(written) - len(text)]
     return SurprisalWord(before, text, -math.fsum(costs) / math.log(2), len(costs))

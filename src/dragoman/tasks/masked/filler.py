@@ -279,7 +279,7 @@ class Filler(Predictor):
             for (ids, score), row in zip(beam, rows, strict=True):
                 grown += self._grown(ids, score, self._allowed(row[0], blank, number), width)
             beam = sorted(grown, key=lambda one: -one[1])[:width]
-        return self._as_text(beam[:best])
+        return self._as_text(beam)[:best]
 
     def _grown(self, ids: _Ids, score: float, scores: Scores, width: int) -> list[_Scored]:
         """Some tokens with each of the likeliest next ones."""
@@ -290,10 +290,12 @@ class Filler(Predictor):
         ]
 
     def _as_text(self, beam: Sequence[_Scored]) -> list[BlankCandidate]:
-        return [
+        every = [
             BlankCandidate(self._vocabulary.decode(ids).strip(), math.exp(score), ids)
             for ids, score in beam
         ]
+        # A byte alone may be no character, and then spells nothing.
+        return [one for one in every if one.text] or every
 
     def _allowed(self, scores: Scores, blank: _Blank, number: int) -> Scores:
         """-inf for what cannot stand at token ``number`` of a blank: a word begins only there."""
