@@ -231,34 +231,126 @@ def test_only_one_process_trains_in_a_folder(tmp_path: Path) -> None:
     finished(replace(run, seconds_per_update=0.0))
 
 
-def test_damaged_checkpoints_are_told_in_words(tmp_path: Path, uninterrupted: ToyRun) -> None:
-    def damaged(change: Callable[[Path], object]) -> str:
-        folder = tmp_path / "run"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(uninterrupted.folder, folder)
-        change(next(folder.glob("training/checkpoint-*")))
+@pytest.fixture
+def copied(tmp_path: Path, uninterrupted: ToyRun) -> ToyRun:
+    """A run that came to its end, in a folder of its own."""
+    shutil.copytree(uninterrupted.folder, tmp_path / "run")
+    return replace(uninterrupted, folder=tmp_path / "run")
+
+
+def checkpoint_of(run: ToyRun) -> Path:
+    return next(run.folder.glob("training/checkpoint-*"))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def flip(path: Path) -> None:
+    """Change one bit, late in the file: a weight that is another number."""
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, flip])
+@pytest.mark.parametrize("name", ["weights", "first", "second", "ema"])
+def test_a_file_of_a_checkpoint_that_is_not_as_it_was_ends_the_resume(
+    copied: ToyRun, name: str, damage: Callable[[Path], None]
+) -> None:
+    folder = checkpoint_of(copied)
+    damage(folder / f"{name}.safetensors")
+    what = "missing" if damage is Path.unlink else "damaged"
+    with pytest.raises(RunError) as caught:
+        Checkpoints(copied.folder / "training").latest()
+    told = str(caught.value)
+    assert f"{folder / name}.safetensors is {what}" in told
+    assert "begin anew" in told and f"dragoman train FILES --from {copied.folder}" in told
+    # What a kill left between two checkpoints is a way out.
+    shutil.copytree(folder, folder.with_name("checkpoint-00000004-0"))
+    with pytest.raises(RunError, match=f"Remove {folder}: dragoman resume {copied.folder} then"):
+        Checkpoints(copied.folder / "training").latest()
+
+
+def rewritten_as(run: ToyRun, written: int) -> None:
+    """The state as an earlier version wrote it."""
+    path = checkpoint_of(run) / "state.json"
+    content = json.loads(path.read_text()) | {"format": written}
+    del content["files"], content["snapshots"]
+    path.write_text(json.dumps(content))
+
+
+def test_a_checkpoint_of_before_goes_on_with_one_warning(
+    tmp_path: Path, uninterrupted: ToyRun
+) -> None:
+    run = finished(replace(uninterrupted, folder=tmp_path / "run", updates=20))
+    rewritten_as(run, 4)
+    assert said(finished(replace(run, updates=40))).count("older version") == 1
+    before, after = records(uninterrupted), records(run)
+    updates = [[r for r in found if r["kind"] == "update"] for found in (before, after)]
+    assert updates[0] == updates[1]
+    rewritten_as(run, 4)
+    (checkpoint_of(run) / "second.safetensors").unlink()
+    with pytest.raises(RunError, match=r"second\.safetensors is missing"):
+        Checkpoints(run.folder / "training").latest()
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, flip])
+def test_the_average_is_not_made_of_other_snapshots(
+    tmp_path: Path, uninterrupted: ToyRun, damage: Callable[[Path], None]
+) -> None:
+    run = finished(replace(uninterrupted, folder=tmp_path / "run", updates=20))
+    snapshots = Checkpoints(run.folder / "training")
+    snapshots.check_snapshots(2)
+    path = run.folder / "training" / "snapshots" / "00000010.safetensors"
+    damage(path)
+    what = "missing" if damage is Path.unlink else "damaged"
+    with pytest.raises(RunError, match=f"{path} is {what}, .* average of the last 2"):
+        snapshots.check_snapshots(2)
+    process = started(replace(run, updates=30))
+    process.join(60)
+    assert process.exitcode == 1 and f"{path} is {what}" in said(run)
+    # One that went to make room for a snapshot behind the checkpoint is not missed.
+    snapshots.snapshot(30, load_weights(path.with_name("00000020.safetensors")).tensors, keep=2)
+    assert not path.exists()
+    snapshots.check_snapshots(2)
+
+
+def test_a_run_copied_by_half_says_what_is_lost(copied: ToyRun, uninterrupted: ToyRun) -> None:
+    """Weights of an earlier moment beside the newest checkpoint, and records that end too soon."""
+    before = uninterrupted.folder / "training" / "snapshots" / "00000010.safetensors"
+    shutil.copy(before, copied.folder / "model.safetensors")
+    cut(copied.folder / "metrics.jsonl")
+    finished(replace(copied, updates=44))
+    assert "model.safetensors is older than the weights of update" in said(copied)
+    assert "metrics.jsonl is shorter than this checkpoint left it" in said(copied)
+    assert [r["update"] for r in records(copied) if r["kind"] == "update"][-5:] == [*range(40, 45)]
+
+
+def test_damaged_states_are_told_in_words(copied: ToyRun) -> None:
+    path = checkpoint_of(copied) / "state.json"
+    whole = path.read_text()
+
+    def told(text: str) -> str:
+        path.write_text(text)
         with pytest.raises(RunError) as caught:
-            Checkpoints(folder / "training").latest()
+            Checkpoints(copied.folder / "training").latest()
         return str(caught.value)
 
-    def cut(path: Path) -> None:
-        path.write_bytes(path.read_bytes()[:-7])
+    def of_format(number: int) -> str:
+        return re.sub('"format": [0-9]+', f'"format": {number}', whole)
 
-    assert "damaged or cut short" in damaged(lambda c: cut(c / "weights.safetensors"))
-    assert "damaged or cut short" in damaged(lambda c: cut(c / "second.safetensors"))
-    assert "weights.safetensors is missing" in damaged(
-        lambda c: (c / "weights.safetensors").unlink()
-    )
-    assert "state.json is missing" in damaged(lambda c: (c / "state.json").unlink())
-    assert "is damaged" in damaged(lambda c: cut(c / "state.json"))
-    newer = TrainingState().to_json().replace('"format": 4', '"format": 99')
-    assert "newer version" in damaged(lambda c: (c / "state.json").write_text(newer))
-    never = newer.replace("99", "0")
-    assert "is damaged: it does not say" in damaged(lambda c: (c / "state.json").write_text(never))
-    older = TrainingState().to_json().replace('"format": 4', '"format": 1')
-    told = damaged(lambda c: (c / "state.json").write_text(older))
-    assert "older version" in told and "dragoman train FILES --from RUN" in told
-    assert "holds no checkpoint" in damaged(shutil.rmtree)
+    for damaged in (whole[:-7], of_format(0), whole.replace('"steps": ', '"steps": -')):
+        assert "is damaged" in told(damaged) and "begin anew" in told(damaged)
+    assert "newer version" in told(of_format(99))
+    assert "older version" in told(of_format(1))
+    assert "dragoman train FILES --from RUN" in told(of_format(1))
+    path.unlink()
+    with pytest.raises(RunError, match=r"state\.json is missing, so training cannot go on"):
+        Checkpoints(copied.folder / "training").latest()
+    shutil.rmtree(path.parent)
+    with pytest.raises(RunError, match="holds no checkpoint"):
+        Checkpoints(copied.folder / "training").latest()
 
 
 def test_masks_come_from_where_they_came_when_the_run_began(tmp_path: Path) -> None:

@@ -16,12 +16,15 @@ from dragoman.training.weights import save_weights
 def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
     """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
 
-    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, or
-    if the run's own weights are asked for while it is trained, ``FileError`` when the disk is full.
+    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, if
+    one is missing or damaged, or if the run's own weights are asked for while it is trained;
+    ``FileError`` when the disk is full.
     """
     run = Run.open(folder)
     with locked(folder) if to is None else nullcontext():
-        snapshots = Checkpoints(folder / "training").snapshots()[-last:]
+        checkpoints = Checkpoints(folder / "training")
+        checkpoints.check_snapshots(last)
+        snapshots = checkpoints.snapshots()[-last:]
         if not snapshots:
             raise RunError(
                 f"{folder / 'training'} holds no snapshots to average; they are kept while "

@@ -8,21 +8,24 @@
         first.safetensors      Adam's mean gradients
         second.safetensors     Adam's mean squared gradients
         ema.safetensors        the moving average of the weights, if there is one
-        state.json             TrainingState
+        state.json             TrainingState, with the SHA-256 of the other files
       snapshots/00001000.safetensors …   weights alone, for averaging
       splits.jsonl           micro-batches halved for lack of memory; splits-1.jsonl of process 1 …
 
-A folder named ``checkpoint-…`` is always complete (see ``atomic.py``). Delete RUN/training/ and
-the model still works; it only cannot be trained further.
+A folder named ``checkpoint-…`` is always complete (see ``atomic.py``). Training goes on from it
+only while its files are those that ``state.json`` names. Delete RUN/training/ and the model still
+works; it only cannot be trained further.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
+import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,14 +36,18 @@ from torch import Tensor
 from dragoman.atomic import creating_folder, remove_folder, sweep
 from dragoman.errors import RunError
 from dragoman.nn.linear import Precision
-from dragoman.reading import MAX_JSON, parse_json, read_bytes
+from dragoman.reading import MAX_JSON, open_regular, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
-_FORMAT = 4
-"""4: names the GPU; 3: says where masks of dropout come from; 2: it is drawn for each example; 1:
-for each micro-batch."""
+_FORMAT = 5
+"""5: names the files with their SHA-256; 4: names the GPU; 3: says where masks of dropout come
+from; 2: it is drawn for each example; 1: for each micro-batch."""
+_NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
+"""The files of every checkpoint, also of those before format 5, which do not name them."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
+Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
+"""Name -> SHA-256. A name leads to no other folder."""
 
 
 @dataclass
@@ -83,6 +90,11 @@ class TrainingState:
     """How many cores the machine has that the run began on."""
     gpu: str = ""
     """The GPU that trains; "": a CPU does."""
+    files: Hashes = field(default_factory=dict)
+    """Name and SHA-256 of each file that stands beside this state in its checkpoint; no names: an
+    older version wrote it."""
+    snapshots: Hashes = field(default_factory=dict)
+    """The same of the snapshots that there were, oldest first."""
 
     def take(self, other: TrainingState) -> None:
         """Become equal to ``other``."""
@@ -93,12 +105,16 @@ class TrainingState:
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: bytes | str, where: Path) -> TrainingState:
-        """Raises RunError for what this version did not write."""
-        content = parse_json(text, str(where))
+    def from_json(cls, text: bytes | str, where: Path, remedy: str = "") -> TrainingState:
+        """Raises RunError for what this version did not write; ``remedy`` ends what it says of
+        damage."""
+        try:
+            content = parse_json(text, str(where))
+        except RunError as error:
+            raise RunError(f"{error}{remedy}") from error
         written = content.pop("format", None) if isinstance(content, dict) else None
         if type(written) is not int or written < 1:
-            raise RunError(f"{where} is damaged: it does not say what it is")
+            raise RunError(f"{where} is damaged: it does not say what it is{remedy}")
         if written > _FORMAT:
             raise RunError(f"{where} was written by a newer version of dragoman; update it.")
         if written < 2:
@@ -115,7 +131,7 @@ class TrainingState:
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, problem["loc"]))[:100]
-            raise RunError(f"{where} is damaged: {place}: {problem['msg']}") from None
+            raise RunError(f"{where} is damaged: {place}: {problem['msg']}{remedy}") from None
 
 
 @functools.cache
@@ -139,6 +155,8 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._snapshots = folder / "snapshots"
+        self._hashes: dict[str, str] = {}
+        """SHA-256 of the snapshots that this process wrote or checked, by name."""
 
     @property
     def exists(self) -> bool:
@@ -165,30 +183,79 @@ class Checkpoints:
             save_file(dict(weights), folder / "weights.safetensors")
             for moment, tensors in moments.items():
                 save_file(dict(tensors), folder / f"{moment}.safetensors")
-            (folder / "state.json").write_text(state.to_json(), "utf-8")
+            files = {path.name: _hash_of(path) for path in sorted(folder.iterdir())}
+            snapshots = {
+                path.name: self._hashes.get(path.name) or _hash_of(path)
+                for _, path in self.snapshots()
+            }
+            named = replace(state, files=files, snapshots=snapshots)
+            (folder / "state.json").write_text(named.to_json(), "utf-8")
         for path in self._complete().values():
             if path.name != name:
                 remove_folder(path)
 
     def latest(self) -> Checkpoint:
-        """The newest checkpoint. Raises RunError when there is none or it is damaged."""
-        complete = self._complete()
-        if not complete:
+        """The newest checkpoint. Raises RunError when there is none, or a file of it is missing or
+        damaged."""
+        if not self.exists:
             raise RunError(f"{self.folder} holds no checkpoint: there is nothing to resume.")
+        folder, state = self._newest()
+        found = dict.fromkeys(path.name for path in folder.glob("*.safetensors"))
+        files = dict.fromkeys(_NEEDED) | (state.files or found)
+        read = {}
+        for name, expected in files.items():
+            if problem := _problem(folder / name, expected):
+                raise RunError(f"{folder / name} {problem}{self._remedy(folder)}")
+            read[Path(name).stem] = load_weights(folder / name).tensors
+        return Checkpoint(read.pop("weights"), read, state)
+
+    def check_snapshots(self, last: int) -> None:
+        """Whether the ``last`` snapshots of the newest checkpoint are there as they were written.
+
+        Raises RunError when one is missing or damaged. Those that made room for snapshots written
+        after the checkpoint need not be there.
+        """
+        if not self.exists or not last:
+            return
+        _, state = self._newest()
+        newer = sum(update > state.update for update, _ in self.snapshots())
+        for name in list(state.snapshots)[newer:][-last:]:
+            path = self._snapshots / name
+            if problem := _problem(path, state.snapshots[name]):
+                raise RunError(
+                    f"{path} {problem}, and its weights belong to the average of the last {last} "
+                    f"snapshots. Copy {self._snapshots} again from where it came from, or average "
+                    "fewer: training.average_last in the run's recipe.toml for a training that "
+                    "goes on, --last for dragoman average"
+                )
+            self._hashes[name] = state.snapshots[name]
+
+    def _newest(self) -> tuple[Path, TrainingState]:
+        complete = self._complete()
         folder = complete[max(complete)]
-        state = folder / "state.json"
-        if not state.is_file():
-            raise RunError(f"{state} is missing, so {folder.name} is damaged; remove the folder.")
-        read = TrainingState.from_json(read_bytes(state, MAX_JSON), state)
-        files = {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
-        weights = load_weights(files.pop("weights", folder / "weights.safetensors")).tensors
-        moments = {name: load_weights(path).tensors for name, path in files.items()}
-        return Checkpoint(weights, moments, read)
+        path = folder / "state.json"
+        if not path.is_file():
+            raise RunError(f"{path} is missing{self._remedy(folder)}")
+        text = read_bytes(path, MAX_JSON)
+        return folder, TrainingState.from_json(text, path, self._remedy(folder))
+
+    def _remedy(self, folder: Path) -> str:
+        """What ends a message about a file of the checkpoint ``folder``."""
+        run = shlex.quote(str(self.folder.parent))
+        if len(self._complete()) > 1:
+            remedy = f"Remove {folder}: dragoman resume {run} then goes on from the one before"
+        else:
+            remedy = (
+                f"Copy {folder} again from where it came from; or begin anew, from the weights "
+                f"that the run has: dragoman train FILES --from {run}"
+            )
+        return f", so training cannot go on from {folder.name}. {remedy}"
 
     def snapshot(self, update: int, weights: Mapping[str, Tensor], keep: int) -> None:
         """Keep the weights as of ``update``, and of all snapshots the last ``keep``."""
         path = self._snapshots / f"{update:08d}.safetensors"
         save_weights(path, weights, {"weights": "last", "update": str(update)})
+        self._hashes[path.name] = _hash_of(path)
         older = [path for number, path in self.snapshots() if number <= update]
         for path in older[:-keep]:
             path.unlink()
@@ -207,3 +274,15 @@ class Checkpoints:
             if match := re.fullmatch(r"checkpoint-(\d+)-(\d+)", path.name):
                 found[int(match[1]), int(match[2])] = path
         return found
+
+
+def _problem(path: Path, expected: str | None) -> str:
+    """What is wrong with a file whose SHA-256 should be ``expected`` (None: not known)."""
+    if not path.is_file():
+        return "is missing"
+    return "is damaged" if expected is not None and _hash_of(path) != expected else ""
+
+
+def _hash_of(path: Path) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -19,10 +19,13 @@ class MetricsLog:
     def __init__(self, path: Path, position: int) -> None:
         """Open for appending, at ``position`` bytes; what stands behind is cut off.
 
-        A file that is shorter (somebody edited it) is continued as it is.
+        A file that is shorter (somebody edited it or copied half of it) is continued behind its
+        last whole line.
         """
         self.path = path
         self._file = path.open("ab", buffering=0)
+        if self._file.tell() < position:
+            position = path.read_bytes().rfind(b"\n") + 1
         if self._file.tell() > position:
             self._file.truncate(position)
             self._file.seek(position)

@@ -144,6 +144,11 @@ class Trainer:
             yield
             return
         self._log = MetricsLog(self.folder / "metrics.jsonl", self._state.metrics_bytes)
+        if self._log.position < self._state.metrics_bytes:
+            self._say(
+                f"{self._log.path} is shorter than this checkpoint left it: the records that are "
+                "missing stay missing, and the training is the same without them"
+            )
         try:
             for listener in self._listeners:
                 listener.begin(self._state.update)
@@ -345,6 +350,13 @@ class Trainer:
         checkpoint = self._checkpoints.latest() if found else None
         if checkpoint is not None:
             self._state.take(checkpoint.state)
+            if not checkpoint.state.files:
+                self._say(
+                    "an older version of dragoman wrote this checkpoint, without hashes of its "
+                    "files, so a damaged one would not be noticed"
+                )
+            if not self._has_ended() and self.settings.final_weights in ("better", "average"):
+                self._checkpoints.check_snapshots(self.settings.average_last)
             self._forget_what_is_lost()
         self._share_state()
         self._updater.restore(checkpoint, self._state)
@@ -367,8 +379,14 @@ class Trainer:
             return  # none were kept yet
         path = self._validator.path
         try:
-            replaced = "updates" in load_weights(path).metadata  # by ``dragoman average``
+            metadata = load_weights(path).metadata
+            replaced = "updates" in metadata  # by ``dragoman average``
             lost = f"{path} was replaced by an average of snapshots" if replaced else ""
+            if (
+                metadata.get("update", "").isdecimal()
+                and int(metadata["update"]) < state.best_update
+            ):
+                lost = f"{path} is older than the weights of update {state.best_update:,}"
         except RunError:
             replaced, lost = False, f"{path} is missing or damaged"
         if lost and not (replaced and ended):
