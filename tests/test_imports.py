@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
-    {"decimals", "errors", "help_texts", "plural", "settings", "shortened"},
+    {"decimals", "errors", "extras", "help_texts", "plural", "settings", "shortened"},
     {"measure"},
     {"atomic", "memory", "reading", "task", "tree", "boxes"},
     {"tensor_file", "stores"},

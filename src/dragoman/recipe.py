@@ -167,7 +167,7 @@ class Recipe(Settings):
         if isinstance(version, int) and version > FORMAT:
             raise RecipeError(
                 f"{where} has format {version}; this program reads up to {FORMAT}. "
-                "It was written by a newer dragoman: upgrade with pip install -U dragoman"
+                "It was written by a newer dragoman: install that one, from where you got this one"
             )
         merged = dict(values)
         for change in changes:

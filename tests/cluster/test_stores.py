@@ -268,9 +268,7 @@ def test_what_is_not_installed_is_told_in_one_line(
     missing: str, what: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(
-        DragomanError, match=rf'{missing} is not.*pip install "dragoman\[cluster\]"'
-    ):
+    with pytest.raises(DragomanError, match=rf"{missing} is not.*pip install .*{missing}"):
         what(tmp_path)
 
 

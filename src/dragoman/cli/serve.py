@@ -64,10 +64,11 @@ def serve(args: ServeArguments) -> None:
             from dragoman.serving.server import serve as serve_runs
         except ModuleNotFoundError as error:
             from dragoman.errors import DragomanError
+            from dragoman.extras import install
 
             if (error.name or "").startswith("dragoman"):
                 raise
             raise DragomanError(
-                f"Serving needs the package {error.name}: pip install 'dragoman[serve]'"
+                f"Serving needs the package {error.name}: {install('serve')}"
             ) from error
         serve_runs(args.runs, settings, listener)

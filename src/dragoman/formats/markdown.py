@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dragoman.errors import DragomanError
+from dragoman.extras import install
 from dragoman.formats.markdown_codes import BREAK, ESCAPE, Walk, plain
 from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
@@ -192,9 +193,7 @@ def _parser() -> MarkdownIt:
     try:
         from markdown_it import MarkdownIt
     except ImportError:
-        raise DragomanError(
-            "Markdown needs markdown-it-py: pip install 'dragoman[documents]'"
-        ) from None
+        raise DragomanError(f"Markdown needs markdown-it-py: {install('documents')}") from None
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     within = ["paragraph", "blockquote", "list"]  # which it ends
     parser.block.ruler.before("fence", "container", _container, {"alt": within})

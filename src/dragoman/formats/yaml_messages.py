@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from dragoman.errors import DragomanError
+from dragoman.extras import install
 from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
@@ -199,5 +200,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise DragomanError("YAML needs PyYAML: pip install 'dragoman[documents]'") from None
+        raise DragomanError(f"YAML needs PyYAML: {install('documents')}") from None
     return yaml

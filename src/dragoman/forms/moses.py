@@ -1,7 +1,7 @@
 """Text as older papers prepare it: lower-cased, cut into tokens by the rules of Moses, and undone.
 
 ``lowercase.perl | normalize-punctuation.perl | tokenizer.perl`` of Moses (Koehn et al., 2007) in
-their Python port sacremoses (an extra: ``pip install 'dragoman[moses]'``).
+their Python port sacremoses (the extra ``moses``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from dragoman.errors import DataError
+from dragoman.extras import install
 from dragoman.forms.languages import base
 
 
@@ -24,7 +25,7 @@ class MosesText:
             from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
         except ImportError as error:
             raise DataError(
-                "Tokenising as Moses does needs sacremoses: pip install 'dragoman[moses]'"
+                f"Tokenising as Moses does needs sacremoses: {install('moses')}"
             ) from error
         code = base(language)
         self._lowercase = lowercase

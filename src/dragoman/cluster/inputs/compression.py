@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from dragoman.errors import DataError
+from dragoman.extras import install
 
 Compression = Literal["", "gz", "zst"]
 """As the name of a file ends; nothing for plain bytes."""
@@ -80,7 +81,6 @@ def _zstandard(name: str) -> Any:
         import zstandard
     except ImportError:
         raise DataError(
-            f"{name} is compressed by zstd, and zstandard is not installed: "
-            'pip install "dragoman[cluster]"'
+            f"{name} is compressed by zstd, and zstandard is not installed: {install('cluster')}"
         ) from None
     return zstandard

@@ -25,6 +25,7 @@ from dragoman.cluster.workers.workers import (
     Workers,
 )
 from dragoman.errors import DragomanError
+from dragoman.extras import install
 from dragoman.native.processor import THREADS, share_cores
 
 
@@ -37,7 +38,7 @@ class Actors(Workers):
             import ray
         except ImportError:
             raise DragomanError(
-                'Ray is not installed: pip install "dragoman[ray]". Without it: --on local:4'
+                f"Ray is not installed: {install('ray')}. Without it: --on local:4"
             ) from None
         self._ray: Any = ray
         if not self._ray.is_initialized():

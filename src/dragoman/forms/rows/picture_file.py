@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.errors import DataError
+from dragoman.extras import install
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File, InMemory
 from dragoman.forms.rows.picture_parts import MOST_EXIF, check_parts
@@ -33,7 +34,6 @@ _BAND = 500_000
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
 _MOST_TEXT = 4 << 20
 """Bytes of text in a PNG file, which Pillow inflates as it opens it."""
-_NEEDS = "reading pictures needs Pillow: pip install 'dragoman[images]'"
 FOREIGN_ENDINGS = frozenset(
     {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm", ".pgm",
      ".pbm"}
@@ -52,7 +52,7 @@ def library() -> ModuleType:
     try:
         from PIL import Image, PngImagePlugin
     except ImportError as error:
-        raise DataError(_NEEDS) from error
+        raise DataError(f"reading pictures needs Pillow: {install('images')}") from error
     Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is told in our own words
     PngImagePlugin.MAX_TEXT_MEMORY = _MOST_TEXT
     return Image

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.errors import DataError
+from dragoman.extras import install
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.ogg_pages import check_pages
 from dragoman.forms.rows.unusable import conversion, unusable
@@ -32,7 +33,6 @@ FOREIGN_ENDINGS = frozenset(
 """Of files that hold sound, and are not read."""
 STANDARD_INPUT = "-"
 """The raw example that is standard input; a file of that name is ``./-``."""
-_NEEDS = "reading recordings needs soundfile: pip install 'dragoman[sound]'"
 _LOOKED_AT = 64
 """Bytes that tell what a file is."""
 _FOREIGN = {
@@ -66,7 +66,7 @@ def library() -> ModuleType:
     try:
         import soundfile
     except (ImportError, OSError) as error:
-        raise DataError(_NEEDS) from error
+        raise DataError(f"reading recordings needs soundfile: {install('sound')}") from error
     found: ModuleType = soundfile
     return found
 

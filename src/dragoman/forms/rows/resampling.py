@@ -8,12 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
+from dragoman.extras import install
 
 Floats = npt.NDArray[np.float32]
-
-_NEEDS = (
-    "a recording of {0:,} samples a second is read at {1:,} by soxr: pip install 'dragoman[sound]'"
-)
 
 
 def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Floats]:
@@ -28,7 +25,10 @@ def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Flo
     try:
         import soxr
     except ImportError as error:
-        raise DataError(_NEEDS.format(given, wanted)) from error
+        raise DataError(
+            f"a recording of {given:,} samples a second is read at {wanted:,} by soxr: "
+            f"{install('sound')}"
+        ) from error
     stream = soxr.ResampleStream(given, wanted, 1, dtype="float32", quality="HQ")
     for block in blocks:
         yield stream.resample_chunk(block)

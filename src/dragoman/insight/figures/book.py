@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dragoman.demo.corpus import NOTICE
+from dragoman.extras import install
 from dragoman.insight.figures.catalogue import every_figure
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Figure, Words, csv_files, figure_svg
@@ -24,12 +25,12 @@ _SYNTHETIC = Words(
 def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]) -> Path:
     """Write every figure that can be made and ``index.html`` -> the page.
 
-    PNG needs matplotlib (``dragoman[plots]``); without it there are SVG and CSV.
+    PNG needs matplotlib (the extra ``plots``); without it there are SVG and CSV.
     """
     folder.mkdir(parents=True, exist_ok=True)
     png = importlib.util.find_spec("matplotlib") is not None
     if not png:
-        say("No PNG, which needs matplotlib: pip install matplotlib")
+        say(f"No PNG, which needs matplotlib: {install('plots')}")
     figures: list[Figure] = []
     missing: list[tuple[str, str]] = []
     for name, made, reason in every_figure(subject):

@@ -12,6 +12,7 @@ from dragoman.cluster.inputs.files import File, OpenedFile
 from dragoman.cluster.inputs.raw_lines import Stretch
 from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
 from dragoman.errors import DataError
+from dragoman.extras import install
 from dragoman.reading import readable
 
 MAGIC = b"PAR1"
@@ -103,6 +104,6 @@ def _pyarrow(name: str) -> Any:
         import pyarrow.parquet
     except ImportError:
         raise DataError(
-            f'{name} is Parquet, and pyarrow is not installed: pip install "dragoman[parquet]"'
+            f"{name} is Parquet, and pyarrow is not installed: {install('parquet')}"
         ) from None
     return pyarrow

@@ -1,0 +1,28 @@
+"""The command that installs what an optional feature needs.
+
+dragoman is on no package index, so no message names it to pip: whoever took its name there would be
+installed. The packages of an extra are named themselves, for the Python that runs this program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from importlib import metadata
+from pathlib import Path
+
+
+def install(extra: str) -> str:
+    """The command line that adds the packages of an extra of ``pyproject.toml`` to this Python."""
+    try:
+        known = metadata.requires("dragoman") or []
+    except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
+        wanted = ["-e", f"{Path(__file__).parents[2]}[{extra}]"]
+    else:
+        of_extra = re.compile(rf"(.*?)\s*;\s*extra == ['\"]{extra}['\"]")
+        wanted = [found[1] for found in map(of_extra.fullmatch, known) if found]
+        assert wanted, f"pyproject.toml has no extra {extra!r}"
+    python = min(sys.executable, os.path.relpath(sys.executable), key=len)
+    return shlex.join([python, "-m", "pip", "install", *wanted])
