@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from native_levels import kernels_of
 from tiny_recipe import TINY
 
 from dragoman.cli import app
 from dragoman.engine import ways
+from dragoman.inference import fastest
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks.report import summarise
@@ -136,7 +138,30 @@ def test_translate_gives_a_line_for_a_line(dragoman: Dragoman, tiny_run: Path) -
     assert said.code == 0
     assert said.out.count("\n") == len(lines)
     assert said.out.split("\n")[1] == ""
-    assert Translator(Run.open(tiny_run)).description in said.err.splitlines()
+
+
+def test_how_this_machine_computes_is_told_once_and_to_who_asks(
+    dragoman: Dragoman, tiny_run: Path
+) -> None:
+    way = Translator(Run.open(tiny_run)).description
+    for verbose in ((), ("-v",)):
+        fastest._tell.cache_clear()
+        several = [tiny_run] * 3
+        said = [
+            dragoman("translate", tiny_run, "The dog.", *verbose),
+            dragoman("compare", *several, *verbose),
+        ]
+        assert [one.code for one in said] == [0, 0]
+        assert sum(one.err.splitlines().count(way) for one in said) == len(verbose)
+
+
+def test_what_was_asked_for_and_cannot_be_had_is_told_unasked(
+    dragoman: Dragoman, tiny_run: Path
+) -> None:
+    fastest._tell.cache_clear()
+    with kernels_of("off"):
+        said = dragoman("translate", tiny_run, "The dog.", "--precision", "int8")
+    assert said.code == 0 and "no int8, because" in said.err
 
 
 def test_translate_options(dragoman: Dragoman, tiny_run: Path) -> None:
@@ -205,7 +230,8 @@ def test_a_shortlist_is_learned_and_used(
     said = dragoman("shortlist", run, "--always", "20", "--per-token", "4")
     assert said.code == 0 and "target tokens" in said.out, said.err
     for verb in (("translate", run, "The dog sleeps."), ("evaluate", run, "--beam", "1")):
-        said = dragoman(*verb, "--shortlist")
+        fastest._tell.cache_clear()
+        said = dragoman(*verb, "--shortlist", "-v")
         assert said.code == 0 and said.out, said.err
         assert "shortlist" in said.err
 

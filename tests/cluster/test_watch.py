@@ -221,7 +221,7 @@ def test_an_interrupt_breaks_off_a_translation_and_nothing_else(
             given=[str(inbox)], to=str(tmp_path / "out"), plain=False, document=False,
             columns=None, final=False,
         )  # fmt: skip
-        translator = SimpleNamespace(description="a translator")
+        translator = SimpleNamespace()
         told.clear()
         watching.watch(args, translator, lines, "en", say)
         return told

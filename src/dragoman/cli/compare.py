@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dragoman.cli.options import AsJson, argument, arguments, option
+from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
 
 if TYPE_CHECKING:
     from dragoman.studies.catalogue import ComparisonResult
@@ -32,6 +32,7 @@ class CompareArguments:
     seed: int = 12345
     """The seed for the resampling."""
     json: AsJson = False
+    verbose: Verbose = option(False, "-v")
     to: Path | None = None
     """Write a report on the runs to this file, FILE.html, and its numbers to FILE.json: training
     cost, speed, and the paper's tables."""
@@ -77,7 +78,7 @@ def compare(args: CompareArguments) -> None:
     from dragoman.studies.comparison import compare as compare_systems
 
     prepare_process()
-    log_to_stderr()
+    log_to_stderr(verbose=args.verbose)
     if args.to is not None and args.to.suffix != ".html":
         raise DragomanError(f"--to {args.to}: the report is a page, and its name ends in .html")
     if args.to is not None and not args.to.parent.is_dir():

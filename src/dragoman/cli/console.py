@@ -30,13 +30,13 @@ U+FFFD, as the model reads it, and not as a question mark, which any text may co
 codecs.register_error(UNREADABLE, _as_unreadable)
 
 
-def log_to_stderr(quiet: bool = False) -> None:
-    """Show the program's own warnings (and, unless quiet, its notes), one line each."""
+def log_to_stderr(quiet: bool = False, verbose: bool = False) -> None:
+    """Show the program's own warnings, unless quiet its notes, and if verbose how it computes."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger = logging.getLogger("dragoman")
     logger.handlers = [handler]
-    logger.setLevel(logging.ERROR if quiet else logging.INFO)
+    logger.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
     logger.propagate = False
 
 

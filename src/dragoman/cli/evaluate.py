@@ -11,6 +11,7 @@ import typer
 from dragoman.cli.options import (
     AsJson,
     RunFolder,
+    Verbose,
     argument,
     arguments,
     option,
@@ -54,6 +55,7 @@ class EvaluateArguments:
     output: Path | None = None
     """Also write the translations, parses or tags to this file."""
     json: AsJson = False
+    verbose: Verbose = option(False, "-v")
 
 
 def evaluate(args: EvaluateArguments) -> None:
@@ -86,7 +88,7 @@ def evaluate(args: EvaluateArguments) -> None:
         check_is_file(args.output)
         if not args.output.parent.is_dir():
             raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")
-    log_to_stderr()
+    log_to_stderr(verbose=args.verbose)
     opened = Run.open(args.run)
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),

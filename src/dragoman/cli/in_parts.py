@@ -50,7 +50,7 @@ class PartsArguments:
     where two outputs have almost the same score, they may choose differently."""
 
 
-PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "precision")
+PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "verbose", "precision")
 """Options that do not say what the output of a line is. The precision is agreed on by the workers;
 one that is asked for is theirs from the beginning."""
 _RUNS = ("run", "rerank", "ensemble")

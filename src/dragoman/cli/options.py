@@ -54,6 +54,7 @@ def arguments(kind: type[T]) -> type[T]:
 
 RunFolder = Annotated[Path, "A run folder."]
 Quiet = Annotated[bool, "Print only errors."]
+Verbose = Annotated[bool, "Also say how this machine computes, and why."]
 AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.cli.options import Quiet, argument, arguments, option, setting, values_of
+from dragoman.cli.options import Quiet, Verbose, argument, arguments, option, setting, values_of
 
 if TYPE_CHECKING:
     from dragoman.serving.operate.settings import ServeSettings
@@ -34,6 +34,7 @@ class ServeArguments:
     """Change any setting of the server, such as limits.characters=50000. docs/serve.md lists the
     settings. May be repeated."""
     quiet: Quiet = option(False, "-q")
+    verbose: Verbose = option(False, "-v")
 
 
 def serve(args: ServeArguments) -> None:
@@ -55,7 +56,7 @@ def serve(args: ServeArguments) -> None:
     from dragoman.serving.operate.listening import bind
     from dragoman.serving.operate.settings import parse_settings
 
-    log_to_stderr(args.quiet)
+    log_to_stderr(args.quiet, args.verbose)
     settings = parse_settings(values_of(args, serve_settings), args.set_)
     # What may be wrong is tried before anything that takes long.
     ApiKeys.load(settings.api_keys, settings.limits)

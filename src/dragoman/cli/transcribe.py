@@ -15,6 +15,7 @@ from dragoman.cli.in_parts import Into, PartsArguments, in_parts, wants_parts, w
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
+    Verbose,
     argument,
     arguments,
     option,
@@ -66,6 +67,7 @@ class TranscribeArguments(PartsArguments):
     recording."""
     into: Into = "text"
     quiet: Quiet = option(False, "-q")
+    verbose: Verbose = option(False, "-v")
 
 
 def transcribe(args: TranscribeArguments) -> None:
@@ -94,7 +96,7 @@ def transcribe(args: TranscribeArguments) -> None:
     from dragoman.plural import plural
     from dragoman.runs.run import Run
 
-    log_to_stderr(args.quiet)
+    log_to_stderr(args.quiet, args.verbose)
     run = Run.open(args.run)
     if wants_parts(args):
         _in_parts(args)
@@ -114,8 +116,6 @@ def transcribe(args: TranscribeArguments) -> None:
 
     settings = TranslatorSettings.check(**values_of(args, translator_settings))
     transcriber = Transcriber(run, settings)
-    if not args.quiet:
-        sys.stderr.write(f"{transcriber.description}\n")
     failed = 0
     for recording, target in zip(recordings, targets, strict=True):
         name, begun = called(recording), time.monotonic()

@@ -30,6 +30,7 @@ from dragoman.cli.in_parts import (
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
+    Verbose,
     argument,
     arguments,
     option,
@@ -104,6 +105,7 @@ class TranslateArguments(PartsArguments):
     folder or bucket that --to names, until you press Ctrl-C. Each file is translated once."""
     into: Into = "translation"
     quiet: Quiet = option(False, "-q")
+    verbose: Verbose = option(False, "-v")
 
 
 def translate(args: TranslateArguments) -> None:
@@ -146,7 +148,7 @@ def translate(args: TranslateArguments) -> None:
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
-    log_to_stderr(args.quiet)
+    log_to_stderr(args.quiet, args.verbose)
 
     def log_line(text: str) -> None:
         if not args.quiet:
@@ -197,7 +199,6 @@ def translate(args: TranslateArguments) -> None:
 
     translator, in_order = _opened(args, opened, log_line)
     if documents:
-        log_line(translator.description)
         translate_documents(
             pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
         )
@@ -205,7 +206,6 @@ def translate(args: TranslateArguments) -> None:
     with output_to(to, files) as out:
         if args.paragraphs:
             read = running_text(files, given, language, plain=args.plain)
-            log_line(translator.description)
             out.write(translator.paragraphs(read, prefix=args.prefix))
             return
         if of_files:
@@ -214,11 +214,7 @@ def translate(args: TranslateArguments) -> None:
             lines = lines_given(files, given, language, plain=args.plain)
         told = WarningsTold(held=bool(files)) if args.warn else None
         with told or nullcontext():
-            described = False
             for window in windows(lines):
-                if not described:
-                    log_line(translator.description)  # not before an error in what is read
-                    described = True
                 found = in_order(translator.each(window, prefix=args.prefix))
                 if told is None:
                     for translation in found:

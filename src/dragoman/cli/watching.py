@@ -50,7 +50,7 @@ def watch(
 
     with _Interrupts() as interrupts:
         watched = Watch(args.given[0], args.to, interrupts.breaking(do), say)
-        say(f"{translator.description}\nwatching {args.given[0]}; Ctrl-C ends it")
+        say(f"watching {args.given[0]}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
             watched.run(lambda: interrupts.come)
         said = plural(watched.count, "file was", "files were")

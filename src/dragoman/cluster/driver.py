@@ -9,6 +9,7 @@ command again goes on from the parts that stand.
 
 from __future__ import annotations
 
+import logging
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -30,6 +31,8 @@ from dragoman.cluster.workers.workers import (
 )
 from dragoman.errors import DragomanError
 from dragoman.plural import plural
+
+logger = logging.getLogger("dragoman.cluster")
 
 TRIES = 3
 """Workers that a part may cost before it is given up, where no others were lost."""
@@ -173,7 +176,7 @@ class Driver:
                 "alike, or allow both: --mixed"
             )
         if not self._ready:
-            self._say(description)
+            logger.debug(description)
         self._starts = 0
         self._ready.add(worker)
         self._progress.begin()

@@ -7,11 +7,12 @@ from what an earlier process has found on this machine, where the path chosen ne
 
 from __future__ import annotations
 
+import logging
 import math
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.inference.held_weights import HeldWeights
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from dragoman.models.ensemble import Reader
     from dragoman.models.interface import Model, Writing
     from dragoman.nn.linear import Linear
+
+logger = logging.getLogger("dragoman.inference")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def fastest(
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     chosen = _choose(model.settings, precision, times)
     path, line = chosen.path, chosen.line + _of_shortlist(chosen.path, shortlist)
+    _tell(line, _is_as_asked(path, precision, shortlist))
     if path is None:
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     with library.using(path.level):
@@ -147,6 +151,7 @@ def without_torch(
             return None
         made = path.without_torch.make(found, shortlist)
     line = chosen.line + _of_shortlist(path, shortlist)
+    _tell(line, _is_as_asked(path, precision, shortlist))
     rows = _rows(path, lambda _: times)
     return Path(
         path.precision, line, made, whole_steps=True, rows=rows, level=path.level or ""
@@ -318,6 +323,19 @@ def summary() -> str:
     if path.precision == paths[0].precision:
         return path.units()
     return f"{path.units()}: no {paths[0].precision}, because {paths[0].why_not(None)}"
+
+
+def _is_as_asked(path: FastPath | None, precision: Precision, shortlist: Shortlist | None) -> bool:
+    has = "fp32" if path is None else path.precision
+    lists = shortlist is None or (path is not None and path.takes_shortlist)
+    return precision in ("auto", has) and lists
+
+
+@cache
+def _tell(line: str, is_as_asked: bool) -> None:
+    """Once in a process, however many models are run so: for who wants to know, and for all where
+    something was asked for that cannot be had."""
+    logger.log(logging.DEBUG if is_as_asked else logging.INFO, line)
 
 
 def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:

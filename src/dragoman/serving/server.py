@@ -103,7 +103,7 @@ def _tell(service: Service, listener: socket.socket) -> None:
         does = run.does
         if run.translates:
             does += f" {run.source} to {run.target}"
-        logger.info("%s: %s, %s", run.name, does, run.engine.description)
+        logger.info("%s: %s", run.name, does)
     if service.settings.page and not page.is_built():
         logger.info(page.NOT_BUILT)
     host, port = listener.getsockname()[:2]

@@ -57,7 +57,7 @@ class System:
         found = []
         for run in self.runs:
             translator = Translator(run)
-            logger.info("%s translates: %s", run.folder, translator.description)
+            logger.info("%s translates", run.folder)
             said = list(translator.stream(pair.source for pair in measured.pairs))
             if prepare is None:
                 found.append([translation.text for translation in said])

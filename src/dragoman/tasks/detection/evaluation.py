@@ -208,9 +208,7 @@ def evaluate_on(
     """As ``evaluate_run``, on pictures that are read already; ``test``: what they are called."""
     search = for_test_set(run.recipe, changes)
     detector = Detector(run, detector_settings(precision), search)
-    logger.info(
-        "%s looks at %s: %s", run.folder, plural(len(pairs), "picture"), detector.description
-    )
+    logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
     began = time.perf_counter()
     found = list(detector.stream(pair.source for pair in pairs))
     seconds = time.perf_counter() - began

@@ -209,7 +209,7 @@ def _measured(
     assert isinstance(form, CodesForm)
     if best_of > 1:
         search = painting_settings(search, best_of, None, search.sampling)
-    logger.info("%s paints %s: %s", run.folder, plural(len(pairs), "caption"), painter.description)
+    logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))
     began = time.perf_counter()
     chooses = judge if best_of > 1 else None
     found = [best for best, *_ in painter.stream((pair.source for pair in pairs), search, chooses)]

@@ -187,7 +187,7 @@ def evaluate_on(
     search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": _MAX_TOKENS})
     parser = Parser(run, settings, search)
-    logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)
+    logger.info("%s parses %s", run.folder, plural(len(pairs), "sentence"))
     began = time.perf_counter()
     parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
     seconds = time.perf_counter() - began

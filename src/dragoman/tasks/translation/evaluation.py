@@ -138,7 +138,7 @@ def evaluate_run(
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
     noun = "sentence" if recipe.source.is_text else opened.task.noun.removesuffix("s")
-    logger.info("translating %s: %s", plural(len(pairs), noun), translator.description)
+    logger.info("translating %s", plural(len(pairs), noun))
     began = time.perf_counter()
     translations = list(translator.stream(pair.source for pair in pairs))
     seconds = time.perf_counter() - began
