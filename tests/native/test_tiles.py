@@ -177,6 +177,7 @@ def test_what_the_system_refuses_is_said_in_the_line(monkeypatch: pytest.MonkeyP
 def test_the_twin_is_never_chosen_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     if "amxtwin" not in levels_here():
         pytest.skip("the twin is compiled for AVX2")
+    assert building.has_twin(loader.library_path()), "python -m dragoman.native.compile --twin"
     monkeypatch.setattr(loader, "_can_run", lambda handle: (["amxtwin", "avx2"], ""))
     monkeypatch.delenv("DRAGOMAN_NATIVE", raising=False)
     library.reset()

@@ -73,7 +73,7 @@ def demo(args: DemoArguments) -> None:
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
     speed of this machine and prints the expected time.
     """
-    from dragoman.cli.console import command, log_to_stderr, prepare_process, program
+    from dragoman.cli.console import command, log_to_stderr, prepare_process
 
     prepare_process()
     import shutil
@@ -112,9 +112,21 @@ def demo(args: DemoArguments) -> None:
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
     console.print(f"{chosen.show(Run.open(to), console)}\n\nNext:")
-    for step in chosen.steps:
-        line = step.format(to=shlex.quote(str(to)))
-        console.print(f"  {program()} {line}", markup=False, soft_wrap=True)
+    for line in next_steps(chosen, to):
+        console.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def next_steps(chosen: Demo, to: Path) -> list[str]:
+    """The commands to go on with after a demo in the folder ``to``."""
+    from dragoman.cli.console import program
+
+    lines = [f"{program()} {step.format(to=shlex.quote(str(to)))}" for step in chosen.steps]
+    if to == Path("runs", "demo") and Path(__file__).parents[3] == Path.cwd():
+        # In its source tree make serves this run, and installs what that needs.
+        for place, step in enumerate(chosen.steps):
+            if step.startswith("serve "):
+                lines[place] = f"make serve  #{step.partition('#')[2]}"
+    return lines
 
 
 def _is_demo(folder: Path) -> bool:
@@ -271,6 +283,7 @@ DEMOS = {
     "translate": Demo(
         "demo", "a Transformer, English to German", show_translations, (
             'translate {to} "The small cat eats the old bear."',
+            "serve {to}            # translate and look inside it in the browser",
             "train my.en my.de          # your own two files of sentences",
             "evaluate {to}         # all scores, with signatures",
         ),

@@ -5,7 +5,8 @@ installed, and ``python -m dragoman.native.compile`` runs it again after the sou
 
 A source names in its first lines the instruction sets it is compiled for (``// levels: avx512
 avx2``) and is compiled once for each (``src/dispatch.h``); a source without that line is compiled
-once for any processor.
+once for any processor. A source tree keeps the objects, so that only what changed is compiled
+again.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,9 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "libdragoman.so"
+_ROOT = HERE.parents[2]
+OBJECTS = _ROOT / "build" / "objects" if (_ROOT / "hatch_build.py").is_file() else None
+"""Where a source tree keeps its objects, each named by all that it was made of."""
 
 COMMON_FLAGS = [
     "-std=c++17",
@@ -71,6 +75,8 @@ LEVEL_FLAGS = {
     "neon": ["-march=armv8.2-a+dotprod"],
 }
 """Those of another machine than the compiler's are flags that it does not know."""
+TWIN = "amxtwin"
+"""The level that only tests use: a library that is made for them has it."""
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 STATIC_FLAGS = ["-static-libstdc++", "-static-libgcc"]
 
@@ -203,33 +209,47 @@ def compile_library(
     jobs: int | None = None,
     sanitised: Sequence[str] = (),
     wanted: str | None = None,
+    twin: bool = False,
+    tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Path:
-    """Compile and link everything into ``target``, which is replaced in one move.
+    """Compile what changed and link everything into ``target``, which is replaced in one move.
 
     A compiler that does not know a level (an old one) leaves that level out. ``sanitised``: these
     levels alone, with checks in them. ``wanted``: one of ``PLATFORMS``, by zig; the default
-    is this machine.
+    is this machine. ``twin``: with the level for tests, which a ``target`` that has it keeps.
+    ``tell`` gets how many of the sources that have to be compiled are done.
 
     Raises:
         CompileError: no compiler, an unsupported machine, or sources that do not compile.
     """
     tools = _tools(wanted)
+    chosen = {"base", *(sanitised or tools.levels)}
+    if not (twin or sanitised or has_twin(target)):
+        chosen.discard(TWIN)
     checks = [*SANITISED_FLAGS, "-fno-sanitize-recover=all"] if sanitised else []
     ending = [f for f in tools.ending if not (sanitised and f in STATIC_FLAGS)]
     mark = f'-DDRAGOMAN_FINGERPRINT="{fingerprint()}"'
     with tempfile.TemporaryDirectory(prefix="dragoman-native-") as folder:
+        kept = OBJECTS or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
+        common = _common_to_all(tools.compiler)
         work: list[tuple[list[str], Path]] = []
         for source in sorted(SOURCES.glob("*.cpp"), key=lambda p: -p.stat().st_size):
             for level in levels(source):
-                if level not in tools.levels or (sanitised and level not in {"base", *sanitised}):
+                if level not in tools.levels or level not in chosen:
                     continue
-                made = Path(folder) / f"{source.stem}.{level}.o"
                 define = [] if level == "base" else [f"-DDRAGOMAN_LEVEL={level}"]
                 define += [mark] if source.stem == "dispatch" else []
                 command = [*tools.compiler, *COMMON_FLAGS, *checks, *tools.levels[level], *define]
-                work.append(([*command, "-c", str(source), "-o", str(made)], made))
+                of = hashlib.sha256(repr((common, source.read_bytes(), command)).encode())
+                made = kept / f"{source.stem}.{level}.{of.hexdigest()[:16]}.o"
+                work.append(([*command, "-c", str(source)], made))
+        missing = [(command, made) for command, made in work if not made.exists()]
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-            list(pool.map(_run, (command for command, _ in work)))
+            running = [pool.submit(_compile, *one) for one in missing]
+            for done, one in enumerate(as_completed(running), start=1):
+                one.result()
+                tell(done, len(missing))
         objects = [str(made) for _, made in work]
         made = Path(folder) / target.name
         linking = [*tools.linker, *objects, *checks, "-o", str(made)]
@@ -245,13 +265,36 @@ def compile_library(
     return target
 
 
+def has_twin(library: Path) -> bool:
+    """Whether a library has the level for tests."""
+    return library.is_file() and f"dragoman_{TWIN}_".encode() in library.read_bytes()
+
+
+def _common_to_all(compiler: list[str]) -> tuple[str, list[bytes]]:
+    """What every object depends on beside its own source and flags: the compiler, the headers."""
+    said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
+    return said.stdout, [path.read_bytes() for path in sorted(SOURCES.glob("*.h"))]
+
+
+def _compile(command: list[str], made: Path) -> None:
+    partial = made.with_name(f".{made.name}.{os.getpid()}")
+    _run([*command, "-o", str(partial)])
+    partial.replace(made)
+
+
 def _understands(compiler: str, flags: list[str]) -> bool:
     command = [compiler, *flags, "-x", "c++", "-fsyntax-only", os.devnull]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 if __name__ == "__main__":
+
+    def tell(done: int, of: int) -> None:
+        if sys.stdout.isatty() or done == of:
+            end = "\n" if done == of else "\r"
+            print(f"compiling the native kernels: {done} of {of} files", end=end, flush=True)
+
     try:
-        print(compile_library())
+        compile_library(twin="--twin" in sys.argv[1:], tell=tell)
     except CompileError as error:
         sys.exit(f"native kernels were not built: {error}")

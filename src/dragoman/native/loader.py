@@ -35,7 +35,7 @@ from dragoman.native import compile as building
 LEVELS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "neon")
 """Instruction sets, best first. A level may use the kernels of those behind it."""
 
-TWIN = "amxtwin"
+TWIN = building.TWIN
 """Runs wherever AVX2 does, far slower: never chosen, only forced."""
 
 NEVER_RUN = {"neon": "right in an emulator, never run on a real ARM processor"}
@@ -132,6 +132,8 @@ def load() -> tuple[_Library | None, Status]:
     if (other := abi.difference(handle)) is not None:
         return without(f"wrong: it lays out {other} otherwise than abi.py ({remedy()})")
     can, why_not = _can_run(handle)
+    if choice == TWIN and not building.has_twin(path):
+        return without(f"{TWIN} is for tests, and not in this library ({remedy()} --twin)")
     if choice != "auto" and choice not in can:
         if why_not.startswith(f"{choice}:"):
             return without(why_not)
