@@ -142,6 +142,47 @@ def test_what_is_refused(
     run(check())
 
 
+def test_a_document_of_other_languages() -> None:
+    """The server translates from English into German. What binds is refused, also where the source
+    is left open; what does not is told with the address."""
+    xliff = (
+        '<xliff version="1.2"><file source-language="{}" target-language="{}"><body><trans-unit>'
+        "<source>Where is the bread?</source></trans-unit></body></file></xliff>"
+    )
+    memory = (
+        '<tmx version="1.4"><header srclang="{}"/><body><tu><tuv xml:lang="{}"><seg>Where is it?'
+        "</seg></tuv></tu></body></tmx>"
+    )
+
+    async def check() -> None:
+        async with client_of() as client:
+            for source in ("en", "auto"):
+                for name, data, said in (
+                    ("a.xlf", xliff.format("de", "en"), "German"),
+                    ("a.xlf", xliff.format("en", "fr"), "French"),
+                    ("a.tmx", memory.format("fr", "fr"), "fr"),
+                ):
+                    answer = await sent(client, data.encode(), name, source=source)
+                    assert answer.status_code == 400, (source, name, said)
+                    assert said in answer.json()["error"] or "de is not" in answer.json()["error"]
+                for name, data in (
+                    ("a.xlf", xliff.format("en-GB", "de")),
+                    ("a.tmx", memory.format("en", "en")),
+                    ("a.tmx", memory.format("*all*", "en-US")),
+                    ("a.html", "<html lang='en'><p>Where is the bread?"),
+                ):
+                    answer = await sent(client, data.encode(), name, source=source)
+                    assert "warnings" not in answer.json(), answer.text
+                    got = (await downloaded(client, answer)).text
+                    assert got.count("Where is") == (1 if "html" in name else 2), got
+            page = b"<html lang='fr'><p>Le chien dort dans la maison et les oiseaux sont dans"
+            for more in ({}, {"stream": "true"}):
+                answer = await sent(client, page, "a.html", **more)
+                assert "says French" in answer.text and "reads as French" in answer.text
+
+    run(check())
+
+
 def test_fields_that_are_missing() -> None:
     async def check() -> None:
         async with client_of() as client:

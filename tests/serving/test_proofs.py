@@ -101,6 +101,28 @@ def test_a_stream_tells_them_after_the_sentence_that_they_are_about() -> None:
     assert sources(sentence, said[1]["words"]) == [["Where"], ["is"], ["the"], ["bread"]]
 
 
+def test_a_placeholder_that_is_lost_is_told_unasked() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            text = "Where is it? The bread of {name} is here."
+            for most, codes in ((None, [None, None]), (3, [None, ["lost"]])):
+                wish = {"text": text, "target": "de", "n_best": 2, "max_length": most}
+                answer = (await client.post("/v1/translate", json=wish)).json()
+                sentences = answer["translations"][0]["sentences"]
+                found = [one["hypotheses"][0].get("warnings") for one in sentences]
+                assert [some and [w["code"] for w in some] for some in found] == codes
+                assert not any("warnings" in one["hypotheses"][-1] for one in sentences)
+            (warning,) = found[1]
+            assert (warning["text"], warning["side"]) == ("{name}", "source")
+            assert sentences[1]["source"][warning["begin"] : warning["end"]] == "{name}"
+            wish |= {"warnings": True}
+            answer = (await client.post("/v1/translate", json=wish)).json()
+            every = answer["translations"][0]["sentences"][1]["hypotheses"][0]["warnings"]
+            assert warning in every
+
+    run(check())
+
+
 def test_they_stand_in_the_description_of_the_api() -> None:
     async def check() -> Any:
         async with client_of() as client:

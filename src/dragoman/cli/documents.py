@@ -69,7 +69,7 @@ def translate_documents(
 ) -> None:
     """Translate each; of several, those that cannot be are named, and the others are translated.
     Errors: ``DragomanError``, at the end, if there were such."""
-    from dragoman.documents.files import open_document
+    from dragoman.documents.files import open_document, write_document
     from dragoman.errors import DragomanError
     from dragoman.formats.csv_cells import columns_of
     from dragoman.plural import plural
@@ -83,7 +83,8 @@ def translate_documents(
                 document = document.in_columns(columns_of(columns))
             to.parent.mkdir(parents=True, exist_ok=True)
             tell = progress_line(str(source), quiet=quiet)
-            translator.document(document, to, final=final, progress=tell)
+            data, changed = translator.document_of(document, final=final, progress=tell)
+            write_document(to, data)
         except DragomanError as error:
             if len(pairs) == 1:
                 raise
@@ -92,7 +93,7 @@ def translate_documents(
             continue
         if not quiet:
             seconds = time.monotonic() - begun
-            texts = plural(len(document.units), "text")
+            texts = plural(changed, "text")
             sys.stderr.write(f"{to}: {texts} translated in {seconds:.1f} s\n")
     if failed:
         raise DragomanError(

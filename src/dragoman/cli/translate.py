@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ from dragoman.cli.warnings_told import WarningsTold
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.runs.run import Run
+    from dragoman.tasks.translation.proofreading.plain import PlainCheck
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.translator import Translator
 
@@ -206,18 +207,24 @@ def translate(args: TranslateArguments) -> None:
     with output_to(to, files) as out:
         if args.paragraphs:
             read = running_text(files, given, language, plain=args.plain)
-            out.write(translator.paragraphs(read, prefix=args.prefix))
+            written = translator.paragraphs(read, prefix=args.prefix)
+            out.write(written)
+            with _told_after(translator.plain_check()) as check:
+                check.take(read, written)
             return
         if of_files:
             lines = files_given(given, opened.recipe.source.kind)
         else:
             lines = lines_given(files, given, language, plain=args.plain)
         told = WarningsTold(held=bool(files)) if args.warn else None
-        with told or nullcontext():
+        check = translator.plain_check()
+        with told or _told_after(check):
             for window in windows(lines):
                 found = in_order(translator.each(window, prefix=args.prefix))
                 if told is None:
                     for translation in found:
+                        if not of_files:
+                            check.take(translation.source, translation.text)
                         out.write(_written(args, translation) + "\n")
                     out.flush()
                     continue
@@ -228,6 +235,16 @@ def translate(args: TranslateArguments) -> None:
                     told.take(warnings)
 
 
+@contextmanager
+def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
+    """What it has found is told once, at the end, also where an error ends the work."""
+    try:
+        yield check
+    finally:
+        for doubt in check.found:
+            sys.stderr.write(f"{doubt}\n")
+
+
 def _watch(args: TranslateArguments, run: Run, say: Callable[[str], None]) -> None:
     from dragoman.cli.watching import check_watching, watch
     from dragoman.engine.streaming import windows
@@ -236,9 +253,11 @@ def _watch(args: TranslateArguments, run: Run, say: Callable[[str], None]) -> No
     translator, in_order = _opened(args, run, say)
 
     def lines(read: Iterator[str]) -> Iterator[str]:
-        for window in windows(read):
-            for translation in in_order(translator.each(window, prefix=args.prefix)):
-                yield _written(args, translation)
+        with _told_after(translator.plain_check()) as check:
+            for window in windows(read):
+                for translation in in_order(translator.each(window, prefix=args.prefix)):
+                    check.take(translation.source, translation.text)
+                    yield _written(args, translation)
 
     watch(args, translator, lines, run.recipe.languages.source, say)
 

@@ -17,6 +17,7 @@ from dragoman.formats.units.document import (
     BadDocument,
     Document,
     OutputOptions,
+    SaidLanguage,
     Splice,
     check_pieces,
 )
@@ -82,6 +83,13 @@ class Book(Document):
     @property
     def units(self) -> Sequence[Unit]:
         return [unit for part in self.parts.values() for unit in part.units]
+
+    @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        package = self.of_package
+        codes = [package.written(*package.inside(n)).strip() for n in _languages(package)]
+        where = f"{self.name}, {self.package}: dc:language"
+        return [SaidLanguage("source", one, f"{where} {one}", is_binding=False) for one in codes]
 
     @property
     def notes(self) -> Sequence[str]:
@@ -175,13 +183,21 @@ def _locked(members: _Members) -> frozenset[str]:
     )
 
 
+def _languages(package: Xml) -> list[int]:
+    """The numbers of the tags in which a package says the languages of its book."""
+    return [
+        number
+        for number, token in enumerate(package.tokens)
+        if token.kind == "start" and token.name == "language" and not package.is_empty(number)
+    ]
+
+
 def _in_language(package: Xml, wanted: OutputOptions) -> list[Splice]:
     """The language of the book, and the direction in which its pages are turned."""
-    splices = []
-    for number, token in enumerate(package.tokens):
-        if token.kind == "start" and token.name == "language" and not package.is_empty(number):
-            splices.append(Splice(*package.inside(number), escaped(wanted.language)))
-        elif token.kind == "start" and token.name == "spine":
+    language = escaped(wanted.language)
+    splices = [Splice(*package.inside(number), language) for number in _languages(package)]
+    for token in package.tokens:
+        if token.kind == "start" and token.name == "spine":
             direction = token.attributes.get("page-progression-direction")
             if wanted.from_right or direction == "rtl":
                 tag = with_attribute(

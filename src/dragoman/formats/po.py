@@ -12,13 +12,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from gettext import c2py
 
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions, Splice, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    OutputOptions,
+    SaidLanguage,
+    Splice,
+    spliced,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.states import teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
+_LANGUAGE = re.compile(r"^Language:[ \t]{0,20}([A-Za-z]{2,3})(?![A-Za-z])[^\n]{0,20}", re.MULTILINE)
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d{1,2})")
 _FORM_OF = re.compile(r"plural\s*=\s*([^;\n]{1,500})")
 _KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,3})\])?)[ \t]*(?=")')
@@ -84,7 +92,8 @@ class MessageCatalogue(Document):
     source: Encoded
     slots: Sequence[_MessageSlot]
     pairs: Sequence[tuple[str, str]]
-    """Messages and their translations, of entries that are not fuzzy and have one form."""
+    """Messages and their translations, of entries that are learned from and have one form."""
+    languages: Sequence[SaidLanguage] = ()
 
     @classmethod
     def read(cls, data: bytes, name: str) -> MessageCatalogue:
@@ -108,7 +117,9 @@ class MessageCatalogue(Document):
             if entry.texts["msgid"] and not any(entry.translations):
                 slots += _slots(entry, int(told[1]) if told else None, of_one)
                 entry.forget_texts()
-        return cls(name, source, slots, pairs)
+        says = _LANGUAGE.search("".join(header.translations)) if header else None
+        languages = [SaidLanguage("target", says[1], f"{name}: {says[0]}")] if says else []
+        return cls(name, source, slots, pairs, languages)
 
     @property
     def units(self) -> Sequence[Unit]:

@@ -6,7 +6,7 @@ https://www.gala-global.org/tmx-14b.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions
 from dragoman.formats.units.inline import check_codes
@@ -21,12 +21,19 @@ _IDS = ("i",)
 
 @dataclass(frozen=True, slots=True)
 class _TmxEntry:
-    """An entry: its source, the languages that it has, and where a new one goes."""
+    """An entry: its texts by their languages, and where a new one goes."""
 
-    mixed: MixedUnit
-    languages: frozenset[str]
+    texts: dict[str, MixedUnit]
+    own: str
+    """The language that it says it is from."""
     end: int
     indent: str
+
+    def language(self, wanted: str) -> str | None:
+        """The one of its languages that is meant: en is en-GB too."""
+        if wanted in self.texts:
+            return wanted
+        return next((one for one in self.texts if _base(one) == _base(wanted)), None)
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class TranslationMemory(Document):
     name: str
     xml: Xml
     entries: Sequence[_TmxEntry]
+    source: str | None
+    """The language that the file says it is from, or the one that it is to be translated from."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> TranslationMemory:
@@ -50,26 +59,47 @@ class TranslationMemory(Document):
         for number, token in enumerate(xml.tokens):
             if token.kind == "start" and token.name == "tu":
                 own = token.attributes.get("srclang", source).lower()
-                entry = _entry(xml, number, own)
-                if entry is not None and says_something(entry.mixed.unit.text):
+                if entry := _entry(xml, number, own):
                     entries.append(entry)
-        return cls(name, xml, entries)
+        said = None if source == "*all*" else source
+        return cls(name, xml, entries, said).between(None, "und")
+
+    @property
+    def source_language(self) -> str | None:
+        return self.source
+
+    def between(self, source: str | None, target: str) -> TranslationMemory:
+        chosen = []
+        for one in self.entries:
+            own = one.language(source.lower()) if source else one.own
+            if own and says_something(one.texts[own].unit.text):
+                chosen.append(replace(one, own=own))
+        if source and not chosen and self.entries:
+            languages = ", ".join(sorted({code for one in self.entries for code in one.texts}))
+            raise BadDocument(
+                f"{self.name} has no text in {source}: its languages are {languages}. Choose a run "
+                "that translates from one of them"
+            )
+        lacks = [one for one in chosen if one.language(target.lower()) is None]
+        return replace(self, entries=lacks, source=source or self.source)
 
     @property
     def units(self) -> Sequence[Unit]:
-        return [one.mixed.unit for one in self.entries]
+        return [one.texts[one.own].unit for one in self.entries]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        language = wanted.language.lower().partition("-")[0]
+        made_by = "" if wanted.final else f' creationid="{MACHINE}"'
+        tag = f'<tuv xml:lang="{escaped(wanted.language)}"{made_by}>'
         new = []
         for one, target in zip(self.entries, targets, strict=True):
-            if not any(had.partition("-")[0] == language for had in one.languages):
-                text = one.mixed.written(target, self.xml.written)
-                made_by = "" if wanted.final else f' creationid="{MACHINE}"'
-                tag = f'<tuv xml:lang="{escaped(wanted.language)}"{made_by}>'
-                written = f"{one.indent}{tag}<seg>{text}</seg></tuv>"
-                new.append(put(one.end, one.end, written))
+            if one.language(wanted.language.lower()) is None:
+                text = one.texts[one.own].written(target, self.xml.written)
+                new.append(put(one.end, one.end, f"{one.indent}{tag}<seg>{text}</seg></tuv>"))
         return replaced(self.xml, new)
+
+
+def _base(language: str) -> str:
+    return language.partition("-")[0]
 
 
 def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
@@ -95,10 +125,8 @@ def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
         at += 1
     if not found:
         return None
-    own = next((name for name in found if name == source), "")
-    own = own or next((n for n in found if n.partition("-")[0] == source.partition("-")[0]), "")
-    own = own or next(iter(found))
-    return _TmxEntry(found[own], frozenset(found), end, indent)
+    entry = _TmxEntry(found, source, end, indent)
+    return replace(entry, own=entry.language(source) or next(iter(found)))
 
 
 def _role(token: XmlToken) -> Role:

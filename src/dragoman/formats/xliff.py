@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage, Side
 from dragoman.formats.units.inline import check_codes
 from dragoman.formats.units.states import MACHINE, WAITS, teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
@@ -21,6 +21,12 @@ from dragoman.formats.xml.tokens import Xml, XmlToken, with_attribute
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}
 _IDS = ("rid", "startRef", "id")
+_SAYS = {
+    True: ("xliff", ("srcLang", "trgLang")),
+    False: ("file", ("source-language", "target-language")),
+}
+"""By whether it is of version 2: the element that says its languages, and the attributes."""
+_SIDES: tuple[Side, Side] = ("source", "target")
 _LOCKED = {"locked", "true", "yes"}
 """Values of attributes such as ``mq:locked``."""
 
@@ -78,6 +84,19 @@ class Xliff(Document):
         return [one.mixed.unit for one in self.segments]
 
     @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        element, (source, target) = _SAYS[self.is_2]
+        return [
+            SaidLanguage(
+                side, code, f'{self.name}, line {self.xml.line(token.begin)}: {name}="{code}"'
+            )
+            for token in self.xml.tokens
+            if token.kind == "start" and token.name == element
+            for side, name in zip(_SIDES, (source, target), strict=True)
+            if (code := token.attributes.get(name))
+        ]
+
+    @property
     def pairs(self) -> Sequence[tuple[str, str]]:
         """Texts and their translations."""
         return [pair for pair in self.translated if all(map(str.strip, pair))]
@@ -130,7 +149,7 @@ class Xliff(Document):
 
     def _languages(self, language: str) -> Iterator[Replacement]:
         """The language of the targets, where the file does not say it."""
-        element, attribute = ("xliff", "trgLang") if self.is_2 else ("file", "target-language")
+        element, (_, attribute) = _SAYS[self.is_2]
         for token in self.xml.tokens:
             if (
                 token.kind == "start"

@@ -22,7 +22,7 @@ export interface Word {
 
 /** Something that is doubtful about a translation. */
 export interface Warning {
-  code: "language" | "unknown" | "omitted" | "coverage" | "repeated" | "cut_off" | "length";
+  code: "language" | "unknown" | "omitted" | "coverage" | "lost" | "repeated" | "cut_off" | "length";
   side: "source" | "target";
   begin: number;
   end: number;
@@ -291,7 +291,7 @@ export async function* toldBy<Told extends { name: string }>(response: Response,
 
 export type DocumentEvent =
   | { name: "progress"; data: { done: number; of: number } }
-  | { name: "done"; data: { translatedFileUrl: string } }
+  | { name: "done"; data: { translatedFileUrl: string; warnings?: string[] } }
   | { name: "error"; data: ErrorBody };
 
 /** How far the translation of a document is, and where it waits to be downloaded. */

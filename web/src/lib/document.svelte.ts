@@ -9,6 +9,8 @@ export class DocumentState {
   of = $state(0);
   /** Where the translation waits, as the page asks for it. */
   address = $state("");
+  /** What is doubtful about it, in English. */
+  warnings = $state.raw<string[]>([]);
   error = $state.raw<ApiError | null>(null);
 
   #request: AbortController | null = null;
@@ -19,7 +21,7 @@ export class DocumentState {
     const request = new AbortController();
     this.#request = request;
     this.#again = () => void this.translate(file, source, target);
-    Object.assign(this, { name: file.name, status: "working", done: 0, of: 0, address: "", error: null });
+    Object.assign(this, { name: file.name, status: "working", done: 0, of: 0, address: "", warnings: [], error: null });
     try {
       for await (const event of translateDocument(file, source, target, request.signal)) {
         if (this.#request !== request) return;
@@ -29,6 +31,7 @@ export class DocumentState {
           const { translatedFileUrl } = event.data;
           // From the page, wherever a proxy has put it.
           this.address = translatedFileUrl.slice(translatedFileUrl.indexOf("download_file/"));
+          this.warnings = event.data.warnings ?? [];
           this.status = "done";
         }
       }

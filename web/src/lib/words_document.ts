@@ -9,6 +9,7 @@ export const documentEnglish = {
   document_done: (name: string) => `${name} is translated.`,
   document_download: "Download",
   document_private: "It waits for ten minutes and is gone after the download.",
+  document_doubts: "Look this over before you use the translation:",
   cancel: "Cancel",
 };
 
@@ -23,5 +24,6 @@ export const documentKorean: DocumentWords = {
   document_done: (name) => `번역이 끝났습니다: ${name}`,
   document_download: "내려받기",
   document_private: "10분 동안 보관하며, 내려받으면 지워집니다.",
+  document_doubts: "번역을 쓰기 전에 확인하세요(영어로 표시됩니다).",
   cancel: "취소",
 };

@@ -11,6 +11,7 @@ export const translateEnglish = {
   warn_language: (text: string, reads: string, wanted: string) =>
     reads ? `${text} reads as ${reads}; this run reads ${wanted}.` : `${text} is hardly ${wanted}.`,
   warn_coverage: (percent: string) => `About ${percent} of the source is covered.`,
+  warn_lost: (words: string) => `A placeholder or an address is lost: ${words}`,
   warn_repeated: (words: string) => `Repeats itself: ${words}`,
   warn_cut_off: (sentence: string) => `Reached its greatest length and was cut off: ${sentence}`,
   warn_length: (sentence: string) => `Of an unusual length for its source: ${sentence}`,
@@ -48,6 +49,7 @@ export const translateKorean: TranslateWords = {
       ? `${text} – 원문의 언어: ${reads}. 이 모델이 읽는 언어: ${wanted}.`
       : `${text} – 이 모델이 읽는 언어(${wanted})가 아닌 듯합니다.`,
   warn_coverage: (percent) => `원문의 약 ${percent}만 옮겨졌습니다.`,
+  warn_lost: (words) => `번역에서 자리표시자나 주소가 빠졌습니다: ${words}`,
   warn_repeated: (words) => `같은 말이 되풀이됩니다: ${words}`,
   warn_cut_off: (sentence) => `최대 길이에 이르러 잘렸습니다: ${sentence}`,
   warn_length: (sentence) => `원문에 비해 길이가 이례적입니다: ${sentence}`,

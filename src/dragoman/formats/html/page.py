@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.html.document import HtmlDocument
-from dragoman.formats.html.tokens import Reader
-from dragoman.formats.units.document import Document, OutputOptions, check_pieces
+from dragoman.formats.html.tokens import HtmlToken, Reader
+from dragoman.formats.units.document import Document, OutputOptions, SaidLanguage, check_pieces
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.unit import Target, Unit, parts_of
 
@@ -52,6 +52,14 @@ class HtmlPage(Document):
     def units(self) -> Sequence[Unit]:
         return self.page.texts
 
+    @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        _, tag = _html(self.source.text)
+        attributes = {one.name: one.value for one in tag.attributes()} if tag else {}
+        code = attributes.get("lang") or attributes.get("xml:lang")
+        where = f'{self.name}: lang="{code}"'
+        return [SaidLanguage("source", code, where, is_binding=False)] if code else []
+
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         text = self.page.join([parts_of(target) for target in targets])
         if wanted.language != "und":
@@ -59,16 +67,20 @@ class HtmlPage(Document):
         return self.source.back(text, self.name, references=True)
 
 
-def _in_language(text: str, wanted: OutputOptions) -> str:
-    """The language of the page, where it says one, and the direction of one from right to left."""
+def _html(text: str) -> tuple[int, HtmlToken | None]:
+    """The tag of the element html and where it begins, if it is the first."""
     reader, place = Reader(text), 0
     while token := reader.next(foreign=False):
-        if token.kind == "start" and token.name != "html":
-            return text
         if token.kind == "start":
-            break
+            return place, token if token.name == "html" else None
         place += len(token.written)
-    else:
+    return place, None
+
+
+def _in_language(text: str, wanted: OutputOptions) -> str:
+    """The language of the page, where it says one, and the direction of one from right to left."""
+    place, token = _html(text)
+    if token is None:
         return text
     tag = token.written
     attributes = {one.name: one for one in token.attributes()}

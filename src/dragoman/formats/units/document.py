@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from dragoman.errors import DataError
 from dragoman.formats.units.unit import Target, Unit
@@ -37,6 +37,21 @@ class OutputOptions:
 _FROM_RIGHT = {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ps", "sd", "ug", "ur", "yi"}
 
 
+Side: TypeAlias = Literal["source", "target"]
+
+
+class SaidLanguage(NamedTuple):
+    """What a document says of its languages."""
+
+    side: Side
+    """Whether it is what it is written in, or what it is to be translated into."""
+    code: str
+    where: str
+    """The file, the place, and the words that say it."""
+    is_binding: bool = True
+    """Whether it was made to be right. The ``lang`` of a page is often left over from another."""
+
+
 class Document(ABC):
     """A file that has been read."""
 
@@ -55,6 +70,23 @@ class Document(ABC):
         which is not translated then, or their numbers from 1. Errors: ``BadDocument`` for one that
         has no such."""
         raise BadDocument("--columns is for a table (.csv, .tsv), and this document is none")
+
+    @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        """The languages that it says it is of."""
+        return ()
+
+    @property
+    def source_language(self) -> str | None:
+        """The language of its text, if it says one that was made to be right."""
+        said = (one for one in self.languages if one.side == "source" and one.is_binding)
+        return next((one.code for one in said), None)
+
+    def between(self, source: str | None, target: str) -> Document:
+        """The document with the units alone that lack a translation from ``source`` (None: the
+        language that it says) into ``target``. Errors: ``BadDocument`` for one that has no text in
+        ``source``."""
+        return self
 
     @property
     def notes(self) -> Sequence[str]:

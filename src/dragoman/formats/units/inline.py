@@ -15,7 +15,7 @@ from dragoman.formats.units.apart import needs_space_before, needs_space_behind
 from dragoman.formats.units.document import check_pieces
 from dragoman.formats.units.unit import Code, Target, Unit
 
-_PLACEHOLDER = (
+PLACEHOLDER = (
     r"%(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]{0,3}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?"
     r"(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@](?![\w])"
     r"|%%|%\{[\w.\-]{1,64}\}|%<[\w.\-]{1,64}>(?:[#0+\-]{0,3}\d{0,4}(?:\.\d{1,4})?[a-zA-Z](?!\w))?"
@@ -27,7 +27,7 @@ _PLACEHOLDER = (
 )
 """Of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and of ICU with a type."""
 _TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
-_MARKUP = re.compile(rf"(?P<kept>{_PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)|(?P<tag>{_TAG})")
+_MARKUP = re.compile(rf"(?P<kept>{PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)|(?P<tag>{_TAG})")
 _BEGINS = re.compile("[%{$&<]")
 """What each of them begins with."""
 _URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")

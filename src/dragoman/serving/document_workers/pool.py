@@ -50,14 +50,19 @@ class ReadDocument:
 
     data: bytes
     name: str
-    columns: str | None
-    """Those that are translated of a table, as ``--columns`` says them."""
+    wanted: dict[str, str | None]
+    """The columns that are translated of a table, as ``--columns`` says them, and the languages
+    between which it is translated; the source may be left open."""
     media: str
     """Its media type."""
     count: int
     """Of its units."""
     characters: int
     """Of its text."""
+    source: str | None
+    """The language that it says it is in, if it does."""
+    doubts: Sequence[str]
+    """What is doubtful about its languages."""
     frames: Sequence[bytes]
     """Its units; none if it has more characters than it may."""
 
@@ -90,16 +95,27 @@ class DocumentWorkers:
         """Of each client that has some work here, and how much."""
 
     async def read(
-        self, client: str, data: bytes, name: str, most: int, columns: str | None = None
+        self,
+        client: str,
+        data: bytes,
+        name: str,
+        most: int,
+        columns: str | None = None,
+        source: str | None = None,
+        target: str = "und",
     ) -> ReadDocument:
-        """A document, whose units are sent if it has at most ``most`` characters. Errors:
-        ``BadDocument``, also where the worker has died."""
+        """A document, whose units are sent if it has at most ``most`` characters. ``source``: its
+        language, None: whichever it says; ``target``: into which it is translated. Errors:
+        ``BadDocument``, also where it says that it is of other languages, and where the worker has
+        died."""
+        wanted = {"columns": columns, "source": source, "target": target}
         told, frames = await self._done(
-            client, [data], name=name, columns=columns, language=None, most=most
+            client, [data], name=name, language=None, most=most, **wanted
         )
         return ReadDocument(
-            data, name, columns, told["media"], told["units"], told["characters"], frames
-        )
+            data, name, wanted, told["media"], told["units"], told["characters"],
+            told["source"], told["doubts"], frames,
+        )  # fmt: skip
 
     async def written(
         self, client: str, read: ReadDocument, targets: Sequence[Target], language: str, most: int
@@ -108,7 +124,7 @@ class DocumentWorkers:
         word of a translation. Errors: as those of ``read``."""
         frames = await asyncio.to_thread(lambda: [read.data, *targets_written(targets)])
         _, (made,) = await self._done(
-            client, frames, name=read.name, columns=read.columns, language=language, most=most
+            client, frames, name=read.name, language=language, most=most, **read.wanted
         )
         return made
 

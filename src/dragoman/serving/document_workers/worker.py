@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+from dragoman.documents.languages import fitted
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
@@ -83,6 +84,8 @@ def _found(
     document = form.read(data, wanted["name"])
     if wanted["columns"] is not None:
         document = document.in_columns(columns_of(wanted["columns"]))
+    source = document.source_language
+    document, doubts = fitted(document, wanted["source"] or source, wanted["target"])
     if wanted["language"] is not None:
         made = document.join(targets, OutputOptions(wanted["language"]))
         if len(made) > wanted["most"]:
@@ -93,5 +96,8 @@ def _found(
         return {}, [made]
     units = document.units
     characters = sum(len(one.text) for one in units)
-    values = {"units": len(units), "characters": characters, "media": form.media}
+    values = {
+        "units": len(units), "characters": characters, "media": form.media,
+        "source": source, "doubts": doubts,
+    }  # fmt: skip
     return values, [] if characters > wanted["most"] else list(units_written(units))

@@ -9,6 +9,7 @@ from dragoman.forms.lexicon import Span
 from dragoman.forms.shown_words import ShownWord, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.outputs import schema
+from dragoman.tasks.translation.proofreading.plain import lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
@@ -24,10 +25,16 @@ def texts_of(target: Form, hypotheses: Sequence[Hypothesis]) -> list[str]:
 
 
 def hypothesis_message(
-    target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None
+    target: Form,
+    hypothesis: Hypothesis,
+    text: str,
+    proof: Proof | None = None,
+    source: str = "",
 ) -> schema.Hypothesis:
     """A hypothesis, whose ``text`` is known, with its words and tokens; ``proof``: what is doubtful
-    about it, and where its words come from."""
+    about it, and where its words come from; ``source``: of the best one, of which is told what it
+    has lost."""
+    warnings = lost_warnings(source, text) or None if proof is None else proof.warnings
     tokens, values = hypothesis.tokens, hypothesis.token_log_probabilities
     pieces = target.shown(tokens)
     words = words_of(text, pieces, values, spaced=target.spaced)
@@ -48,7 +55,7 @@ def hypothesis_message(
             )
             for word, source in zip(words, sources, strict=True)
         ],
-        warnings=None if proof is None else [_warning(one) for one in proof.warnings],
+        warnings=None if warnings is None else [_warning(one) for one in warnings],
         tokens=[
             schema.Token(id=token, piece=piece, log_probability=value)
             for token, piece, value in zip(tokens, pieces, values, strict=False)

@@ -20,11 +20,14 @@ class DetectedLanguage(Message):
 class TranslationWarning(Message):
     """Something that is doubtful about the translation of a sentence."""
 
-    code: Literal["language", "unknown", "omitted", "coverage", "repeated", "cut_off", "length"]
+    code: Literal[
+        "language", "unknown", "omitted", "coverage", "lost", "repeated", "cut_off", "length"
+    ]
     """language: the source is of another language than the run's; unknown: a word that the run has
-    never read; omitted: words to which the translation owes nothing; coverage: how much
-    of the sentence it owes something to, where there are such words; repeated: the translation
-    repeats itself; cut_off: it reached its greatest length; length: an unusual one."""
+    never read; omitted: words to which the translation owes nothing; coverage: how much of the
+    sentence it owes something to, where there are such words; lost: a placeholder or an address
+    that does not stand in the translation; repeated: the translation repeats itself; cut_off: it
+    reached its greatest length; length: an unusual one."""
     side: Literal["source", "target"]
     """In which text it stands."""
     begin: int
@@ -80,4 +83,5 @@ class Hypothesis(Message):
     words: list[Word]
     tokens: list[Token]
     warnings: list[TranslationWarning] | None = None
-    """Only where they were asked for, and of the best."""
+    """Of the best. Where they were not asked for, those of the code lost alone, if there are
+    any."""

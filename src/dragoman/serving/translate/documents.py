@@ -35,6 +35,7 @@ from dragoman.serving.http.paths import DOWNLOADS
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import event_of, event_stream, until
 from dragoman.serving.http.uploads import too_many_files
+from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
@@ -103,7 +104,7 @@ def endpoints(service: Service) -> Endpoints:
             found = await service.finish(
                 http, work.address(document, request), service.settings.limits.file_seconds
             )
-            return json_response(written(schema.TranslatedFile(translatedFileUrl=found)))
+            return json_response(written(found))
 
     @routes.get(
         DOWNLOADS + "{key}/{name}",
@@ -137,13 +138,13 @@ class _Work:
         self._base = base
         self.too_slow = service.too_slow(service.settings.limits.file_seconds)
 
-    async def address(self, document: InMemory, request: schema.DocumentRequest) -> str:
+    async def address(
+        self, document: InMemory, request: schema.DocumentRequest
+    ) -> schema.TranslatedFile:
         """Where the translation waits."""
-        found = ""
-        async for one in self._parts(document, request):
-            if isinstance(one, str):
-                found = one
-        return found
+        last = [one async for one in self._parts(document, request)][-1]
+        assert isinstance(last, schema.TranslatedFile), "it comes last"
+        return last
 
     async def events(
         self, document: InMemory, request: schema.DocumentRequest
@@ -152,26 +153,30 @@ class _Work:
         deadline = asyncio.get_running_loop().time() + self._service.settings.limits.file_seconds
         async with aclosing(until(deadline, self._parts(document, request))) as told:
             async for one in told:
-                if isinstance(one, str):
-                    yield event_of("done", {"translatedFileUrl": one})
+                if isinstance(one, schema.TranslatedFile):
+                    yield event_of("done", one.model_dump(exclude_defaults=True))
                 else:
                     done, of = one
                     yield event_of("progress", {"done": done, "of": of})
 
     async def _parts(
         self, document: InMemory, request: schema.DocumentRequest
-    ) -> AsyncGenerator[tuple[int, int] | str, None]:
+    ) -> AsyncGenerator[tuple[int, int] | schema.TranslatedFile, None]:
         service, client = self._service, self._client
         try:
             most = service.settings.limits.file_characters
-            name, columns = document.called, request.columns
-            read = await self._workers.read(client, document.data, name, most, columns)
+            source = None if request.source == AUTO else request.source
+            name = document.called
+            read = await self._workers.read(
+                client, document.data, name, most, request.columns, source, request.target
+            )
             await self._check(read)
             some = await service.documents.do(client, lambda: list(islice(read.texts(), 50)))
             text = " ".join(some)[:_SAMPLE]
             runs = service.catalogue.every(ServedTranslator, None)
-            (choice,) = await service.choose(runs, [text], client, request.source, request.target)
-            run = choice.run
+            source = source or read.source or AUTO
+            (choice,) = await service.choose(runs, [text], client, source, request.target)
+            run, check = choice.run, choice.run.plain_check()
             yield 0, read.count
             running = steps(read.units(), run.engine)
             answer: Any = None
@@ -187,6 +192,9 @@ class _Work:
                 else:
                     yield asked, read.count
             most = service.settings.limits.files_kept
+            take = partial(check.take_targets, list(read.units()), asked)
+            await service.documents.do(client, take)
+            doubts = [*read.doubts, *map(str, check.found)]
             made = await self._workers.written(client, read, asked, run.target, most)
         except DragomanError as error:
             problem = str(error)
@@ -194,7 +202,8 @@ class _Work:
         service.meters.count_characters(run.name, client, read.characters)
         key = self._kept.keep(client, _translated_name(name, run.target), read.media, made)
         asyncio.get_running_loop().call_later(610, self._kept.forget_old)
-        yield f"{self._base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
+        url = f"{self._base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
+        yield schema.TranslatedFile(translatedFileUrl=url, warnings=doubts or None)
 
     async def _check(self, read: ReadDocument) -> None:
         service, most = self._service, self._service.settings.limits.file_characters

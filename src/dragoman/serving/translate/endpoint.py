@@ -220,7 +220,8 @@ def sentence_message(
         source=piece.text,
         behind=piece.behind,
         hypotheses=[
-            hypothesis_message(target, *both) for both in zip(hypotheses, texts, strict=True)
+            hypothesis_message(target, *both, source=piece.text if rank == 0 else "")
+            for rank, both in enumerate(zip(hypotheses, texts, strict=True))
         ],
     )
 
@@ -249,7 +250,8 @@ def translation_message(
         yield (comma + sentence[:-2]).encode()
         for rank, hypothesis in enumerate(hypotheses):
             proof = proofs[number] if proofs and rank == 0 else None
-            told = hypothesis_message(target, hypothesis, texts[number][rank], proof)
+            source = piece.text if rank == 0 else ""
+            told = hypothesis_message(target, hypothesis, texts[number][rank], proof, source)
             comma = "," if rank else ""
             yield (comma + told.model_dump_json(exclude_none=True)).encode()
         yield b"]}"

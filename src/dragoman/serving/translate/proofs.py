@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from dragoman.engine.engine import Engine
+from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.passage import Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -38,6 +39,10 @@ class Proofs:
         self._turns = turns
         self._kept: OrderedDict[Key, Proof] = OrderedDict()
         self._size = 0
+
+    def lexicon(self) -> Lexicon | None:
+        """What the run has read."""
+        return self._proofreader.lexicon
 
     async def __call__(self, found: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
         """The proof of each sentence and its translation."""

@@ -115,6 +115,9 @@ class TranslatedFile(Message):
     """Where a translated document waits for ten minutes."""
 
     translatedFileUrl: str
+    warnings: list[str] | None = None
+    """What is doubtful about it, in English: a language that the document says and that is another,
+    texts in another language, placeholders and addresses that are lost. None: nothing."""
 
 
 # ---- our own

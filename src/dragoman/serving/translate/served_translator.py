@@ -29,6 +29,7 @@ from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.proofs import Proofs
 from dragoman.tasks.translation.planning import requests_of
+from dragoman.tasks.translation.proofreading.plain import PlainCheck
 from dragoman.tasks.translation.proofreading.proofreader import Proofreader
 
 logger = logging.getLogger("dragoman")
@@ -84,6 +85,10 @@ class ServedTranslator(ServedRun):
         return cls(name, engine, settings, run, proofreader)
 
     examples = staticmethod(sentences_of)
+
+    def plain_check(self) -> PlainCheck:
+        """Looks at the translations of a document for what is seen without the model."""
+        return PlainCheck(self.source, self.proofs.lexicon)
 
     # ---- all of these are for a thread beside the event loop; each raises Refusal 400
 

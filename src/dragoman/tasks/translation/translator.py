@@ -43,6 +43,7 @@ from dragoman.tasks.translation.result import Translation
 if TYPE_CHECKING:
     from dragoman.formats.units.document import Document
     from dragoman.metrics.alignment import Links
+    from dragoman.tasks.translation.proofreading.plain import PlainCheck
     from dragoman.tasks.translation.proofreading.proofreader import Proofreader
     from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
@@ -253,8 +254,7 @@ class Translator(Predictor):
         there are. Errors: ``BadDocument``, which names the file and the place; ``FileError``.
         """
         from dragoman.documents.files import check_is_another, open_document, write_document
-        from dragoman.documents.translation import translated
-        from dragoman.formats.units.document import Document, OutputOptions
+        from dragoman.formats.units.document import Document
 
         if isinstance(source, Document):
             document = source
@@ -264,8 +264,29 @@ class Translator(Predictor):
             document = open_document(Path(source))
         if columns:
             document = document.in_columns([str(one) for one in columns])
-        for note in document.notes:
-            logger.warning("%s", note)
+        data, _ = self.document_of(document, final=final, progress=progress)
+        if to is not None:
+            write_document(Path(to), data)
+        return data
+
+    def document_of(
+        self,
+        document: Document,
+        *,
+        final: bool = False,
+        progress: Callable[[int, int], None] = lambda *_: None,
+    ) -> tuple[bytes, int]:
+        """A document that has been read: its translation, and how many of its texts changed. What
+        is doubtful about it is logged. Errors: ``BadDocument``, also where it says that it is of
+        other languages than the run's."""
+        from dragoman.documents.languages import fitted
+        from dragoman.documents.translation import translated
+        from dragoman.formats.units.document import OutputOptions
+
+        source, target = self.engine.source.language, self.engine.target.language
+        document, doubts = fitted(document, source, target)
+        for doubt in (*document.notes, *doubts):
+            logger.warning("%s", doubt)
         units, settings = document.units, self.search_settings
 
         def best(passages: Sequence[Passage]) -> list[Hypothesis]:
@@ -273,13 +294,21 @@ class Translator(Predictor):
             return [found[0] for found in self.engine.search(requests)]
 
         targets = translated(units, self.engine, best, lambda done: progress(done, len(units)))
-        wanted = OutputOptions(self.engine.target.language, final=final)
-        data = document.join(targets, wanted)
-        if to is not None:
-            write_document(Path(to), data)
-        return data
+        check = self.plain_check()
+        check.take_targets(units, targets)
+        for found in check.found:
+            logger.warning("%s", found)
+        data = document.join(targets, OutputOptions(target, final=final))
+        changed = sum(one != unit.as_it_is for unit, one in zip(units, targets, strict=True))
+        return data, changed
 
     # ---- measuring and looking
+
+    def plain_check(self) -> PlainCheck:
+        """Looks at translations for what is seen without the model, over all texts of a call."""
+        from dragoman.tasks.translation.proofreading.plain import PlainCheck
+
+        return PlainCheck(self.engine.source.language, self.run.lexicon)
 
     def warnings(self, translation: Translation) -> tuple[ProofWarning, ...]:
         """What is doubtful about a translation of this translator's: words that it left out, never

@@ -6,6 +6,7 @@ ever. What shows it lies elsewhere:
 ``language``  most of the words are none of the run's language
 ``unknown``   a word or sign that the run has never read, or cannot read at all
 ``omitted``   words of the source to which the translation owes nothing
+``lost``      a placeholder or an address that does not stand in the translation
 ``coverage``  where some are, or its length is unusual: to how much of the source it owes something
 ``repeated``  words that follow upon themselves, which those of the source do not
 ``cut_off``   the translation reached its greatest length
@@ -32,6 +33,7 @@ from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.forms.repetition import repetitions
 from dragoman.runs.run import Run
 from dragoman.tasks.translation.proofreading.omissions import Omissions, omitted, suspects_of
+from dragoman.tasks.translation.proofreading.plain import lost_warnings
 from dragoman.tasks.translation.proofreading.source import ReadSource
 from dragoman.tasks.translation.proofreading.unknown import another_language, unknown_words
 from dragoman.tasks.translation.proofreading.warning import ProofWarning
@@ -73,7 +75,7 @@ class Proofreader:
         """``lexicon``, ``lengths``: of the training text. Without them words never read are only
         those that the vocabulary cannot write, and no length is unusual."""
         self._engine = engine
-        self._lexicon = lexicon
+        self.lexicon = lexicon
         self._lengths = lengths
 
     @classmethod
@@ -109,15 +111,15 @@ class Proofreader:
         translations: Sequence[ToProofread],
         alignments: Sequence[Alignment],
     ) -> list[Proof]:
-        unknown = [unknown_words(source, self._lexicon) for source in sources]
+        unknown = [unknown_words(source, self.lexicon) for source in sources]
         language = [
-            another_language(source, never, self._lexicon, self._engine.source.language)
+            another_language(source, never, self.lexicon, self._engine.source.language)
             for source, never in zip(sources, unknown, strict=True)
         ]
         suspects = [
             []
             if strange or (len(source.words) <= _MAX_TOO_SHORT and one.text.strip())
-            else suspects_of(source, alignment, self._lexicon)
+            else suspects_of(source, alignment, self.lexicon)
             for source, one, alignment, strange in zip(
                 sources, translations, alignments, language, strict=True
             )
@@ -128,6 +130,7 @@ class Proofreader:
             sources, translations, language, unknown, missing, alignments, strict=True
         ):
             found = self._of_target(source, one)
+            found += lost_warnings(source.text, one.text)
             if strange:
                 found.append(strange)
             else:

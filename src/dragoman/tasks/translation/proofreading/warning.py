@@ -8,7 +8,9 @@ from typing import Literal
 from dragoman.forms.languages import name_of
 from dragoman.forms.lexicon import Span
 
-Code = Literal["language", "unknown", "omitted", "coverage", "repeated", "cut_off", "length"]
+Code = Literal[
+    "language", "unknown", "omitted", "coverage", "lost", "repeated", "cut_off", "length"
+]
 Side = Literal["source", "target"]
 
 _QUOTED = 80
@@ -58,6 +60,8 @@ class ProofWarning:
                 return f"{quoted} was never read in training"
             case "omitted":
                 return f"{quoted} seems to be left out"
+            case "lost":
+                return f"{quoted} is lost in translation"
             case "coverage":
                 return f"about {100 * (self.covered or 0):.0f} % of the source is covered"
             case "repeated":

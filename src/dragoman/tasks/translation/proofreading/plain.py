@@ -1,0 +1,154 @@
+"""What is doubtful about translations and is seen without the model: it costs next to nothing, so
+it is always looked for.
+
+``lost``      a placeholder or an address of the source does not stand in the translation
+``language``  a text is none of the run's language: most of its words were never read in training,
+              and its small words, or its script, are those of another language
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from dragoman.formats.units.inline import PLACEHOLDER
+from dragoman.formats.units.unit import Target, Unit
+from dragoman.forms.identification import identify
+from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.forms.lexicon import Lexicon, Span, words_in
+from dragoman.plural import plural
+from dragoman.shortened import shortened
+from dragoman.tasks.translation.proofreading.warning import ProofWarning
+
+_KEPT = re.compile(
+    r"https?://[^\s<>()\"']{0,2000}[^\s<>()\"'.,;:!?]"
+    r"|(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8}"
+    rf"|{PLACEHOLDER}"
+)
+"""Addresses of the web and of mail, and placeholders."""
+_BEGINS = re.compile("[%{$@]|://")
+"""What each of them has."""
+_STRANGE = 0.6
+"""Share of words never read from which on a text is of another language."""
+_TELLING_WORDS = 5
+"""Words from which on small words tell a language."""
+_FEW = 0.02
+"""Share of texts in another language that is left to chance (docs/experiments.md)."""
+_SHOWN = 60
+
+
+def lost(source: str, text: str) -> list[Span]:
+    """Where the placeholders and addresses of a source stand that its translation lacks, or has
+    fewer times."""
+    if not _BEGINS.search(source):
+        return []
+    found = []
+    left: dict[str, int] = {}
+    for one in _KEPT.finditer(source):
+        left.setdefault(one[0], text.count(one[0]))
+        left[one[0]] -= 1
+        if left[one[0]] < 0:
+            found.append(one.span())
+    return found
+
+
+def lost_warnings(source: str, text: str) -> list[ProofWarning]:
+    """The same as warnings about one sentence."""
+    return [ProofWarning.at("lost", "source", source, place) for place in lost(source, text)]
+
+
+@dataclass(frozen=True)
+class PlainDoubt:
+    """What was seen in the translations of a call. ``str`` says it in English."""
+
+    code: Literal["lost", "language"]
+    count: int
+    of: int
+    """Texts, of how many."""
+    text: str
+    """Of lost: the first of them; of language: how the first such text begins."""
+    languages: tuple[str, ...] = ()
+    """Of language: those that the texts may be in."""
+    wanted: str = ""
+    """Of language: the run's."""
+
+    def __str__(self) -> str:
+        of = plural(self.of, "text")
+        if self.code == "lost":
+            return (
+                f"{self.count:,} of {of}: placeholders or addresses are lost in translation, such "
+                f"as {self.text}. Look for them"
+            )
+        named = " or ".join(map(name_of, self.languages)) or "another language"
+        return (
+            f"{plural(self.count, f'of {of} reads', f'of {of} read')} as {named}, such as "
+            f"“{self.text}”, and this run translates from {name_of(self.wanted)}"
+        )
+
+
+class PlainCheck:
+    """Takes texts and their translations, one after the other."""
+
+    def __init__(self, language: str, lexicon: Callable[[], Lexicon | None]) -> None:
+        """``language``: of the sources. ``lexicon``: of what the run has read; is asked once."""
+        self._language, self._ask = language, lexicon
+        self._texts = self._with_lost = self._strange = 0
+        self._lost = self._example = ""
+        self._languages: Counter[str] = Counter()
+
+    def take(self, source: str, text: str) -> None:
+        """The next text and its translation."""
+        self._texts += 1
+        if places := lost(source, text):
+            self._with_lost += 1
+            self._lost = self._lost or shortened(source[slice(*places[0])], _SHOWN)
+        if found := self._other_languages(source):
+            self._strange += 1
+            self._languages.update(found)
+            self._example = self._example or shortened(source, _SHOWN)
+
+    def take_targets(self, units: Sequence[Unit], targets: Sequence[Target]) -> None:
+        """Those of a document, whose codes are kept."""
+        for unit, target in zip(units, targets, strict=True):
+            self.take(unit.text, "".join(one for one in target if isinstance(one, str)))
+
+    @property
+    def found(self) -> list[PlainDoubt]:
+        """What is doubtful, each once for all texts."""
+        found = []
+        if self._with_lost:
+            found.append(PlainDoubt("lost", self._with_lost, self._texts, self._lost))
+        if self._strange > _FEW * self._texts:
+            most = self._languages.most_common()
+            named = tuple(sorted(code for code, count in most if count == most[0][1]))
+            known = tuple(code for code in named if code in NAMES)
+            found.append(
+                PlainDoubt(
+                    "language", self._strange, self._texts, self._example, known, self._language
+                )
+            )
+        return found
+
+    @cached_property
+    def _lexicon(self) -> Lexicon | None:
+        return self._ask()
+
+    def _other_languages(self, source: str) -> frozenset[str]:
+        """The languages that a text may be in, if it is surely none of the run's."""
+        words = [source[slice(*place)] for place in words_in(source)]
+        words = [word for word in words if not word[0].isdigit()]
+        if not words or base(self._language) not in NAMES:
+            return frozenset()
+        if self._lexicon is not None:
+            never = sum(not self._lexicon.has(word) for word in words)
+            if never < _STRANGE * len(words):
+                return frozenset()
+        read_as = identify([source])
+        if base(self._language) in read_as:
+            return frozenset()
+        is_script = not any(map(str.isascii, words))
+        return read_as if len(words) >= _TELLING_WORDS or is_script else frozenset()
