@@ -51,6 +51,61 @@ def test_a_recording_is_cut_at_its_silences(noise: float, rate: int) -> None:
         assert span.end == pytest.approx(end + 0.2, abs=0.011)
 
 
+def rumble(count: int, draw: np.random.Generator) -> Floats:
+    """Steady noise as of a room, most of it below 150 Hz, of one level."""
+    white = np.fft.rfft(draw.standard_normal(count))
+    pink = white / np.maximum(1, np.arange(len(white)) * RATE / count / 150)
+    sound = np.fft.irfft(pink, count)
+    return (sound / np.sqrt(np.mean(sound**2))).astype(np.float32)
+
+
+def turns(noise: float, pause: float, seed: int) -> tuple[Floats, list[list[tuple[int, int]]]]:
+    """Ten minutes of two speakers in turns, the second 25 dB quieter, over noise of so many dB
+    below the first; a silence of 20 seconds behind each minute. Also the samples of the words of
+    each. ``pause``: seconds between two words at most."""
+    draw = np.random.default_rng(seed)
+    sound = rumble(600 * RATE, draw) * np.float32(0.1 * 10 ** (noise / 20))
+    words: list[list[tuple[int, int]]] = [[], []]
+    at, speaker = RATE, 0
+    while at < 598 * RATE:
+        if at // (60 * RATE) != (at - 10 * RATE) // (60 * RATE):
+            at += 20 * RATE
+        for _ in range(draw.integers(1, 12)):
+            length = int(draw.uniform(0.25, 0.6) * RATE)
+            if at + length >= len(sound):
+                break
+            envelope = np.abs(np.sin(np.linspace(0, np.pi * draw.integers(1, 4), length)))
+            voice = np.sin(2 * np.pi * draw.uniform(90, 250) * np.arange(length) / RATE)
+            word = 0.2 * envelope * voice * 10 ** (-25 * speaker / 20)
+            sound[at : at + length] += word.astype(np.float32)
+            words[speaker].append((at, at + length))
+            at += length + int(draw.uniform(0.02, pause) * RATE)
+        at += int(draw.uniform(0.4, 2) * RATE)
+        speaker = 1 - speaker
+    return sound, words
+
+
+@pytest.mark.parametrize("pause", [0.05, 0.4])
+@pytest.mark.parametrize(("noise", "gain"), [(-33, 0), (-36, -20), (-60, 0), (-120, -30)])
+def test_a_speaker_25_db_quieter_is_heard_and_steady_noise_is_not(
+    noise: float, gain: float, pause: float
+) -> None:
+    sound, words = turns(noise, pause, seed=round(10 * pause) - int(noise))
+    sound *= np.float32(10 ** (gain / 20))
+    inside = np.zeros(len(sound), bool)
+    for span in spans(sound):
+        inside[round(span.begin * RATE) : round(span.end * RATE)] = True
+    for spoken_by in words:
+        found = [inside[begin:end].mean() > 0.9 for begin, end in spoken_by]
+        assert len(found) > 100 and np.mean(found) > 0.98
+    ends = sorted(end for of_one in words for _, end in of_one)
+    begins = sorted(begin for of_one in words for begin, _ in of_one)
+    silent = [(a, b) for a, b in zip(ends, begins[1:], strict=False) if b - a > 5 * RATE]
+    assert len(silent) > 4
+    for begin, end in silent:
+        assert inside[begin:end].mean() < 0.1
+
+
 def test_margins_end_where_the_recording_does_and_halfway_between_two_spans() -> None:
     sound = spoken([(1.0, 1.0), (1.0, 0.0)])
     assert np.allclose(spans(sound, margin=5), [(0.0, 1.5), (1.5, 3.0)])

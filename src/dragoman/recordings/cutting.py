@@ -1,9 +1,10 @@
 """Where a recording is cut: at its silences, by how loud it is.
 
 A frame of 10 ms is loud if its level is above a threshold between the noise of the recording and
-its speech. Loud frames that are no more than ``silence`` apart belong to one span. A span that is
-longer than ``longest`` is cut at its quietest place. An hour is read in flat memory: what is kept
-of it is one number a frame.
+its speech, or if it and the frames around it are clearly above the noise of the half minute in
+which it stands: so nobody is left out who speaks far more quietly than others. Loud frames that are
+no more than ``silence`` apart belong to one span. A span that is longer than ``longest`` is cut at
+its quietest place. An hour is read in flat memory: what is kept of it is one number a frame.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import Field
 
 from dragoman.forms.rows.resampling import Floats
@@ -29,6 +32,12 @@ less."""
 _SHARE = 0.4
 _NOISE, _SPEECH = 10, 95
 """Percentiles of the levels that are those of noise and of speech."""
+_STEADY = 8.0
+"""dB above the noise of a block by which the median of ``_NEAR`` frames is speech, however quiet
+it is beside the rest: the median of steady noise, also of rumble, stays below it."""
+_NEAR = 9
+_BLOCK = 3_000
+"""Frames of a block."""
 _CLICK = 5
 """Frames; fewer loud ones between two silences are no speech."""
 _AROUND = 10
@@ -115,7 +124,7 @@ def threshold_of(levels: Floats) -> float:
 
 def _loud(levels: Floats, silence: int) -> list[tuple[int, int]]:
     """First frame and frame behind the last of what is loud, with less than ``silence`` within."""
-    (loud,) = np.nonzero(levels >= threshold_of(levels))
+    (loud,) = np.nonzero(_is_loud(levels))
     if not len(loud):
         return []
     (apart,) = np.nonzero(np.diff(loud) > silence)
@@ -126,6 +135,21 @@ def _loud(levels: Floats, silence: int) -> list[tuple[int, int]]:
         for one, other in zip(first, last, strict=True)
         if other - one + 1 >= _CLICK
     ]
+
+
+def _is_loud(levels: Floats) -> npt.NDArray[np.bool_]:
+    """(T,) whether each frame is loud by the whole recording, or by its block."""
+    threshold = threshold_of(levels)
+    loud = levels >= threshold
+    if math.isinf(threshold):
+        return loud
+    near = np.pad(levels, _NEAR // 2, mode="edge")
+    for begin in range(0, len(levels), _BLOCK):
+        some = near[begin : begin + _BLOCK + _NEAR - 1]
+        medians = np.median(sliding_window_view(some, _NEAR), axis=1)
+        noise = float(np.percentile(medians, _NOISE))
+        loud[begin : begin + _BLOCK] |= medians > max(_FAINTEST, noise + _STEADY)
+    return loud
 
 
 def _padded(
