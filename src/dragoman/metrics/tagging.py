@@ -1,8 +1,11 @@
 """How often a tag is the right one: over all words, over known and unknown ones, and over spans.
 
-Where tags are IOB (``B-X`` begins a span of the kind X, ``I-X`` goes on with it, ``O`` is outside),
-a span counts as found if its kind, its first and its last word are right, as ``conlleval`` of CoNLL
-2000 counts it: an ``I-X`` behind ``O``, or behind a span of another kind, begins one too.
+Where tags are of spans, a span counts as found if its kind, its first and its last word are right.
+IOB tags (``B-X`` begins a span of the kind X, ``I-X`` goes on with it, ``O`` is outside) are read
+as ``conlleval`` of CoNLL 2000 reads them: an ``I-X`` behind ``O``, or behind a span of another
+kind, begins one too. BIOES tags, also called IOBES (``E-X`` is the last word of a span, ``S-X`` the
+only one), and BILOU tags (``L-X`` and ``U-X`` in their place) are read as ``seqeval`` reads
+them: nothing goes on behind ``E-X`` or ``S-X``.
 
     precision = right / found,  recall = right / there,  F1 = 2 right / (found + there)
 
@@ -19,10 +22,15 @@ Span = tuple[str, int, int]
 """Its kind, its first word and the one behind its last."""
 
 
-def is_iob(tags: Iterable[str]) -> bool:
-    """Whether tags are of spans: ``O`` and ``B-X`` or ``I-X``, and at least one of the latter."""
+_MARKS = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
+"""What stands before the kind: begins, goes on, ends, is one word; by the names of each scheme."""
+
+
+def has_spans(tags: Iterable[str]) -> bool:
+    """Whether tags are of spans: ``O`` and ``B-X``, ``I-X`` and so on, and at least one of the
+    latter."""
     different = set(tags)
-    of_spans = {tag for tag in different if tag[:2] in ("B-", "I-") and len(tag) > 2}
+    of_spans = {tag for tag in different if tag[:1] in _MARKS and tag[1:2] == "-" and len(tag) > 2}
     return bool(of_spans) and different - of_spans <= {"O"}
 
 
@@ -31,12 +39,16 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
     spans: list[Span] = []
     kind, begin = "", -1
     for place, tag in enumerate([*tags, "O"]):
-        mark, _, name = tag.partition("-")
-        if begin >= 0 and (mark != "I" or name != kind):
+        letter, _, name = tag.partition("-")
+        mark = _MARKS.get(letter, "O")
+        if begin >= 0 and (mark not in ("I", "E") or name != kind):
             spans.append((kind, begin, place))
             begin = -1
-        if mark in ("B", "I") and begin < 0:
+        if mark != "O" and begin < 0:
             kind, begin = name, place
+        if mark in ("E", "S"):
+            spans.append((kind, begin, place + 1))
+            begin = -1
     return spans
 
 
@@ -99,7 +111,7 @@ class TagScores:
     """Of words that training has read: right ones, and all."""
     unknown: list[int] = field(default_factory=lambda: [0, 0])
     spans: SpanScores | None = None
-    """Where tags are IOB."""
+    """Where tags are of spans."""
 
     @classmethod
     def of(
@@ -107,10 +119,10 @@ class TagScores:
         true: Iterable[Sequence[str]],
         chosen: Iterable[Sequence[str]],
         known: Iterable[Sequence[bool]],
-        iob: bool,
+        spans: bool,
     ) -> TagScores:
         """Of sentences: their tags, those that were chosen, and which words training has read."""
-        scores = cls(spans=SpanScores() if iob else None)
+        scores = cls(spans=SpanScores() if spans else None)
         for own, found, are_known in zip(true, chosen, known, strict=True):
             for one, other, is_known in zip(own, found, are_known, strict=True):
                 counts = scores.known if is_known else scores.unknown

@@ -15,7 +15,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.tagged import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
 from dragoman.errors import DataError, RecipeError
-from dragoman.metrics.tagging import is_iob
+from dragoman.metrics.tagging import has_spans
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.heads import HeadBuilder
 from dragoman.sizing.inputs import Inputs
@@ -67,7 +67,7 @@ class TaggingBuilder(HeadBuilder):
         return seen
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        metric = "f1" if is_iob(seen.labels) else "accuracy"
+        metric = "f1" if has_spans(seen.labels) else "accuracy"
         return {
             "data": {"cleaning": {"max_length": 0}},
             "text": {"character_coverage": 0.9999, "sampling": 0.1},

@@ -13,7 +13,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.forms.tags import Tags, tags_of
 from dragoman.measure import LOSS, percent
-from dragoman.metrics.tagging import is_iob
+from dragoman.metrics.tagging import has_spans
 from dragoman.plural import plural
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
@@ -67,10 +67,10 @@ class TaggingSpec(WithHead):
                     )
 
     def _check_metric(self, recipe: Sections, tags: Tags) -> None:
-        if recipe.training.metric not in ("accuracy", "loss") and not is_iob(tags.counts):
+        if recipe.training.metric not in ("accuracy", "loss") and not has_spans(tags.counts):
             raise DataError(
                 f"training.metric = {recipe.training.metric} is of spans, and the tags are not of "
-                f"the kinds B-X, I-X and O: {tags.labels.summary()}. "
+                f"the kinds B-X, I-X, E-X, S-X and O: {tags.labels.summary()}. "
                 "--set training.metric=accuracy"
             )
 

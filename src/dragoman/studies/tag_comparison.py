@@ -9,7 +9,7 @@ import numpy as np
 
 from dragoman.data.files.pair import Pair
 from dragoman.metrics.significance import MeasuredSystem, Significance, compare_statistics
-from dragoman.metrics.tagging import is_iob, spans_of
+from dragoman.metrics.tagging import has_spans, spans_of
 from dragoman.specs.tagging import TAGGING
 from dragoman.studies.comparison import ComparisonReport, checked, side_by_side
 from dragoman.studies.systems import chosen_test, runs_at
@@ -45,7 +45,7 @@ def compare_taggers(
     found = [[tagger(texts) for tagger in runs] for runs in taggers]
     words = [[_statistics(measured.pairs, run, _words) for run in runs] for runs in found]
     statistics = {"accuracy": (words, _shares)}
-    if is_iob(tags.counts):
+    if has_spans(tags.counts):
         spans = [[_statistics(measured.pairs, run, _spans) for run in runs] for runs in found]
         statistics[TAGGING.measure("f1").called] = (spans, _shares)
 

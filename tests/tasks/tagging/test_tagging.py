@@ -161,7 +161,7 @@ def test_what_it_measures_is_what_it_answers(words: Run, tmp_path: Path) -> None
     answers = Tagger(words)(["they run", "new walk", "we sleep"])
     true = [["PRP", "NN"], ["DT", "NN"], ["PRP", "XX"]]
     known = [[True, True], [False, True], [True, True]]
-    expected = TagScores.of(true, [one.tags for one in answers], known, iob=False).figures()
+    expected = TagScores.of(true, [one.tags for one in answers], known, spans=False).figures()
     assert {name: found.scores[name] for name in expected} == expected
     costs = [
         -one.log_probabilities[place][one.names.index(tag)]

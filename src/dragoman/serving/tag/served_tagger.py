@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from dragoman.metrics.tagging import is_iob, spans_of
+from dragoman.metrics.tagging import has_spans, spans_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.http.refusals import Refusal
@@ -63,7 +63,7 @@ class ServedTagger(ServedRun):
         self.tagger = tagger
         self.tagging = self.executor("tag")
         """Where texts are tagged."""
-        self._has_spans = is_iob(tagger.tags.counts)
+        self._has_spans = has_spans(tagger.tags.counts)
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTagger:

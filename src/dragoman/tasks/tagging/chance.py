@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.measure import percent
-from dragoman.metrics.tagging import TagScores, is_iob
+from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.chance import MIN_TOKENS, entropy
 
@@ -36,7 +36,7 @@ def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
         [pair.target.split() for pair in pairs],
         [tags.usual(one) for one in words],
         [[tags.knows(word) for word in one] for one in words],
-        is_iob(tags.counts),
+        has_spans(tags.counts),
     )
 
 

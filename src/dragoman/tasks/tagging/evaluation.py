@@ -1,5 +1,5 @@
 """What is measured of a finished run that tags: accuracy over all words, over those that training
-has read and over new ones, F1 of spans where tags are IOB, which tag is taken for which, and the
+has read and over new ones, F1 of spans where tags have them, which tag is taken for which, and the
 surest mistakes. The loss is -log P of the right tag, in nats a word.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.metrics.classification import Confusion
-from dragoman.metrics.tagging import TagScores, is_iob
+from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure
@@ -198,7 +198,7 @@ def _words_of(run: Run) -> str:
 
 def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
     """What a report holds of them, in its order."""
-    iob = is_iob(tags.counts)
+    spans = has_spans(tags.counts)
     true = [pair.target.split() for pair in pairs]
     new = sorted({tag for own in true for tag in own} - tags.counts.keys())
     names = (*tags.labels.names, *new)
@@ -206,7 +206,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
     own = [value[tag] for line in true for tag in line]
     chosen = [number for one in tagged for number in one.values]
     known = [[tags.knows(word) for word in one.words] for one in tagged]
-    scores = TagScores.of(true, [one.tags for one in tagged], known, iob)
+    scores = TagScores.of(true, [one.tags for one in tagged], known, spans)
     nll, of_new, mistakes = 0.0, 0, list[Mistake]()
     for pair, one, line in zip(pairs, tagged, true, strict=True):
         numbers = np.array([value[tag] for tag in line])

@@ -8,7 +8,7 @@ from itertools import islice
 from dragoman.data.files.pair import Pair
 from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.tags import tags_of
-from dragoman.metrics.tagging import TagScores, is_iob
+from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.specs.tagging import words_and_tags
 from dragoman.tasks.classification.labeller import in_batches
 from dragoman.tasks.shared.examples import reading_of
@@ -21,7 +21,7 @@ _SAMPLES = 5
 
 
 class TaggedValidation(Validation[TaggedBatch]):
-    """``accuracy`` and ``loss``, and ``f1`` of spans where tags are IOB; some sentences are shown
+    """``accuracy`` and ``loss``, and ``f1`` of spans where tags have them; some sentences are shown
     with the tags that were chosen. Of a long sentence the beginning is measured."""
 
     without = "without words"
@@ -58,7 +58,7 @@ class TaggedValidation(Validation[TaggedBatch]):
             for pair, found in zip(self.pairs, chosen, strict=True)
         ]
         scores = TagScores.of(
-            true, chosen, [[True] * len(one) for one in true], is_iob(form.counts)
+            true, chosen, [[True] * len(one) for one in true], has_spans(form.counts)
         ).figures()
         samples = tuple(
             Sample(
