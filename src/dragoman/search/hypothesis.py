@@ -29,7 +29,8 @@ class Hypothesis:
     tokens: tuple[int, ...]
     """Without the start and end symbols."""
     score: float
-    """Log-probability over length penalty: higher is better; n-best lists are sorted by it."""
+    """Log-probability over length penalty: higher is better. N-best lists are sorted by it: first
+    the outputs that the model ended, then those that were cut (``rank``)."""
     log_probability: float
     """log P(Y | X) in nats; of the tokens so far if not finished."""
     token_log_probabilities: tuple[float, ...]
@@ -53,6 +54,12 @@ def hypothesis_of(
     return Hypothesis(tuple(tokens), score, total, tuple(log_probabilities), finished)
 
 
+def rank(finished: bool, score: float) -> tuple[bool, float]:
+    """The key by which n-best lists are sorted, the best first. What was cut stands behind what the
+    model ended: its score lacks the cost of what is missing, and so is too high beside theirs."""
+    return not finished, -score
+
+
 def ranked(hypotheses: Sequence[Hypothesis], count: int) -> list[Hypothesis]:
-    """The ``count`` best, best first; what was cut stands behind what the model ended."""
-    return sorted(hypotheses, key=lambda h: (not h.finished, -h.score))[:count]
+    """The ``count`` best, best first (``rank``)."""
+    return sorted(hypotheses, key=lambda h: rank(h.finished, h.score))[:count]

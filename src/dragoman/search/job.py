@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.hypothesis import Hypothesis, rank
 from dragoman.search.request import Request
 
 
@@ -41,7 +41,7 @@ class Pool:
         """Keep it if it is among the best."""
         self.hypotheses.append(hypothesis)
         if self.keep > 1:
-            self.hypotheses.sort(key=lambda h: (not h.finished, -h.score))
+            self.hypotheses.sort(key=lambda h: rank(h.finished, h.score))
         elif len(self.hypotheses) > 1 and hypothesis.score > self.worst:
             self.hypotheses.reverse()
         del self.hypotheses[self.keep :]

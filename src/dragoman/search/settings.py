@@ -44,7 +44,9 @@ class SearchSettings(Settings):
     min_length: int = Field(default=0, ge=0, le=100_000)
     """The minimum number of tokens in an output, without the end symbol."""
     n_best: int = Field(default=1, ge=1, le=4096)
-    """The number of hypotheses to return, best first; when sampling, the number of samples."""
+    """The number of hypotheses to return, best first; when sampling, the number of samples. Those
+    that were cut at their maximum length come after those that the model ended, whatever their
+    scores: the score of a cut output lacks the cost of its end."""
     alternatives: bool = False
     """Return n_best hypotheses that differ in their first token (after a prefix, in the first token
     that is not given). A separate search completes each of the n_best most probable first

@@ -50,6 +50,16 @@ def test_both_scores_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     assert CtcRanking(engine, 1e-6)(rows, [right, long])[0] is long
 
 
+def test_what_was_cut_stands_behind_what_was_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its score is without the cost of its end, and so better than those of whole texts."""
+    monkeypatch.setattr(ctc_ranking, "ctc_log_probabilities", lambda *_: KNOWN)
+    whole = [hypothesis([0, 1, 1], -9.0), hypothesis([0, 1], -8.0)]
+    cut = hypothesis_of((0, 1), [-0.1] * 2, 0.0, finished=False)
+    engine: Any = None
+    found = CtcRanking(engine, 0.5)(torch.zeros(4, 2).numpy(), [*whole, cut])
+    assert found[2] is cut and set(found[:2]) == set(whole)
+
+
 def test_texts_without_room_come_last_and_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctc_ranking, "ctc_log_probabilities", lambda *_: KNOWN[:1])
     one, two, three = hypothesis([0, 0], -0.1), hypothesis([1, 1], -0.2), hypothesis([1], -9.0)

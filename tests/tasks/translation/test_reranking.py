@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,6 +178,27 @@ def test_the_n_best_of_a_line_are_made_of_those_of_its_sentences() -> None:
     assert texts(samples) == ["a d  ", "b e  ", "c f  "]
     empty = Translation.join(" ", Passage(" ", ()), [])
     assert texts(empty) == [" "]
+
+
+def test_what_was_cut_stands_behind_what_was_ended() -> None:
+    """In the n best of a line by a language model, and of all that its sentences make together,
+    though the score of what was cut, which lacks its end, is the best."""
+
+    def cut(one: Translation) -> Translation:
+        return replace(one, finished=False)
+
+    a, b = candidates(("a", [-2.0]), ("b", [-3.0])), candidates(("c", [-1.0]), ("d", [-1.5]))
+    short = cut(candidates(("short", [-0.1])))
+    first = replace(a, alternatives=(*a.alternatives, short))
+    assert texts(reordered(first, [-1.0, -1.0, -1.0], 0.5, ALPHA)) == ["a", "b", "short"]
+    pieces = (Piece("x", " ", (1,)), Piece("x", "", (1,)))
+    found = Translation.join("x x", Passage("", pieces), [first, b])
+    every = [
+        (one.finished and other.finished, one.score + other.score, f"{one.text} {other.text}")
+        for one, other in product((first, *first.alternatives), (b, *b.alternatives))
+    ]
+    assert texts(found) == [text for *_, text in sorted(every, reverse=True)[:3]]
+    assert texts(found)[2] == "b c"
 
 
 def test_of_a_line_of_several_sentences_each_is_put_in_order() -> None:

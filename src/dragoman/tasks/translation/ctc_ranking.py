@@ -17,7 +17,7 @@ import numpy as np
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Values
 from dragoman.recipe import Recipe
-from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.hypothesis import Hypothesis, rank
 from dragoman.search.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -45,18 +45,20 @@ class CtcRanking:
         return settings.model_copy(update={"n_best": settings.beam})
 
     def __call__(self, values: Values, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """The best first. Where CTC has no room for any of the texts, the order stays."""
+        """The best first; what was cut stands behind what the model ended. Where CTC has no room
+        for any of the texts, the order stays."""
         if len(hypotheses) < 2:
             return list(hypotheses)
         known = ctc_log_probabilities(self._engine, values)
         by_ctc = text_log_probabilities(known, [one.tokens for one in hypotheses])
         weight = self._weight
 
-        def joint(place: int) -> float:
-            decoder = math.fsum(hypotheses[place].token_log_probabilities)
-            return (1 - weight) * decoder + weight * by_ctc[place]
+        def joint(place: int) -> tuple[bool, float]:
+            one = hypotheses[place]
+            decoder = math.fsum(one.token_log_probabilities)
+            return rank(one.finished, (1 - weight) * decoder + weight * by_ctc[place])
 
-        return [hypotheses[place] for place in sorted(range(len(by_ctc)), key=joint, reverse=True)]
+        return [hypotheses[place] for place in sorted(range(len(by_ctc)), key=joint)]
 
 
 def ctc_log_probabilities(engine: Engine, values: Values) -> Tensor:

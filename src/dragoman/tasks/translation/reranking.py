@@ -20,7 +20,7 @@ from dragoman.errors import RunError
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
-from dragoman.search.hypothesis import length_penalty
+from dragoman.search.hypothesis import length_penalty, rank
 from dragoman.tasks.language_model.evaluation import windows_in
 from dragoman.tasks.language_model.surprisal import Scorer
 from dragoman.tasks.shared.code_length import Length
@@ -104,7 +104,7 @@ def reordered(
         length = max(1, len(one.token_log_probabilities))
         score = (log_probability + weight * cost) / length_penalty(length, alpha)
         scored.append(replace(one, score=score, alternatives=()))
-    best, *others = sorted(scored, key=lambda one: -one.score)
+    best, *others = sorted(scored, key=lambda one: rank(one.finished, one.score))
     return replace(best, alternatives=tuple(others))
 
 

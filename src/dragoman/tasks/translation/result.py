@@ -110,6 +110,12 @@ class Translation:
         """What it was chosen by: higher is better."""
         return self.score if self.expected_chrf is None else self.expected_chrf
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether it stands behind others in an n-best list, whatever it is worth: it was cut, and
+        not chosen by its chrF."""
+        return not self.finished and self.expected_chrf is None
+
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """Target tokens as the vocabulary writes them, without the end symbol."""
@@ -140,20 +146,22 @@ class Translation:
 
 def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
     """One choice for each part, the best first: as many as a part has choices at most. The choices
-    of each part come best first, and those of a text are worth the sum of theirs."""
+    of each part come best first, and those of a text are worth the sum of theirs; the fewer of them
+    were cut, the better."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     wanted = max(map(len, choices), default=1)
     first = (0,) * len(parts)
-    waiting, seen, found = [(0.0, first)], {first}, list[list[Translation]]()
+    waiting, seen, found = [((0, 0.0), first)], {first}, list[list[Translation]]()
     while waiting and len(found) < wanted:
-        loss, ranks = heappop(waiting)
+        (cut, loss), ranks = heappop(waiting)
         found.append([of[rank] for of, rank in zip(choices, ranks, strict=True)])
         for place, rank in enumerate(ranks):
             after = (*ranks[:place], rank + 1, *ranks[place + 1 :])
             if rank + 1 < len(choices[place]) and after not in seen:
                 seen.add(after)
-                less = choices[place][rank].worth - choices[place][rank + 1].worth
-                heappush(waiting, (loss + less, after))
+                here, there = choices[place][rank], choices[place][rank + 1]
+                cost = cut + there.is_behind - here.is_behind, loss + here.worth - there.worth
+                heappush(waiting, (cost, after))
     return found
 
 
