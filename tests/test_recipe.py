@@ -130,6 +130,17 @@ def test_toml_that_is_none(tmp_path: Path) -> None:
         Recipe.load(tmp_path / "bad.toml")
 
 
+@pytest.mark.parametrize("line", ["a{}=1", "[a{}]", '"a b"{} = 1', "text = {{a{}=1}}"])
+def test_a_key_of_very_many_parts_is_not_read(line: str, tmp_path: Path) -> None:
+    """Python would take the square of their number: 20,000 take ten seconds."""
+    file = tmp_path / "deep.toml"
+    file.write_text(f"seed = 2\n{line.format('.a' * 20_000)}\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"deep\.toml is not valid TOML: line 2 has 20,000 dots"):
+        Recipe.load(file)
+    with pytest.raises(RecipeError, match="text"):
+        Recipe.load("demo", [f"text={{a{'.a' * 20_000}=1}}"])
+
+
 @pytest.mark.parametrize(
     ("name", "sections"),
     [

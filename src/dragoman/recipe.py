@@ -9,7 +9,6 @@ is run.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +27,7 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
 from dragoman.models.settings import TransformerSettings
-from dragoman.recipe_text import explain, map_paths, merge, read_text, shipped
+from dragoman.recipe_text import explain, map_paths, merge, parse_toml, read_text, shipped
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
 from dragoman.specs.catalogue import TASKS
@@ -145,7 +144,7 @@ class Recipe(Settings):
         if not text.strip():
             raise RecipeError(f"{where} is empty")
         try:
-            values = tomllib.loads(text)
+            values = parse_toml(text)
         except (ValueError, RecursionError) as error:
             if path.suffix == ".toml":
                 raise RecipeError(f"{where} is not valid TOML: {error}") from error

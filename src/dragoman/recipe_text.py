@@ -24,6 +24,10 @@ from dragoman.shortened import shortened
 _MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""
 
+_MOST_DOTS = 100
+"""Dots in one line of TOML. Python reads a key in the square of the time that its parts take; no
+setting is more than a few sections deep."""
+
 _KINDS_OF: Mapping[str, Mapping[str, type[BaseModel]]] = {
     "model": KINDS, "source": SOURCES,
 }  # fmt: skip
@@ -39,6 +43,18 @@ def shipped_recipes() -> list[str]:
     return sorted(
         f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
     )
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The values of TOML. Errors: ``ValueError`` for text that is none, or that has too many dots
+    in one line; ``RecursionError`` for lists in lists without end."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if (dots := line.count(".")) > _MOST_DOTS:
+            raise ValueError(
+                f"line {number:,} has {dots:,} dots, and {_MOST_DOTS} are allowed in one line: "
+                "write a long list on several lines"
+            )
+    return tomllib.loads(text)
 
 
 def read_text(path: Path) -> str:
@@ -116,7 +132,7 @@ def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
     if not equals or not key.strip():
         raise RecipeError(f"--set {change!r} is not of the form section.key=value")
     try:
-        value = tomllib.loads(f"value = {raw}")["value"]
+        value = parse_toml(f"value = {raw}")["value"]
     except (ValueError, RecursionError):
         value = raw
     merged = dict(values)
