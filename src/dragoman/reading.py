@@ -8,6 +8,7 @@ overwritten in place (``cp new old``) would take a process that has it mapped wi
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -69,6 +70,16 @@ def parse_json(text: bytes | str, where: str) -> Any:
         return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:
         raise RunError(f"{where} is damaged ({error})") from error
+
+
+def near_files(name: str) -> list[str]:
+    """The file or folder beside ``name`` whose name is most like it, if there is one."""
+    folder, last = os.path.split(name.rstrip(os.sep))
+    try:
+        beside = os.listdir(folder or ".")
+    except OSError:
+        return []
+    return [os.path.join(folder, near) for near in difflib.get_close_matches(last, beside, 1, 0.75)]
 
 
 def readable(text: str) -> str:

@@ -5,6 +5,7 @@ its mistakes.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -18,7 +19,7 @@ from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.errors import RecipeError, RunError
 from dragoman.forms.rows.settings import SOURCES
 from dragoman.models.kinds import KINDS
-from dragoman.reading import read_bytes
+from dragoman.reading import near_files, read_bytes
 from dragoman.shortened import shortened
 
 _MAX_BYTES = 1 << 20
@@ -73,23 +74,20 @@ def shipped(name: str) -> str:
     """The text of a recipe that comes with the program. Errors: ``RecipeError``."""
     names = shipped_recipes()
     if name not in names:
-        near = difflib.get_close_matches(name, names, 1)
+        near = difflib.get_close_matches(name, names, 1)[:1] or near_files(name)
         hint = f" Did you mean {near[0]}?" if near else ""
         if Path(name).is_dir():
-            raise RecipeError(
-                f"{name} is a folder: give files, or a recipe. The texts of a folder teach a "
-                "language model (--task language-model) or a masked one (--task masked), its "
-                "bracketed trees a parser (--task parsing), its recordings or pictures, in a "
-                "folder for each label, a classifier (--task classification), and recordings with "
-                "a text (.txt) beside each a transcriber"
-            )
+            raise RecipeError(f"{name} is a folder, and not a recipe")
         if Path(name).exists():
             raise RecipeError(
                 f"{name} is not a regular file: a pipe or a device can be read only once, and the "
                 "text is read more than once. Write it to a file first"
             )
+        if os.sep in name:
+            raise RecipeError(f"there is no file or folder {name}.{hint}")
         raise RecipeError(
-            f"{name!r} is neither a file nor a recipe that ships ({', '.join(names)}).{hint}"
+            f"{name!r} is neither a file, nor a folder, nor a recipe that ships.{hint} Recipes "
+            f"that ship: {', '.join(names)}"
         )
     return (resources.files("dragoman") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
 

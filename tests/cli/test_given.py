@@ -123,8 +123,13 @@ def test_the_name_of_a_file_that_is_taken_as_text_is_said(
     assert "is a file" not in dragoman("write", runs["write"], "upon", "--longest", "2").err
     said = dragoman("classify", runs["classify"], "once", "--text")
     assert said.code == 0 and said.out.count("\n") == 1
-    said = dragoman("classify", runs["classify"], "no.txt")
-    assert "there is no file no.txt; its name is taken as text" in said.err
+    said = dragoman("classify", runs["classify"], "and/or")
+    assert said.code == 0 and "there is no file and/or; its name is taken as text" in said.err
+    Path("letter.docx").write_bytes(b"x")
+    for name, meant in (("leter.docx", " Did you mean letter.docx?"), ("no.txt", ""), ("no/", "")):
+        said = dragoman("classify", runs["classify"], name)
+        assert said.code == 1 and f"there is no file {name}.{meant} To take it as text:" in said.err
+        assert dragoman("classify", runs["classify"], name, "--text").code == 0
     for verb, wrong in (("classify", ("once", "a text")), ("fill", ("once", "a ___"))):
         said = dragoman(verb, runs[verb], *wrong)
         assert said.code == 1 and "once is a file and " in said.err

@@ -87,17 +87,24 @@ def test_from_the_shell(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> N
     said = dragoman("translate", tiny_run, page, "--to", to)
     assert said.code == 0 and "1 text translated" in said.err
     assert to.read_text(encoding="utf-8").startswith("<p>")
+    empty = tmp_path / "empty.html"
+    empty.write_text("<p></p>", encoding="utf-8")
+    other = tmp_path / "c.html"
     for arguments, told in (
         ((page,), "say where its translation goes"),
         ((page, "--to", page), "not overwritten"),
+        ((page, "--to", to), f"remove it first: rm {to}"),
+        (("The dog.", "--to", to), f"remove it first: rm {to}"),
+        ((empty, "--to", other), "empty.html has no text to translate"),
         ((page, "--to", to, "--scores"), "--scores is for lines"),
         ((page, "--to", tmp_path / "no" / "b.html"), "no folder"),
         (("The dog.", "--final"), "--final is for a document"),
         (("The dog.", "--columns", "2"), "--columns is for a document"),
-        ((page, "--to", to, "--columns", "2"), "--columns is for a table"),
+        ((page, "--to", other, "--columns", "2"), "--columns is for a table"),
     ):
         said = dragoman("translate", tiny_run, *arguments)
         assert said.code == 1 and told in said.err and "Traceback" not in said.err, said.err
+    assert to.read_text(encoding="utf-8").startswith("<p>") and not other.exists()
 
 
 def test_columns_of_a_table(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> None:

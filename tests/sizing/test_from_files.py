@@ -12,13 +12,14 @@ from untrained_run import untrained_run
 
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, DragomanError, RunError
+from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.forms.languages import CODES, COUNTRIES
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
 from dragoman.sizing.from_files import name_of, recipe_of
-from dragoman.sizing.languages import languages_of
+from dragoman.sizing.languages import given_languages, languages_of
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 
@@ -27,6 +28,61 @@ def test_the_ending_of_a_name_is_a_language_if_it_is_the_code_of_one() -> None:
     for ending in ("srt", "xml", "md", "log", "htm"):
         assert languages_of([f"my.{ending}", "my.de.gz"]) == ("und", "de")
     assert languages_of(["my.en", "my.deu"]) == ("en", "deu")
+
+
+def test_a_country_is_not_taken_for_a_language(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"mv my\.kr\.gz my\.ko\.gz; or .* --languages"):
+        languages_of(["my.en", "my.kr.gz"])
+    for wrong, right in (("english-korean", "en-ko"), ("en-jp", "en-ja"), ("English-de", "en-de")):
+        with pytest.raises(RecipeError, match=f"--languages {right}$"):
+            given_languages(wrong, ["my.a", "my.b"])
+    for code in CODES:
+        assert given_languages(f"en-{code}", ["my.a", "my.b"]) == ("en", code)
+    assert not {*COUNTRIES} & CODES - {"kr"}
+
+
+FOLDERS = {
+    "recordings alone": (("a.wav", "b.wav"), r"2 recordings, .* \(\.txt\) .* beside each"),
+    "recordings by label": (("yes/a.wav", "no/b.wav"), "--task classification$"),
+    "pictures": (("a.png", "b.png"), "2 pictures, .* a folder for each label"),
+    "pictures by label": (("cat/a.png", "dog/b.png"), "--task classification$"),
+    "boxes": (("a.png", "b.json"), "--task detection$"),
+    "trees": (("a.mrg",), "--task parsing$"),
+    "two sides": (("my.en.gz", "my.de.gz"), r"dragoman train .*my\.de\.gz .*my\.en\.gz$"),
+    "texts": (("a.txt", "b.txt"), "--task language-model$"),
+    "a run": (("recipe.toml", "model.safetensors"), "dragoman resume "),
+    "nothing": ((), "a folder without texts, recordings, pictures or trees$"),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_without_a_task_is_looked_into(name: str, tmp_path: Path) -> None:
+    files, said = FOLDERS[name]
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(b"x")
+    with pytest.raises(RecipeError, match=said):
+        recipe_of([str(tmp_path)])
+
+
+def test_one_recording_without_its_text_is_named(tmp_path: Path) -> None:
+    for name in ("a.wav", "b.wav", "b.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(DataError, match=r"a\.wav has no text beside it: write .* into a\.txt"):
+        recipe_of([str(tmp_path)])
+
+
+def test_a_folder_that_is_missing_and_a_task_that_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("recordings").mkdir()
+    with pytest.raises(RecipeError, match=r"no file or folder recording/. Did you mean recordings"):
+        recipe_of(["recording/"])
+    with pytest.raises(RecipeError, match="--task transcription: leave it out"):
+        recipe_of(["recordings"], task="transcription")
+    with pytest.raises(RecipeError, match="Did you mean --task translation"):
+        recipe_of(["recordings"], task="translate")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +106,7 @@ def test_one_file_is_named_for_what_it_is(
 def test_a_file_that_is_missing_is_no_recipe_where_the_task_is_named(task: str) -> None:
     with pytest.raises(DragomanError, match=r"missing\.x does not exist$"):
         recipe_of(["missing.x"], task=task)
-    with pytest.raises(DragomanError, match="neither a file nor a recipe"):
+    with pytest.raises(DragomanError, match="neither a file, nor a folder, nor a recipe"):
         recipe_of(["missing.x"])
 
 

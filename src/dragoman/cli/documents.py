@@ -32,7 +32,13 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
     """Each document and where its translation goes. Errors: ``DragomanError`` without a place for
     each."""
     from dragoman.cli.console import command
-    from dragoman.documents.files import called_so, check_is_another, check_some, files_in
+    from dragoman.documents.files import (
+        called_so,
+        check_is_another,
+        check_is_new,
+        check_some,
+        files_in,
+    )
     from dragoman.errors import DragomanError
 
     first = sources[0]
@@ -56,6 +62,7 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
         pairs = [(first, to / first.name if to.is_dir() else to)]
     for source, target in pairs:
         check_is_another(source, target)
+        check_is_new(target)
     return pairs
 
 
@@ -79,6 +86,11 @@ def translate_documents(
         begun = time.monotonic()
         try:
             document = open_document(source)
+            if not document.units and len(pairs) == 1:
+                raise DragomanError(
+                    f"{source} has no text to translate, and {to} is not written. Its text may be "
+                    "in pictures, or marked as translated already"
+                )
             if columns is not None:
                 document = document.in_columns(columns_of(columns))
             to.parent.mkdir(parents=True, exist_ok=True)

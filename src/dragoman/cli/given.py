@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman")
 
+_ENDINGS = frozenset(
+    {".txt", ".md", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".html", ".htm", ".xhtml",
+     ".epub", ".pdf", ".po", ".pot", ".xlf", ".xliff", ".tmx", ".srt", ".vtt", ".csv", ".tsv",
+     ".json", ".jsonl", ".xml", ".gz"}
+)  # fmt: skip
+"""Of names that no word of a text has."""
 AsText = Annotated[bool, "Read TEXT as text even if a file with that name exists."]
 Plain = Annotated[
     bool,
@@ -42,6 +48,11 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
             raise DragomanError(
                 f"{one} is a run folder{together if '--ensemble' in options else ''}{meant}"
             )
+    for one in given:
+        if not os.path.exists(one) and (near := _file_meant(one)) is not None:
+            hint = f" Did you mean {near}?" if near else ""
+            as_text = f" To take it as text: {command(verb, 'RUN', one, '--text')}"
+            raise DragomanError(f"there is no file {one}.{hint}{as_text if meant else ''}")
     files = [one for one in given if os.path.exists(one) and not os.path.isdir(one)]
     others = [one for one in given if one not in files]
     if files and others:
@@ -121,6 +132,19 @@ def _check_is_names(start: bytes, name: str) -> None:
             f"{name} is read as names of files, one a line, and has a NUL, as in a recording or a "
             "picture. A recording from standard input: give - in place of its name"
         )
+
+
+def _file_meant(text: str) -> str | None:
+    """Where a text is surely the name of a file or folder that is not there: the one that is
+    probably meant, "" if none is like it. None for any other text."""
+    from dragoman.reading import near_files
+
+    near = near_files(text) if looks_like_a_file(text) else []
+    if near:
+        return near[0]
+    ending = os.path.splitext(text)[1].lower()
+    is_name = len(text.split()) == 1 and (text.endswith(os.sep) or ending in _ENDINGS)
+    return "" if is_name else None
 
 
 def looks_like_a_file(text: str) -> bool:

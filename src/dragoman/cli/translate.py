@@ -146,6 +146,7 @@ def translate(args: TranslateArguments) -> None:
       dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
     from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.documents.files import check_is_new
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
@@ -195,6 +196,8 @@ def translate(args: TranslateArguments) -> None:
     files = []
     if not args.text and not documents and not of_files:
         files = files_among(given, "translate", *helps, quiet=args.quiet)
+    if to is not None and not documents:
+        check_is_new(to, or_lines=True)
 
     from dragoman.engine.streaming import windows
 

@@ -4,6 +4,7 @@ original."""
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -63,6 +64,16 @@ def check_is_another(source: Path, to: Path) -> None:
         raise FileError(f"{to} is the document itself, and is not overwritten: name another file")
     if not to.parent.is_dir():
         raise FileError(f"cannot write {to}: there is no folder {to.parent}")
+
+
+def check_is_new(to: Path, *, or_lines: bool = False) -> None:
+    """Errors: ``FileError`` where a document would be overwritten, with what a person may have
+    corrected in it. ``or_lines``: as ``is_document`` has it."""
+    if is_document(to, or_lines=or_lines):
+        raise FileError(
+            f"{to} is a document that exists, and is not overwritten: name another with --to, or "
+            f"remove it first: rm {shlex.quote(str(to))}"
+        )
 
 
 def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:

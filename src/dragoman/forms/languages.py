@@ -112,3 +112,18 @@ NAMES = {
 def name_of(code: str) -> str:
     """The English name, or the code where there is none."""
     return NAMES.get(base(code), code)
+
+
+COUNTRIES = {
+    "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "jp": "ja", "kr": "ko", "ua": "uk", "vn": "vi",
+}  # fmt: skip
+"""Codes of countries (ISO 3166) that people write for a language of another code. Of these, kr
+alone is the code of a language too: Kanuri."""
+
+
+def code_meant(given: str) -> str:
+    """The code of a language that is given by its English name, or by the code of a country that is
+    no code of a language; anything else as it is."""
+    by_name = {name.casefold(): code for code, name in NAMES.items()}
+    known = given in CODES
+    return given if known else by_name.get(given.casefold()) or COUNTRIES.get(given, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.file_kinds import check_is_lines, check_is_read
+from dragoman.data.files.folders import advice_for
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
@@ -122,7 +124,13 @@ def recipe_of(
     known = base_recipe or (start_from.recipe if start_from else None)
     told = known.task if known else None
     if task is not None and task not in TASKS:
-        raise RecipeError(f"--task {task}: there is no such task; tasks are {', '.join(TASKS)}")
+        if task.startswith(("transcri", "speech")):
+            raise RecipeError(f"--task {task}: leave it out: recordings with their texts need none")
+        near = difflib.get_close_matches(task, TASKS, 1)
+        hint = f" Did you mean --task {near[0]}?" if near else ""
+        raise RecipeError(
+            f"--task {task}: there is no such task.{hint} Tasks are {', '.join(TASKS)}"
+        )
     named_task = task or told or "translation"
     for path in inputs:
         if named_task != "classification" or listed_corpus(path, columns, keys) is None:
@@ -181,6 +189,8 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
     for option, value in options.items():
         if value is not None:
             raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
+    if Path(name).is_dir():
+        raise RecipeError(advice_for(Path(name)))
     if Path(name).is_file() and Path(name).suffix != ".toml":
         next(read_lines(name, check_is_lines), None)  # no text, or not that of sentences
         raise RecipeError(

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dragoman.errors import RecipeError
-from dragoman.forms.languages import CODES
+from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
 from dragoman.specs.sections import LanguageSettings
 
 
 def languages_of(paths: Sequence[str]) -> tuple[str, str]:
-    """Guess languages from names: my.en and my.de.gz are "en" and "de"; "und" if unsure."""
+    """Guess languages from names: my.en and my.de.gz are "en" and "de"; "und" if unsure.
+
+    Errors: ``RecipeError`` for my.kr, which is a text in Kanuri by its name."""
     codes = []
     for path in paths:
         suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
+        if suffix in CODES and suffix in COUNTRIES:
+            code = COUNTRIES[suffix]
+            renamed = Path(path).with_name(re.sub(rf"\.{suffix}\b", f".{code}", Path(path).name))
+            raise RecipeError(
+                f"{path}: the code of {name_of(code)} is {code}, and {suffix} is another language. "
+                f"Rename the file: mv {shlex.quote(path)} {shlex.quote(str(renamed))}; or name the "
+                "languages by --languages"
+            )
         codes.append(suffix if suffix in CODES else "und")
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
 
@@ -29,6 +41,9 @@ def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
     source, dash, target = codes.partition("-")
     if not dash or not source or not target:
         raise RecipeError(f"--languages {codes}: write it as en-de")
+    meant = f"{code_meant(source)}-{code_meant(target)}"
+    if meant != codes:
+        raise RecipeError(f"--languages {codes}: languages have codes: --languages {meant}")
     return source, target
 
 

@@ -44,7 +44,7 @@ def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
     that is not read, unless the same name stands beside it with an ending that is.
     """
 
-    found = _shown_in(root)
+    found = shown_in(root)
     kind = kind or kind_among(found)
     converted = {file.with_suffix("") for file in found if kind.reads(file)}
     for file in sorted(found):
@@ -57,7 +57,7 @@ def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
 def passed_over(root: Path) -> str:
     """What ``files_in`` leaves out of a folder that has both recordings and pictures; empty where
     it has one kind. Errors: ``DataError`` for a folder that cannot be read."""
-    found = _shown_in(root)
+    found = shown_in(root)
     read = kind_among(found)
     (other,) = (kind for kind in (RECORDINGS, PICTURES) if kind is not read)
     count = other.count(found)
@@ -90,7 +90,7 @@ def check_undivided(root: Path) -> None:
     )
 
 
-def _shown_in(root: Path) -> list[Path]:
+def shown_in(root: Path) -> list[Path]:
     """Whatever lies in a folder and in the folders in it, but what is hidden."""
 
     def refuse(error: OSError) -> None:

@@ -67,8 +67,8 @@ def layout_of(root: Path) -> Layout | None:
         return "kaldi"
     if (listing := _listing(root)) != root:
         return layout_of(listing)
-    first = next(files_in(root, RECORDINGS), None)
-    return "folder" if first is not None and first.with_suffix(".txt").is_file() else None
+    has_text = (file.with_suffix(".txt").is_file() for file in files_in(root, RECORDINGS))
+    return "folder" if any(has_text) else None
 
 
 def _listing(root: Path) -> Path:
