@@ -16,6 +16,8 @@ from untrained_run import untrained_run
 
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.minutes import min_tokens
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
@@ -120,6 +122,7 @@ def test_outputs_that_do_not_follow_what_is_read_are_said(tmp_path: Path) -> Non
     ]
     untrained_run(run.folder)
     write_report(Run.open(run.folder), attention=[])
+    assert Run.open(run.folder).verdict() == verdict(run)
     for page in ("report.html", "card.md"):
         assert "much the same words" in (run.folder / page).read_text(encoding="utf-8")
     assert verdict(recorded(tmp_path / "own", "demo", {"bleu": 8.0})) == []
@@ -164,7 +167,7 @@ def test_a_labeller_is_judged_by_the_most_frequent_label(tmp_path: Path) -> None
 
 
 def test_what_guessing_costs_is_noted_and_a_brief_training_says_what_it_came_to(
-    dragoman: Dragoman, tmp_path: Path
+    dragoman: Dragoman, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     draw, words = random.Random(1), ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
     text = tmp_path / "my.txt"
@@ -186,6 +189,17 @@ def test_what_guessing_costs_is_noted_and_a_brief_training_says_what_it_came_to(
     assert note["by_frequency"] == pytest.approx(entropy, abs=0.15)
     assert note["length"] == pytest.approx(8 * 3, abs=1)
     assert "hardly learned to write" in (run / "card.md").read_text(encoding="utf-8")
+    said = dragoman("write", run, words[0], "--longest", 2)
+    (line,) = (one for one in said.err.splitlines() if "hardly learned" in one)
+    assert line.startswith(f"{run}: This run has hardly learned to write")
+    assert "hardly learned" not in said.out
+    told = open_run(Run.open(run), ServeSettings(), "run").knowledge.verdict
+    assert told and line.endswith(told)
+    capsys.readouterr()
+    (run / "verdict.json").unlink()  # runs of earlier versions have none
+    said = dragoman("write", run, words[0], "--longest", 2)
+    assert said.code == 0 and "hardly learned" not in said.err
+    assert open_run(Run.open(run), ServeSettings(), "run").knowledge.verdict == ""
 
 
 def test_records_of_any_numbers_are_read(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from every_task import SERVED_CELLS, run_of_every_task
 from opening import Open, opening
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from warm_server import serving
 
 VIEWS = {
@@ -54,3 +54,26 @@ def test_every_view_opens(opened: Open, name: str) -> None:
             page.evaluate(f"location.hash = '#look?run={name}&text={text}'")
             expect(panel.locator(".passage")).to_have_attribute("aria-busy", "false")
         expect(page.get_by_role("alert")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", [f"{task}-{source}" for task, source, _ in SERVED_CELLS])
+def test_a_run_that_has_hardly_learned_says_so_in_every_view(opened: Open, name: str) -> None:
+    said = (
+        "This run has hardly learned to detect: its loss on dev is 2.900 nats a token, and token "
+        "frequencies alone give 2.580."
+    )
+
+    def answer(route: Route) -> None:
+        info = route.fetch().json()
+        for run in info["runs"]:
+            run["knows"]["verdict"] = said
+        route.fulfill(json=info)
+
+    for language, words in (("en", said), ("ko", "물체 찾기를 거의 배우지 못했습니다")):
+        with opened("#figures", language=language) as page:
+            page.route("**/v1/info", answer)
+            page.goto(f"{page.url.split('#')[0]}?{language}#{VIEWS[name]}?run={name}")
+            note = page.locator(".verdict")
+            expect(note).to_contain_text(words)
+            page.evaluate(f"location.hash = '#run?run={name}'")
+            expect(note).to_have_count(0)

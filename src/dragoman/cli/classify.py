@@ -59,12 +59,11 @@ def classify(args: ClassifyArguments) -> None:
 
       dragoman classify runs/flowers garden.jpg photos/
     """
-    from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.errors import DragomanError
-    from dragoman.runs.run import Run
 
     log_to_stderr()
-    opened = Run.open(args.run)
+    opened = opened_run(args.run)
     opened.require_task("classification", "which does not label")
     if wants_parts(args):
         if not opened.recipe.source.is_text:

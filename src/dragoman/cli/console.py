@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 if TYPE_CHECKING:
+    from dragoman.runs.run import Run
     from dragoman.training.trainer import Outcome
 
 
@@ -116,6 +117,17 @@ def refuse_processes(several: str) -> None:
             f"{several} trained one after another by one process; under torchrun give each run its "
             "own dragoman train, with its --seed, --set and --to"
         )
+
+
+def opened_run(folder: Path) -> Run:
+    """A run that is about to be used; that it has hardly learned its task is said, in one line of
+    the log. Errors: ``RunError``."""
+    from dragoman.runs.run import Run
+
+    run = Run.open(folder)
+    if said := run.verdict():
+        logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
+    return run
 
 
 def finish_run(folder: Path, outcome: Outcome) -> None:

@@ -59,15 +59,14 @@ def detect(args: DetectArguments) -> None:
 
       dragoman detect runs/scenes photos/ --format coco --to found.json
     """
-    from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.engine.search_settings import with_beams
     from dragoman.errors import DragomanError
-    from dragoman.runs.run import Run
 
     log_to_stderr()
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
-    run = Run.open(args.run)
+    run = opened_run(args.run)
     run.require_task("detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
     drawings = _drawings(args, names)

@@ -57,14 +57,13 @@ def fill(args: FillArguments) -> None:
 
       dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
-    from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.errors import DragomanError
-    from dragoman.runs.run import Run
 
     log_to_stderr()
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
-    opened = Run.open(args.run)
+    opened = opened_run(args.run)
     opened.require_task("masked", "which fills no blanks")
     if wants_parts(args):
         if not args.text and not args.json:

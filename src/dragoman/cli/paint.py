@@ -73,12 +73,11 @@ def paint(args: PaintArguments) -> None:
 
       dragoman paint runs/shapes "a small red circle" --sample --judge runs/captions --best-of 16
     """
-    from dragoman.cli.console import log_to_stderr
+    from dragoman.cli.console import log_to_stderr, opened_run
     from dragoman.errors import DragomanError, FileError
-    from dragoman.runs.run import Run
 
     log_to_stderr()
-    run = Run.open(args.run)
+    run = opened_run(args.run)
     run.require_task("painting", "which does not paint")
     drawn = values_of(args, sampling_settings)
     if not args.sample and drawn != sampling_settings()().model_dump():

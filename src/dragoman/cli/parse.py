@@ -59,9 +59,8 @@ def parse(args: ParseArguments) -> None:
       dragoman parse runs/wsj "The cat sleeps ." --svg tree.svg
     """
 
-    from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.errors import DragomanError, FileError
-    from dragoman.runs.run import Run
 
     if args.draw and args.scores:
         raise DragomanError("--scores stand before brackets: leave --draw out")
@@ -70,7 +69,7 @@ def parse(args: ParseArguments) -> None:
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    opened = Run.open(args.run)
+    opened = opened_run(args.run)
     opened.require_task("parsing", "which does not parse")
     given = [] if args.sentence is None else [args.sentence]
     if wants_parts(args):

@@ -58,13 +58,13 @@ def tag(args: TagArguments) -> None:
 
       dragoman tag runs/wsj "The cat sleeps ." --json
     """
-    from dragoman.cli.console import output_to
+    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.errors import DragomanError
-    from dragoman.runs.run import Run
 
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
-    opened = Run.open(args.run)
+    log_to_stderr()
+    opened = opened_run(args.run)
     opened.require_task("tagging", "which does not tag words")
     if wants_parts(args):
         in_parts(

@@ -91,13 +91,12 @@ def transcribe(args: TranscribeArguments) -> None:
       ffmpeg -i film.mp4 -f wav - | dragoman transcribe runs/talks - --format srt > film.srt
     """
     from dragoman.atomic import write_text
-    from dragoman.cli.console import log_to_stderr
+    from dragoman.cli.console import log_to_stderr, opened_run
     from dragoman.forms.rows.recording_file import called
     from dragoman.plural import plural
-    from dragoman.runs.run import Run
 
     log_to_stderr(args.quiet, args.verbose)
-    run = Run.open(args.run)
+    run = opened_run(args.run)
     if wants_parts(args):
         _in_parts(args)
         return

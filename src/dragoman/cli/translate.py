@@ -145,10 +145,9 @@ def translate(args: TranslateArguments) -> None:
 
       dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
-    from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.documents.files import check_is_new
     from dragoman.errors import DragomanError
-    from dragoman.runs.run import Run
 
     log_to_stderr(args.quiet, args.verbose)
 
@@ -168,7 +167,7 @@ def translate(args: TranslateArguments) -> None:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
-    opened = Run.open(args.run)
+    opened = opened_run(args.run)
     opened.require_task("translation", "which does not translate")
     language = opened.recipe.languages.source
     if args.watch:

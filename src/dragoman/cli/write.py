@@ -59,9 +59,9 @@ def write(args: WriteArguments) -> None:
 
       dragoman write runs/letters "Der Hund" --likeliest
     """
+    from dragoman.cli.console import log_to_stderr, opened_run
     from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
-    from dragoman.runs.run import Run
 
     if args.stop and args.scores:
         raise DragomanError("--scores are of whole texts: leave --stop out")
@@ -72,7 +72,8 @@ def write(args: WriteArguments) -> None:
         raise DragomanError(
             "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
         )
-    opened = Run.open(args.run)
+    log_to_stderr()
+    opened = opened_run(args.run)
     opened.require_task("language-model", "not a language model")
     from dragoman.engine.search_settings import parse_search
     from dragoman.tasks.language_model.writer import Writer

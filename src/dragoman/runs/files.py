@@ -86,6 +86,12 @@ class ScoresFile(_Record):
         return self
 
 
+class VerdictFile(_Record):
+    """``verdict.json``."""
+
+    said: list[str] = []
+
+
 class _CorpusNote(_Record):
     name: str
     sha256: str

@@ -9,6 +9,7 @@
     ways.json            how fast each way of the machine was at this training, if it was measured
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
+    verdict.json         whether it has hardly learned its task, in words
     test.jsonl           a copy of the test set, for where the text is not
     learned/             hashes of what it, and the runs it was begun from, learned from
     lexicon.txt          the words of the training sources, and how often each was read
@@ -49,7 +50,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
-from dragoman.runs.files import Notes, ScoresFile, read_file, read_metrics
+from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
 from dragoman.specs.spec import Spec
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 RECIPE = "recipe.toml"
 WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
+VERDICT = "verdict.json"
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
 WAYS = "ways.json"
@@ -251,6 +253,12 @@ class Run:
     def scores(self) -> dict[str, Any]:
         """What the last evaluation found, or nothing."""
         return read_file(self.folder / SCORES, ScoresFile)
+
+    def verdict(self) -> list[str]:
+        """What was said when its last report was written, in sentences: that it has hardly learned
+        its task; nothing of any other run, or where it was not written down."""
+        said: list[str] = read_file(self.folder / VERDICT, VerdictFile).get("said", [])
+        return said
 
     def notes(self) -> dict[str, Any]:
         """What preparing the data found, or nothing."""

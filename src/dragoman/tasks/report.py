@@ -1,7 +1,8 @@
-"""``report.html`` and ``card.md`` of a run, from what stands in its folder."""
+"""``report.html``, ``card.md`` and ``verdict.json`` of a run, from what stands in its folder."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
@@ -27,7 +28,7 @@ from dragoman.pictures.records import (
 from dragoman.pictures.words import merged_to_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text
-from dragoman.runs.run import RECIPE, Run
+from dragoman.runs.run import RECIPE, VERDICT, Run
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.translation.translator import Translator
 from dragoman.tasks.verdict import verdict
@@ -45,7 +46,7 @@ def write_report(
     attention: Sequence[AttentionRecord] | None = None,
     found: Sequence[str] | None = None,
 ) -> Path:
-    """Write ``report.html`` and ``card.md`` into the run's folder -> the page.
+    """Write ``report.html``, ``card.md`` and ``verdict.json`` into the run's folder -> the page.
 
     ``hops`` and ``attention`` are pictures that the report shows beside what the folder holds; left
     out, attention is that of some test sentences. ``found``: what ``verdict`` has said of the run,
@@ -53,7 +54,9 @@ def write_report(
     Errors: ``RunError`` for a damaged folder, ``FileError`` when the disk is full.
     """
     looks = look_at_samples(run) if attention is None else attention
+    found = verdict(run) if found is None else list(found)
     summary = summarise(run, hops=hops, attention=looks, found=found)
+    write_text(run.folder / VERDICT, json.dumps({"said": found}, ensure_ascii=False) + "\n")
     page = run.folder / "report.html"
     write_text(page, report_html(summary))
     write_text(run.folder / "card.md", card_markdown(summary))

@@ -68,6 +68,8 @@ export interface Translation {
 /** What a run has learned from. */
 export interface Knowledge {
   notice: string;
+  /** That it has hardly learned its task, where that is so. */
+  verdict: string;
   pairs: number | null;
   words: number | null;
   commonest: string[];

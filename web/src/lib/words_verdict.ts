@@ -8,6 +8,9 @@ const TASKS: Record<string, string> = {
   classify: "분류를",
   parse: "구문 분석을",
   tag: "태깅을",
+  transcribe: "받아쓰기를",
+  detect: "물체 찾기를",
+  paint: "그리기를",
 };
 
 /** Why it is said. */

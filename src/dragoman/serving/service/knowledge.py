@@ -18,6 +18,9 @@ class Knowledge(Message):
 
     notice: str
     """What must be said first, as that the text was generated."""
+    verdict: str
+    """That it has hardly learned its task, or writes the same whatever it reads; empty of any other
+    run, and where it was not written down when the run was trained."""
     pairs: int | None
     """Examples that it was trained on, where that is known."""
     words: int | None
@@ -35,7 +38,14 @@ class Knowledge(Message):
 
 
 NOTHING_KNOWN = Knowledge(
-    notice="", pairs=None, words=None, commonest=[], longest=None, examples=[], label_smoothing=0.0
+    notice="",
+    verdict="",
+    pairs=None,
+    words=None,
+    commonest=[],
+    longest=None,
+    examples=[],
+    label_smoothing=0.0,
 )
 _COMMONEST = 300
 _EXAMPLES = 4
@@ -59,9 +69,12 @@ def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
         }
     )
     try:
-        lexicon = run.lexicon()
+        lexicon, verdict = run.lexicon(), " ".join(run.verdict())
+        if verdict:
+            logger.warning("%s: %s", run.folder, verdict)
         return known.model_copy(
             update={
+                "verdict": verdict,
                 "pairs": run.notes().get("pairs", {}).get("train"),
                 "words": None if lexicon is None else len(lexicon),
                 "commonest": [] if lexicon is None else list(lexicon.counts)[:_COMMONEST],
