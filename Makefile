@@ -13,6 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 SERVE := $(VENV)/.installed-serve
+DOCS := $(VENV)/.installed-docs
 DEV := $(VENV)/.installed-dev
 OLDEST := .venv-oldest/.installed
 PAGE := src/dragoman/serving/web/index.html
@@ -87,7 +88,7 @@ bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks
 bench-cost: $(DEV) ## how cost grows with length, vocabulary and beam -> benchmarks/results/cost.json
 	@$(BIN)/python benchmarks/cost.py $(ARGS)
 
-docs: $(DEV) ## build the documentation as a site, with its links checked: build/docs/index.html
+docs: $(DOCS) ## build the documentation as a site, with its links checked: build/docs/index.html
 	@$(BIN)/python docs/site.py
 
 PORT ?= 5050
@@ -158,7 +159,7 @@ $(CORE): $(RECIPE_OF_VENV) | $(BIN)/python
 $(DEV): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing dragoman and what its tests need into $(VENV); the first time takes some minutes"
 	@$(call INSTALL,.[dev],--twin)
-	@touch $(CORE) $(SERVE) $@
+	@touch $(CORE) $(SERVE) $(DOCS) $@
 
 # The rest as constraints.txt has it, so that a failure is torch's.
 $(OLDEST): $(RECIPE_OF_VENV)
@@ -174,6 +175,11 @@ $(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing what the server needs into $(VENV)"
 	@$(call INSTALL,.[serve])
 	@touch $(CORE) $@
+
+$(DOCS): $(RECIPE_OF_VENV) | $(BIN)/python
+	@echo "Installing what the site of the documentation needs into $(VENV)"
+	@$(call INSTALL,.[docs])
+	@touch $(CORE) $(SERVE) $@
 
 # --- the page ---------------------------------------------------------------------------------
 
