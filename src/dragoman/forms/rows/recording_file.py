@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import tempfile
 from functools import lru_cache
@@ -15,9 +16,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.errors import DataError
 from dragoman.extras import install
+from dragoman.forms.rows.flac_frames import check_length
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.ogg_pages import check_pages
-from dragoman.forms.rows.unusable import conversion, unusable
+from dragoman.forms.rows.unusable import conversion, several, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -55,6 +57,11 @@ _FORMATS = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"})
 """What libsndfile calls those that are read."""
 _MOST_TAGS = 16
 """ID3 tags one behind the other."""
+_XING = re.compile(rb"(?:Xing|Info)\0\0\0[\x03\x07\x0b\x0f].{4}(.{4})", re.DOTALL)
+"""What tells in the first frame of an MP3 file how many bytes it has: LAME writes it, and others
+do. Some do not count that frame itself."""
+_LONGEST_FRAME = 1_441
+"""Bytes of a frame of an MP3 file."""
 _RATES = range(1_000, 768_001)
 """Samples a second that a header may tell."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
@@ -114,19 +121,26 @@ def opened(raw: Recording) -> Any:
 
 
 def without_tags(called: str, data: bytes) -> bytes:
-    """Without the ID3 tags in front of what a client has sent (ID3v2.4, section 3.1): libmpg123
-    writes a line on standard error for each of their frames that it does not understand. Errors:
-    ``DataError`` for too many."""
-    at = tags = 0
-    while data.startswith(b"ID3", at) and len(data) > at + 10:
+    """Without the ID3 tags in front of what a client has sent: libmpg123 writes a line on standard
+    error for each of their frames that it does not understand. Errors: ``DataError`` for too
+    many."""
+    return data[_behind_tags(called, io.BytesIO(data)) :]
+
+
+def _behind_tags(name: str, file: IO[bytes]) -> int:
+    """Where the ID3 tags in front of a recording end (ID3v2.4, section 3.1). Errors: ``DataError``
+    for too many."""
+    at = 0
+    for _ in range(_MOST_TAGS + 1):
+        file.seek(at)
+        head = file.read(10)
+        if not head.startswith(b"ID3") or len(head) < 10:
+            return at
         size = 0
-        for byte in data[at + 6 : at + 10]:
+        for byte in head[6:10]:
             size = size << 7 | byte & 0x7F
-        at += 10 + size + (10 if data[at + 5] & 0x10 else 0)
-        tags += 1
-        if tags > _MOST_TAGS:
-            raise DataError(f"{called} has more than {_MOST_TAGS} tags, which no recording needs")
-    return data[at:]
+        at += 10 + size + (10 if head[5] & 0x10 else 0)
+    raise DataError(f"{name} has more than {_MOST_TAGS} tags, which no recording needs")
 
 
 def foreign(raw: Recording, kind: str) -> DataError:
@@ -185,14 +199,28 @@ def _check(file: IO[bytes], name: str, size: int) -> None:
 
 
 def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
-    """Errors: ``DataError`` for a WAV file that ends before its header says, and for an OGG file
-    that has anything but pages: libsndfile would take the rest for the whole."""
+    """Errors: ``DataError`` for a file that ends before its header says, or goes on behind that,
+    and for an OGG file that has anything but the pages of one recording: libsndfile would take a
+    part for the whole."""
     if start[:4] == b"OggS":
         check_pages(file, name, size)
-    if start[:4] != b"RIFF" or start[8:12] != b"WAVE":
-        return
-    promised = int.from_bytes(start[4:8], "little")
-    if promised not in _UNKNOWN_SIZES and promised + 8 > size + 1:  # an odd chunk may lack its pad
-        raise DataError(
-            f"{name} is cut off: its header promises {promised + 8:,} bytes, and there are {size:,}"
-        )
+    elif start[:4] == b"RIFF" and start[8:12] == b"WAVE":
+        promised = int.from_bytes(start[4:8], "little")
+        # An odd chunk may lack its pad.
+        if promised not in _UNKNOWN_SIZES and promised + 8 > size + 1:
+            raise DataError(
+                f"{name} is cut off: its header promises {promised + 8:,} bytes, and there are "
+                f"{size:,}"
+            )
+    else:
+        begin = _behind_tags(name, file)
+        file.seek(begin)
+        head = file.read(_LOOKED_AT)
+        if head.startswith(b"fLaC"):
+            check_length(file, name, begin, size)
+        elif (found := _XING.search(head)) is not None:
+            end = begin + int.from_bytes(found[1])
+            file.seek(end)
+            behind = file.read(2)
+            if size - end > _LONGEST_FRAME and (behind == b"ID" or behind == head[:2]):
+                raise several(name, end)

@@ -19,6 +19,9 @@ _BLOCK = 1 << 18
 """Numbers that are read at once, over all channels."""
 _UNKNOWN = 1 << 62
 """So many samples has a recording that does not know how long it is."""
+_SLACK = 4_608
+"""So many samples may be missing: the silence that MP3 encoders add, in up to four frames, is not
+counted alike by all."""
 
 
 def rate_of(raw: Recording) -> int:
@@ -89,6 +92,12 @@ def _mean_of(name: str, file: Any) -> Iterator[Floats]:
         yield block.mean(axis=1, dtype=np.float32)
     if not read:
         raise DataError(f"{name} has no samples")
+    if file.frames < _UNKNOWN and read + _SLACK < file.frames:
+        promised, there = file.frames / file.samplerate, read / file.samplerate
+        raise DataError(
+            f"{name} is damaged or cut off: its header promises {promised:,.2f} seconds, and only "
+            f"{there:,.2f} can be read"
+        )
 
 
 def _block(name: str, file: Any, count: int) -> Floats:

@@ -26,3 +26,11 @@ def conversion(program: str, given: Path, ending: str) -> str:
     # A name that begins with a dash is not an option.
     names = (f"./{name}" if str(name).startswith("-") else str(name) for name in (given, made))
     return f"{program} {' '.join(map(shlex.quote, names))}"
+
+
+def several(name: str, at: int) -> DataError:
+    """The error of a file in which a second recording begins at byte ``at``."""
+    return DataError(
+        f"{name} holds several recordings: another one begins at byte {at:,}, and the first alone "
+        "would be read. Write each to a file of its own"
+    )
