@@ -117,9 +117,26 @@ def test_a_command_goes_on_from_the_parts_that_stand(
 def test_shares_do_all_parts_together(source: Path, tmp_path: Path) -> None:
     what = asked([source], lines=2)
     assert "5 parts" in run(wanted(what, tmp_path / "out", part="0/2"))
-    assert "parts of this share stand" in run(wanted(what, tmp_path / "out", part="2/2"))
+    told = run(wanted(what, tmp_path / "out", part="2/2"))
+    assert "the parts of 2/2 stand; 3 parts of other shares are missing yet" in told
     assert len(list((tmp_path / "out").glob("part-*"))) == 2
     assert "all 5 parts stand" in run(wanted(what, tmp_path / "out", part="1/2"))
+    assert joined(tmp_path / "out") == text_of(LINES).upper()
+
+
+@pytest.mark.parametrize("part", [None, "1/1"])
+def test_a_part_that_is_removed_under_way_is_told(
+    part: str | None, source: Path, tmp_path: Path, inline: Callable[..., InlineWorkers]
+) -> None:
+    first = tmp_path / "out" / "part-00000.txt"
+    inline(1, before_part=lambda number: first.unlink() if number == 2 else None)
+    with pytest.raises(
+        DragomanError, match=r"^1 part is missing in .*: part-00000\.txt\. "
+    ) as told:
+        run(wanted(asked([source]), tmp_path / "out", part=part))
+    assert "None" not in str(told.value)
+    inline(1)
+    assert "all 3 parts stand" in run(wanted(asked([source]), tmp_path / "out", part=part))
     assert joined(tmp_path / "out") == text_of(LINES).upper()
 
 

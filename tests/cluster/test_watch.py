@@ -80,6 +80,47 @@ def test_what_is_no_file_keeps_nobody_waiting(inbox: Path, tmp_path: Path) -> No
     assert watched.look() and loud.given == ["c.txt"]
 
 
+def test_no_link_is_followed_out_of_either_folder(inbox: Path, tmp_path: Path) -> None:
+    """Whoever may put files there could else have others read, and written over."""
+    loud, out, other = Loud(), tmp_path / "out", tmp_path / "other"
+    other.mkdir()
+    (other / "secret.txt").write_text("secret")
+    (inbox / "a.txt").symlink_to(other / "secret.txt")
+    (inbox / "b.txt").write_text("one")
+    (inbox / "c.txt").symlink_to("b.txt")  # within the folder
+    (inbox / "deep").mkdir()
+    (inbox / "deep" / "d.txt").write_text("two")
+    out.mkdir()
+    (out / "deep").symlink_to(other)
+    watched = loud.watch(inbox, out)
+    watched.look()
+    assert watched.look() and not watched.look()
+    assert loud.given == ["b.txt", "c.txt"] and watched.failed == 2
+    assert [path.name for path in other.iterdir()] == ["secret.txt"]
+    told = [line for line in loud.told if "a symbolic link leads out of" in line]
+    assert [line.split(": ")[1] for line in told] == [f"{inbox}/a.txt", f"{inbox}/deep/d.txt"]
+
+
+def test_a_file_that_becomes_a_link_while_it_is_read_is_not_written(
+    inbox: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+
+    class Swapped(Loud):
+        def __call__(self, source: Path, output: Path) -> None:
+            about = source.stat()
+            source.unlink()
+            source.symlink_to(tmp_path / "secret.txt")
+            os.utime(source, ns=(about.st_atime_ns, about.st_mtime_ns))
+            super().__call__(source, output)
+
+    (inbox / "a.txt").write_text("plain.")  # as many bytes
+    watched = Swapped().watch(inbox, tmp_path / "out")
+    watched.look()
+    watched.look()
+    assert watched.count == 0 and not (tmp_path / "out" / "a.txt").exists()
+
+
 @pytest.mark.parametrize("name", ["a\nb.txt", "a\x1b[31mb.txt", os.fsdecode(b"a\xff.txt")])
 @pytest.mark.parametrize("text", ["one", "bad"])
 def test_any_name_is_told_in_one_line(name: str, text: str, inbox: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from dragoman.cluster.parts.mapper import MakeMapper
 from dragoman.cluster.parts.plan import PLAN, Asked
 from dragoman.cluster.parts.standing import (
     BAD_LINES,
-    all_stand,
     finish,
+    missing,
     plan_of,
     standing,
     was_done,
@@ -26,10 +26,13 @@ from dragoman.cluster.workers.workers import Workers
 from dragoman.errors import DragomanError
 from dragoman.native.processor import cores
 from dragoman.plural import plural
+from dragoman.shortened import shortened
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import is_remote, opened, split_address
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
+_SHOWN = 1_000
+"""Characters of names that are told."""
 _SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")
 
 
@@ -148,8 +151,17 @@ def run(
             raise
         if driver.outcome.given_up:
             raise DragomanError(given_up(job, driver.outcome))
-    if not all_stand(job, standing(job)):
-        say(f"the parts of this share stand: {wanted.part}")
+    lacking = missing(job, standing(job))
+    own = [job.name(number) for number in lacking if number % share.of == share.number - 1]
+    if own:
+        count, names = plural(len(own), "part is", "parts are"), shortened(", ".join(own), _SHOWN)
+        raise DragomanError(
+            f"{count} missing in {to}, though all were written: {names}. Something has removed "
+            "them. The same command makes them again"
+        )
+    if lacking:
+        count = plural(len(lacking), "part", "parts")
+        say(f"the parts of {wanted.part} stand; {count} of other shares are missing yet")
         return
     _tell_bad(job, finish(job)["bad"], say)
     if isinstance(store, FolderStore):

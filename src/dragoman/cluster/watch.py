@@ -8,6 +8,7 @@ beside the outputs, with the reason, and is tried again when it has changed.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,7 +43,7 @@ class Watch:
         if not is_remote(inbox) and not Path(inbox).is_dir():
             raise DataError(f"{inbox} is no folder: make it, and put the files there")
         self._from = _place(self._inbox)
-        to = _place(outbox.rstrip("/"))
+        self._to = to = _place(outbox.rstrip("/"))
         if f"{to}/".startswith(f"{self._from}/"):
             raise DataError(
                 f"{outbox} is {inbox} or lies in it, and what is written there would be taken for "
@@ -79,7 +80,9 @@ class Watch:
                     continue
             elif now - since < SETTLED and not is_remote(file.store):
                 continue
-            was_done = self._take(file, name) or was_done
+            if (link := self._leads_out(name)) is not None:
+                self._set_aside(name, file, link)
+            was_done = link is not None or self._take(file, name) or was_done
         for name in self._seen.keys() - found:  # taken away before it was done
             del self._seen[name]
         return was_done
@@ -121,6 +124,16 @@ class Watch:
             self._say(f"{_shown(self._store.place(name))}: {time.monotonic() - begun:.1f} s")
         return True
 
+    def _leads_out(self, name: str) -> str | None:
+        """What is wrong with a file that lies elsewhere by a link, or whose output would."""
+        for top, path in ((self._from, name), (self._to, os.path.dirname(name))):
+            if is_remote(top):
+                continue
+            whole = os.path.realpath(top)
+            if not Path(os.path.realpath(f"{top}/{path}")).is_relative_to(whole):
+                return f"a symbolic link leads out of {top}, and none is followed"
+        return None
+
     def _source(self, file: File, folder: Path) -> Path:
         """A path on this machine."""
         if not is_remote(file.store):
@@ -132,7 +145,7 @@ class Watch:
         return path
 
     def _check_same(self, file: File) -> None:
-        if file.open().stat(file.name) != file.stat:
+        if file.open().stat(file.name) != file.stat or self._leads_out(self._name(file)):
             raise InputChanged(f"{file.place} has changed while it was read")
 
     def _set_aside(self, name: str, file: File, reason: str) -> None:

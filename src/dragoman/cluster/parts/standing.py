@@ -78,12 +78,12 @@ def standing(job: Job) -> dict[int, Stat]:
     return {numbers[name]: stat for name, stat in job.store.names("") if name in numbers}
 
 
-def all_stand(job: Job, listed: Iterable[int]) -> bool:
-    """Whether every part stands; those that the list lacks are asked for one by one."""
-    missing = set(range(len(job.places))).difference(listed)
+def missing(job: Job, listed: Iterable[int]) -> list[int]:
+    """The parts that do not stand; those that the list lacks are asked for one by one."""
+    unlisted = sorted(set(range(len(job.places))).difference(listed))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda number: job.store.stat(job.name(number)), sorted(missing))
-        return all(stat is not None for stat in found)
+        found = pool.map(lambda number: job.store.stat(job.name(number)), unlisted)
+        return [number for number, stat in zip(unlisted, found, strict=True) if stat is None]
 
 
 def was_done(job: Job, listed: Mapping[int, Stat]) -> dict[str, int] | None:
