@@ -157,6 +157,20 @@ def test_warnings_go_to_the_log_of_the_program(capfd: pytest.CaptureFixture[str]
     assert [line["logger"] for line in lines] == ["library"] * OFTEN + ["py.warnings"]
 
 
+def test_what_libraries_in_c_write_goes_to_the_log_too(capfd: pytest.CaptureFixture[str]) -> None:
+    """As libmpg123 does, a line for each frame of an MP3 file that is damaged."""
+    program = (
+        "import logging, os; from dragoman.serving.operate.log import catch_native, set_up;"
+        "reader = catch_native(); set_up('json');"
+        "[os.write(2, b'Note: \\x1b[31mIllegal header %d\\n' % n) for n in range(1000)];"
+        "logging.getLogger('dragoman').warning('own'); os.close(2); reader.join()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    lines = [json.loads(line)["message"] for line in capfd.readouterr().err.splitlines()]
+    lines.remove("own")
+    assert len(lines) == OFTEN and lines[0] == r"A library says: 'Note: \x1b[31mIllegal header 0'"
+
+
 def test_metrics_are_for_operators() -> None:
     settings = ServeSettings(operators=("192.0.2.0/24",), proxies=("127.0.0.1",))
 

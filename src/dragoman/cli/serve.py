@@ -54,8 +54,10 @@ def serve(args: ServeArguments) -> None:
     from dragoman.cli.console import log_to_stderr
     from dragoman.serving.http.api_keys import ApiKeys
     from dragoman.serving.operate.listening import bind
+    from dragoman.serving.operate.log import catch_native
     from dragoman.serving.operate.settings import parse_settings
 
+    catch_native()
     log_to_stderr(args.quiet, args.verbose)
     settings = parse_settings(values_of(args, serve_settings), args.set_)
     # What may be wrong is tried before anything that takes long.

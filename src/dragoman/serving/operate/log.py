@@ -6,8 +6,12 @@ it, the place alone. A kind of warning is written some times a minute at most, t
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
+import os
+import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -25,6 +29,36 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 OFTEN = 10
 """So many records of one kind are written each minute."""
 MAX_KINDS = 1_000
+_LONGEST = 1_000
+"""Bytes of a line that a library writes on standard error."""
+
+
+def catch_native() -> threading.Thread:
+    """Make what libraries in C write on standard error go the same bounded way as all else: some
+    write a line for each frame of an MP3 file that is damaged. Call it before anything holds
+    ``sys.stderr``. Returns the thread that reads those lines; it ends when nobody can write any.
+
+    Where a crash ends the process, ``faulthandler`` still tells the place.
+    """
+    kept = os.dup(2)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)  # a line that finds no room is lost, and nobody waits
+    os.dup2(writing, 2)
+    os.close(writing)
+    told = sys.stderr.encoding
+    sys.stderr = open(kept, "w", buffering=1, encoding=told, errors="backslashreplace")  # noqa: SIM115
+    faulthandler.enable(kept)
+    thread = threading.Thread(target=_log_native, args=(reading,), daemon=True)
+    thread.start()
+    return thread
+
+
+def _log_native(reading: int) -> None:
+    with open(reading, "rb") as lines:
+        while line := lines.readline(_LONGEST):
+            if text := line.decode("utf-8", "replace").strip():
+                shown = text if text.isprintable() else ascii(text)
+                logging.getLogger("dragoman").warning("A library says: %s", shown)
 
 
 def set_up(kind: LogKind) -> None:
