@@ -91,6 +91,19 @@ def test_what_is_held_out_of_few_examples_is_never_empty(tmp_path: Path, task: s
             assert sides[1:] == [round(0.05 * count)] * 2
 
 
+def test_of_a_text_that_is_cut_into_few_passages_a_part_is_held_out(tmp_path: Path) -> None:
+    """What is counted are its passages as they are learned from, long ones too."""
+    for long in (1, 8):
+        for count in range(560, 620, 5):
+            path = tmp_path / f"{count}-{long}.txt"
+            line = "the dog sees the house and runs" * long
+            path.write_text("".join(f"Line {n} of {count}: {line}.\n" for n in range(count)))
+            recipe, _ = recipe_of([str(path)], task="language-model")
+            train, dev, test = (len(plain_pairs(recipe, side)) for side in ("train", "dev", "test"))
+            assert train + dev + test < 400, "they are few"
+            assert dev == test == round(0.05 * (train + dev + test)), (count, train, dev, test)
+
+
 def test_two_files_beside_one_and_one_beside_two(files: Path) -> None:
     en, de = str(files / "dev.en"), str(files / "dev.de")
     recipe, _ = recipe_of([str(files / "train.pairs.tsv")], dev=(en, de))

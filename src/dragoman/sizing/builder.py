@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.data.cleaning import Cleaner, CleaningSettings
+from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -174,18 +174,13 @@ class RecipeBuilder(ABC):
         held = self.held(corpus, inputs)
         seen = self.look(corpus)
         known = self.known(languages, seen, inputs.base)
-        data = self.data(corpus, seen, held, inputs)
-        split = SplitSettings.model_validate(data["split"])
-        if (split.dev or split.test) and _FEWEST <= seen.different < _FEW:
-            kept = Cleaner(CleaningSettings(), self.task.texts).some_pairs(read_pairs(corpus))
-            data["split"] = split.for_few(map(decided_by, kept)).model_dump()
         about = {
             "name": self.name(corpus, known),
             "languages": known,
-            "data": data,
+            "data": self.data(corpus, seen, held, inputs),
         }
         if inputs.base is not None:
-            return like(inputs.base, about), None
+            return _counted_out(like(inputs.base, about), seen), None
         row = self.row(seen, inputs)
         from_row = {
             "text": {"vocabulary": row.vocabulary},
@@ -193,7 +188,7 @@ class RecipeBuilder(ABC):
             **self.learned(row, inputs.model),
         }
         values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
-        return Recipe.parse(values), row.epochs
+        return _counted_out(Recipe.parse(values), seen), row.epochs
 
     def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
         """The corpora of ``--dev`` and ``--test``, where they are named.
@@ -241,6 +236,18 @@ class RecipeBuilder(ABC):
         if epochs is None:  # the base says it
             return tuned, None
         return gently(tuned, learned), epochs / FINE_TUNING
+
+
+def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
+    """The recipe, but with shares that hold out just as many of few examples as it says, as they
+    are read and cleaned."""
+    data = recipe.data
+    if not (data.split.dev or data.split.test) or not _FEWEST <= seen.different < _FEW:
+        return recipe
+    cleaner = Cleaner(data.cleaning, recipe.spec.texts)
+    kept = cleaner.some_pairs(pair for corpus in data.train for pair in read_pairs(corpus))
+    split = data.split.for_few(map(decided_by, kept))
+    return recipe.model_copy(update={"data": data.model_copy(update={"split": split})})
 
 
 def data_of(
