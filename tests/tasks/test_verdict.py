@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from command_line import Dragoman
+from tiny_cells import tiny_cell
 from untrained_run import untrained_run
 
 from dragoman.recipe import Recipe
@@ -21,7 +22,9 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.minutes import min_tokens
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
-from dragoman.tasks.verdict import _alike, verdict
+from dragoman.tasks.shared.progress_made import TrainingSummary
+from dragoman.tasks.training import train
+from dragoman.tasks.verdict import _alike, seen_little, verdict
 
 SENTENCES = [
     "A man rides a bicycle.", "Two dogs run through the snow.", "The sea is calm today.",
@@ -87,6 +90,48 @@ def test_a_poor_score_is_said_and_a_good_one_is_not(
     assert whole == minutes + 1, "beside the minute that it had"
     run = recorded(tmp_path / "good", recipe, good, notes=notes)
     assert verdict(run) == []
+
+
+def held_out(folder: Path, **counts: int) -> Run:
+    """A run with so many examples held out."""
+    run = recorded(folder, "demo", {"bleu": 25.0})
+    (folder / "data.json").write_text(json.dumps({"pairs": counts}), encoding="utf-8")
+    return run
+
+
+def test_how_little_was_seen_is_said_in_one_sentence(tmp_path: Path) -> None:
+    few = held_out(tmp_path / "few", train=60, dev=3, test=1)
+    (said,) = seen_little(few, 0.7)
+    assert "it has learned from 70 % of its pairs, its weights were chosen by 3 pairs and" in said
+    assert said.endswith("it was measured on 1 pair.")
+    (said,) = seen_little(few, 30.0)
+    assert "learned from" not in said and "chosen by 3 pairs and it was measured on 1 pair" in said
+    many = held_out(tmp_path / "many", train=6_000, dev=20, test=400)
+    assert seen_little(many, 1.0) == [] == seen_little(few.open(many.folder), 7.5)
+    (said,) = seen_little(many, 0.004)
+    assert said.endswith("it has learned from 0.4 % of its pairs.")
+    assert seen_little(held_out(tmp_path / "none", train=30, dev=0, test=0), 3.0) == []
+
+
+@pytest.mark.parametrize(("task", "source"), [("classification", "text"), ("masked", "text")])
+def test_a_training_tells_how_often_it_has_seen_each_example(
+    tmp_path: Path, task: str, source: str
+) -> None:
+    """Of every update the same share of all tokens is read, whatever a task counts."""
+    told = []
+    for updates in (1, 2):
+        recipe = tiny_cell(task, "encoder", source, tmp_path / str(updates)).change(
+            [f"training.updates={updates}", "training.validate_every=0"]
+        )
+        outcome = train(
+            recipe, tmp_path / f"run{updates}", say=lambda _: None, display=False, measure=False
+        )
+        told.append(outcome.epochs)
+    assert told[1] == 2 * told[0]
+    read = TrainingSummary.of(Run.open(tmp_path / "run2"))
+    if task == "classification":  # which counts examples
+        every = Run.open(tmp_path / "run2").notes()["pairs"]["train"]
+        assert told[1] == pytest.approx(read.tokens / every, rel=0.05)
 
 
 def test_the_minutes_that_are_missing_follow_from_what_was_seen(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     from dragoman.runs.run import Run
     from dragoman.tasks.catalogue import runtime_of
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.verdict import verdict
+    from dragoman.tasks.verdict import seen_little, verdict
 
     run = Run.open(folder)
     runtime = runtime_of(run.task)
@@ -152,7 +152,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
             f"The run has no {run.task.noun} to be measured on. Others do it: "
             + command("evaluate", folder, *files)
         )
-    found = verdict(run)
+    found = [*verdict(run), *seen_little(run, outcome.epochs)]
     page = write_report(run, found=found)
     for sentence in found:
         say(f"\n{sentence}")

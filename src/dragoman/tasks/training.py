@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -208,7 +209,7 @@ def _train(
         recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
 
     task, forms, settings = recipe.spec, prepared.forms, recipe.training
-    model, objective, _, batches = _ready(recipe, prepared)
+    model, objective, plan, batches = _ready(recipe, prepared)
     if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
         fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
     validation = (
@@ -260,7 +261,8 @@ def _train(
         resume_command=resume_command,
         correction=Correction(keep, recipe.model.model_dim, validation_seconds),
     )
-    return trainer.run()
+    outcome = trainer.run()
+    return replace(outcome, epochs=outcome.update / plan.updates_per_epoch())
 
 
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:

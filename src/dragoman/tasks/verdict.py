@@ -29,6 +29,10 @@ _OFTEN = 20
 """Epochs after which a run may know its training text by heart."""
 _BY_HEART = 1.0
 """Nats by which its loss on dev is then above that of training."""
+_ONCE = 0.95
+"""Epochs below which not all of the training text was seen."""
+_FEW = 20
+"""Examples below which a share among them may be off by more than 20 points (95 %)."""
 _MAX_MINUTES = 1e6
 """The most minutes that are shown: a damaged record may hold any number."""
 _SHOWN = 60
@@ -51,6 +55,24 @@ def hardly_learned(run: Run, training: TrainingSummary) -> str:
     """That a run "has hardly learned to" do its task, and why; empty for any other run."""
     why = runtime_of(run.task).hardly_learned(run, training)
     return f"has hardly learned to {run.task.verbs[0][0]}: {why}" if why else ""
+
+
+def seen_little(run: Run, epochs: float) -> list[str]:
+    """A sentence about a run that was trained for less than one of its ``epochs``, or whose
+    held-out sets are so small that their scores say little; none about any other run."""
+    said = []
+    if epochs < _ONCE:
+        said.append(f"it has learned from {100 * epochs:.2g} % of its {run.task.noun}")
+    one = run.task.noun.removesuffix("s")
+    counts = run.notes().get("pairs", {})
+    for part, what in (("dev", "its weights were chosen by"), ("test", "it was measured on")):
+        if 0 < counts.get(part, 0) < _FEW:
+            said.append(f"{what} {plural(counts[part], one)}")
+    if not said:
+        return []
+    *first, last = said
+    told = f"{', '.join(first)} and {last}" if first else last
+    return [f"This run has seen little, so take its scores with care: {told}."]
 
 
 def _advice(run: Run, training: TrainingSummary) -> str:

@@ -8,6 +8,7 @@ snapshot, validation, checkpoint; what happened behind the last checkpoint is do
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -63,6 +64,8 @@ class Outcome:
     best_update: int
     elapsed: float
     """Seconds of updates and validations, over all resumptions."""
+    epochs: float = math.inf
+    """How often each example was seen; infinite where nobody counts it."""
 
 
 class Trainer:
