@@ -65,11 +65,12 @@ def compare_word_errors(
     return compare_statistics(list(systems), measured, test, samples, seed, tuple(notes), unit)
 
 
-def chance_of_word_errors(references: Sequence[str]) -> float:
+def chance_of_word_errors(references: Sequence[str], learned: Sequence[str]) -> float:
     """The WER, in percent, of a run that hears the same in each recording: nothing, or the most
-    frequent text."""
-    references = composed(references)
-    usual, _ = Counter(" ".join(said.split()) for said in references).most_common(1)[0]
+    frequent text of those that it has ``learned`` from."""
+    references, learned = composed(references), composed(learned)
+    counts = Counter(" ".join(said.split()) for said in learned)
+    usual = max(counts, key=counts.__getitem__, default="")
     said = [counted(reference.split(), usual.split()) for reference in references]
     wrong = sum(one.errors for one in said)
     return min(100.0, 100 * wrong / max(1, sum(one.reference for one in said)))

@@ -27,6 +27,7 @@ from dragoman.studies.systems import (
     require_one_test_set,
     systems_at,
 )
+from dragoman.tasks.shared.chance import learned_answers
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.translation.chance import chance_of_translations
 from dragoman.tasks.verdict import hardly_learned
@@ -305,10 +306,13 @@ def compare(
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
+    learned = learned_answers(runs[0].recipe) if runs else []
+    if moses is not None:
+        learned = list(map(moses, learned))
     if by_words:
-        chance = {"WER": chance_of_word_errors(wanted[0])}
+        chance = {"WER": chance_of_word_errors(wanted[0], learned)}
     else:
-        chance = {"BLEU": chance_of_translations(wanted, language, tokenizer)["bleu"]}
+        chance = {"BLEU": chance_of_translations(wanted, learned, language, tokenizer)["bleu"]}
     compared = checked(
         systems, measured.name, over(range(len(pairs))), pairs,
         own=source is None and not references, chance=chance, again=over,

@@ -12,6 +12,7 @@ from dragoman.studies.systems import chosen_test, runs_at
 from dragoman.tasks.classification.chance import chance_of_labels
 from dragoman.tasks.classification.evaluation import labelled_set
 from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.shared.chance import learned_answers
 
 
 def compare_labels(
@@ -55,7 +56,8 @@ def compare_labels(
             [system.name for system in systems], by_metric, chosen, samples, seed
         )
 
-    guess = chance_of_labels([pair.target.strip() for pair in measured.pairs])
+    learned = learned_answers(systems[0].runs[0].recipe)
+    guess = chance_of_labels([pair.target.strip() for pair in measured.pairs], learned)
     called = {"accuracy": "accuracy", "macro_f1": "macro F1"}
     return checked(
         systems, measured.name, over(range(len(texts))), measured.pairs, own=not files,

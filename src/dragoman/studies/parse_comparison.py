@@ -37,6 +37,7 @@ from dragoman.tasks.parsing.evaluation import (
     score_each,
     trees_in,
 )
+from dragoman.tasks.shared.chance import learned_answers
 
 _SHOWN = {
     "precision": "precision",
@@ -142,7 +143,7 @@ def compare_parsers(
         some = [[[run[n] for n in places] for run in runs] for runs in sentences]
         return parse_significance(names, some, chosen, samples, seed)
 
-    guess = chance_of_trees(pairs)
+    guess = chance_of_trees(pairs, learned_answers(systems[0].runs[0].recipe))
     compared = checked(
         systems, name, over(range(len(pairs))), pairs, own=source is None,
         chance={"F1": guess["f1"]} if guess else {}, again=over,

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from dragoman.forms.labels import plain
 from dragoman.measure import percent
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.chance import MIN_ANSWERS, entropy
@@ -15,21 +16,22 @@ _SURE = 2.0
 label."""
 
 
-def chance_of_labels(labels: Sequence[str]) -> dict[str, float]:
-    """Of the right labels of some texts; nothing where these are too few or all the same."""
-    if len(labels) < MIN_ANSWERS or len(set(labels)) < 2:
+def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str, float]:
+    """Of the right labels of some texts; nothing where these are too few or all the same, or where
+    the labels of training (``learned_answers``) are not known."""
+    if len(labels) < MIN_ANSWERS or len(set(labels)) < 2 or not learned:
         return {}
     counts = Counter(labels)
-    accuracy, macro_f1 = of_majority(list(counts.values()))
+    (usual, _), *_ = Counter(map(plain, learned)).most_common(1)
+    share = counts[usual] / len(labels)
     loss = entropy(counts.values())
-    return {"accuracy": 100 * accuracy, "macro_f1": 100 * macro_f1, "loss": loss}
+    return {"accuracy": 100 * share, "macro_f1": 100 * f1_of(share, len(counts)), "loss": loss}
 
 
-def of_majority(counts: Sequence[int]) -> tuple[float, float]:
-    """Accuracy and macro F1, as shares, of always answering the most frequent label. ``counts``: of
-    the texts of each label that occurs."""
-    share = max(counts) / sum(counts)
-    return share, 2 * share / (1 + share) / len(counts)
+def f1_of(share: float, labels: int) -> float:
+    """Macro F1, as a share, of always answering one of so many labels, which ``share`` of the texts
+    have."""
+    return 2 * share / (1 + share) / labels
 
 
 def by_majority(run: Run) -> str | None:
@@ -44,7 +46,8 @@ def by_majority(run: Run) -> str | None:
     most = max(labels, key=lambda one: one["texts"])
     present = [one for one in labels if one["texts"]]
     f1 = sum(one["f1"] for one in present) / len(present)
-    share, guessed = of_majority([one["texts"] for one in present])
+    share = most["texts"] / texts
+    guessed = f1_of(share, len(present))
     error = math.sqrt(share * (1 - share) / texts)
     if accuracy > share + _SURE * error or f1 > guessed + _SURE * error + 0.05:
         return None

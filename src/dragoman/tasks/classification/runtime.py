@@ -49,9 +49,11 @@ class ClassificationRuntime(LabelRuntime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        from dragoman.forms.labels import plain
         from dragoman.tasks.classification.chance import chance_of_labels
+        from dragoman.tasks.shared.chance import learned_answers
 
-        return chance_of_labels([pair.target for pair in pairs])
+        return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         from dragoman.tasks.classification.chance import by_majority

@@ -11,11 +11,12 @@ from dragoman.metrics.right_branching import RightBranching
 from dragoman.tasks.shared.chance import MIN_ANSWERS
 
 
-def chance_of_trees(pairs: Sequence[Pair]) -> dict[str, float]:
-    """Of the trees of some sentences; nothing where these are too few."""
-    if len(pairs) < MIN_ANSWERS:
+def chance_of_trees(pairs: Sequence[Pair], learned: Sequence[str]) -> dict[str, float]:
+    """Of the trees of some sentences; nothing where these are too few, or where the trees of
+    training (``learned_answers``) are not known."""
+    if len(pairs) < MIN_ANSWERS or not learned:
         return {}
     trees = [tree_of(pair.target) for pair in pairs]
-    guess = RightBranching(trees)
+    guess = RightBranching(list(map(tree_of, learned)))
     found = Parseval.of(score_parse(tree, guess.parse(tree.words)) for tree in trees).scores
     return {name: found[name] for name in ("f1", "precision", "recall", "exact")}

@@ -47,10 +47,10 @@ class ParsingRuntime(Runtime):
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.tasks.parsing.chance import chance_of_trees
-        from dragoman.tasks.shared.chance import of_tokens
+        from dragoman.tasks.shared.chance import learned_answers, of_tokens
 
         trees = forms.target.encode([pair.target for pair in pairs])
-        return of_tokens(trees) | chance_of_trees(pairs)
+        return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         f1 = self.spec.metrics["f1"]

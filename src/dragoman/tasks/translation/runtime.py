@@ -43,13 +43,13 @@ class TranslationRuntime(Runtime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.tasks.shared.chance import of_tokens
+        from dragoman.tasks.shared.chance import learned_answers, of_tokens
         from dragoman.tasks.translation.chance import chance_of_translations
 
         references = [pair.target for pair in pairs]
         tokenizer = "none" if recipe.data.moses else None
         return of_tokens(forms.target.encode(references)) | chance_of_translations(
-            [references], recipe.languages.target, tokenizer
+            [references], learned_answers(recipe), recipe.languages.target, tokenizer
         )
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
