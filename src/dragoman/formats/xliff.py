@@ -207,7 +207,7 @@ def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSe
     has_text = target is not None and bool(_mixed(xml, target).unit.text.strip())
     is_locked = any(k.endswith(":locked") and v in _LOCKED for k, v in attributes.items())
     # Without a state, a translation that is there is one.
-    waits = state in WAITS and not (has_text and "state" not in says)
+    waits = state in WAITS and (bool(state) or not has_text)
     return _XliffSegment(
         source,
         target,

@@ -98,7 +98,9 @@ def test_which_states_of_xliff_are_learned_from(tmp_path: Path) -> None:
         assert teaches(' approved="yes"', f' state="{state}"') == wanted, state
         machine = f' state="{state}" state-qualifier="leveraged-mt"'
         assert teaches("", machine) == (state in ("final", "signed-off")), state
-    assert teaches("", "") and teaches(' approved="yes"', "")
+    for origin in ("fuzzy-match", "rejected-grammar", "rejected-inaccurate", "mt-suggestion"):
+        assert not teaches("", f' state-qualifier="{origin}"'), origin
+    assert teaches("", "") and teaches(' approved="yes"', "") and teaches("", ' state=""')
     assert not teaches(' approved="no"', "")
     for state in ("translated", "reviewed", "final", "initial"):
         for more, is_machine in (("", False), (' subState="dragoman:machine"', True)):
@@ -128,6 +130,20 @@ def test_what_we_have_translated_is_not_learned_from(name: str, tmp_path: Path) 
     assert raised(made, name).decode() == made, "it waits no more"
     final = raised(data, name, OutputOptions("de", final=True)).decode()
     assert pairs_of(tmp_path, name, final) == [("One", "ONE")]
+
+
+def test_an_entry_that_a_machine_has_made_is_not_learned_from(tmp_path: Path) -> None:
+    english, german = '<tuv xml:lang="en"><seg>One</seg>', '<tuv xml:lang="de"{}><seg>Eins</seg>'
+    entry = f"<tu{{}}>{english}</tuv>{german}</tuv></tu>"
+    for of_entry, of_text, wanted in (
+        ("", "", True),
+        (' creationid="ANNA"', "", True),
+        (' creationid="MT!"', "", False),
+        (' creationid="ANNA"', ' creationid="MT!"', False),
+    ):
+        memory = f'<tmx version="1.4"><header srclang="en"/><body>{entry}</body></tmx>'
+        found = pairs_of(tmp_path, "a.tmx", memory.format(of_entry, of_text))
+        assert bool(found) == wanted, (of_entry, of_text)
 
 
 def test_a_memory_of_several_languages_is_asked_for_two(tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ class _Memory:
         self._entry: dict[str, str] = {}
         self._line = 0
         self._language = ""
+        self._made_by = ""
+        """Who made the entry."""
         self._teaches = True
         """Whether the text that is read is learned from."""
         self._text: list[str] | None = None
@@ -124,9 +126,10 @@ class _Memory:
             self._header = attributes.get("srclang", "*all*").lower()
         elif tag == "tu":
             self._entry, self._line = {}, self._parser.CurrentLineNumber
+            self._made_by = attributes.get("creationid", "")
         elif tag == "tuv":
             self._language = (attributes.get("xml:lang") or attributes.get("lang") or "").lower()
-            self._teaches = teaches("", attributes.get("creationid", ""))
+            self._teaches = teaches("", attributes.get("creationid", self._made_by))
         elif tag == "seg":
             self._text = []
         elif self._text is not None and tag in _CODES:
