@@ -130,20 +130,44 @@ def test_a_form_may_name_encodings_of_characters_alone() -> None:
     square of their length."""
 
     async def check() -> None:
-        async with client_of() as client:
+        settings = ServeSettings(limits=LimitSettings(burst=1000))
+        async with client_of(settings=settings) as client:
             part = '--x\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
             form = "".join(part.format(*one) for one in WISH.items()) + "--x--\r\n"
             for path in ("/translate", "/translate_file", "/v1/classify"):
-                for charset in ("punycode", "undefined", "idna", "unicode_escape", "nothing"):
-                    for said in (f"charset={charset}", f"charset*=utf-8''{charset}"):
+                for charset in ("punycode", "undefined", "idna", "unicode_escape", "utf 7", "x"):
+                    for said in (
+                        f'charset="{charset}"',
+                        f'charset{" " * 20}="{charset}"',
+                        f'a="charset=utf-8"; charset="{charset}"',
+                        f'charset=utf-8; charset="{charset}"',
+                    ):
                         kind = {"content-type": f"multipart/form-data; boundary=x; {said}"}
                         answer = await client.post(path, content=form, headers=kind)
                         assert answer.status_code == 400, answer.text
                         assert answer.json()["code"] == "bad_form" and charset in answer.text
-            for said in ("", "; charset=UTF-8", "; charset=latin-1"):
+            for said in ("", "; charset=UTF-8", "; charset=latin-1", "; charset*=utf-8''punycode"):
                 kind = {"content-type": f"multipart/form-data; boundary=x{said}"}
                 answer = await client.post("/translate", content=form, headers=kind)
                 assert answer.json() == {"translatedText": "Das Brot"}
+
+    asyncio.run(check())
+
+
+def test_headers_of_forms_have_few_parameters() -> None:
+    """A megabyte of them would be read in the event loop, one by one."""
+
+    async def check() -> None:
+        async with client_of() as client:
+            for many in (";" * 4000, '; a="' + ";" * 4000):
+                for whole, parts in ((many, ""), ("", many)):
+                    kind = {"content-type": f"multipart/form-data; boundary=x{whole}"}
+                    said = f'Content-Disposition: form-data; name="q"{parts}'
+                    form = f"--x\r\n{said}\r\n\r\nDas Brot\r\n--x--\r\n"
+                    for path in ("/translate", "/translate_file", "/v1/classify"):
+                        answer = await client.post(path, content=form, headers=kind)
+                        assert answer.status_code == 400, answer.text
+                        assert answer.json()["code"] == "bad_form" and "semicolons" in answer.text
 
     asyncio.run(check())
 

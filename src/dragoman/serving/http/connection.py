@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from starlette.exceptions import HTTPException
+from python_multipart.multipart import parse_options_header
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
@@ -28,10 +29,12 @@ NAMES = 64
 """Of one object of a body, or fields of a form. No request has so many, and to list a hundred
 thousand that are unknown would hold up everybody."""
 
+PARAMETERS = 16
+"""Of one header of a form, which has three. They are read in the event loop, one by one, and a form
+of a megabyte has room for a million."""
+
 _JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 """Of JSON; also the last one of a body that ends before it."""
-_CHARSET = re.compile(r"charset[\s*\d]{0,8}=\s*\"?([^\";\s]*)", re.IGNORECASE)
-"""Also as RFC 2231 writes it: ``charset*=utf-8''koi8-r``."""
 
 T = TypeVar("T")
 
@@ -53,8 +56,9 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
         check_json(http)
     try:
         if kind == PARTS:
-            async with http.form(max_files=0, max_fields=NAMES) as form:
-                return {name: value for name, value in form.items() if isinstance(value, str)}
+            parser = InMemoryParser(http.headers, http.stream(), max_files=0, max_fields=NAMES)
+            form = await parser.parse()
+            return {name: value for name, value in form.items() if isinstance(value, str)}
         body = await http.body()
         # What no form can begin with is JSON: curl calls whatever it sends a form.
         is_form = kind == FORM and body.lstrip()[:1] != b"{"
@@ -62,8 +66,8 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
         fields = await _read(parse, body)
     except ClientDisconnect:
         raise ClientGone from None
-    except HTTPException as error:  # a form that is not one
-        raise Refusal("bad_form", error.detail, problem=error.detail) from None
+    except MultiPartException as error:
+        raise Refusal("bad_form", error.message, problem=error.message) from None
     except (ValueError, RecursionError):
         raise Refusal(
             "bad_body",
@@ -148,11 +152,38 @@ def media_type(http: Request) -> str:
     characters: its fields would be decoded by any codec of Python, at any cost."""
     said = http.headers.get("content-type", "")
     kind = said.partition(";")[0].strip().lower()
-    for charset in _CHARSET.findall(said) if kind == PARTS else ():
-        if encoding_named(charset.rpartition("'")[2]) is None:
-            told = f"The charset {charset[:40]!r} of the form is unknown; send it in UTF-8"
-            raise Refusal("bad_form", f"{told}.", problem=told)
+    if kind == PARTS and (told := _unreadable(said)):
+        raise Refusal("bad_form", f"{told}.", problem=told)
     return kind
+
+
+def _unreadable(header: str) -> str:
+    """Why a form with this content type is not read; empty for one that is."""
+    if found := _too_many_parameters(header):
+        return found
+    # The parser of forms finds the charset in the same way; any other can be deceived.
+    charset = parse_options_header(header)[1].get(b"charset", b"utf-8").decode("latin-1")
+    if encoding_named(charset) is None:
+        return f"The charset {charset[:40]!r} of the form is unknown; send it in UTF-8"
+    return ""
+
+
+def _too_many_parameters(header: str) -> str:
+    count = header.count(";")
+    most = f"this server reads {PARAMETERS} parameters of one"
+    return f"A header of the form has {count:,} semicolons; {most}" if count > PARAMETERS else ""
+
+
+class InMemoryParser(MultiPartParser):
+    """Reads a form in parts; nothing is written to a disk."""
+
+    spool_max_size = 0
+
+    def on_header_end(self) -> None:
+        """Called by the framework, in the event loop."""
+        if told := _too_many_parameters(self._current_partial_header_value.decode("latin-1")):
+            raise MultiPartException(f"{told}.")
+        super().on_header_end()
 
 
 async def gone(receive: Receive) -> None:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 
 from dragoman.errors import DataError
@@ -26,6 +26,7 @@ from dragoman.serving.http.connection import (
     NAMES,
     PARTS,
     ClientGone,
+    InMemoryParser,
     check_json,
     media_type,
     read_fields,
@@ -128,7 +129,7 @@ def _beside_base64(body: bytes) -> int:
 
 
 async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[Upload]]:
-    parser = _InMemoryParser(
+    parser = InMemoryParser(
         http.headers,
         http.stream(),
         max_files=most_files,
@@ -169,12 +170,6 @@ def too_many_files(files: int, most: int) -> Refusal:
         files=files,
         most=most,
     )
-
-
-class _InMemoryParser(MultiPartParser):
-    """Nothing is written to a disk."""
-
-    spool_max_size = 0
 
 
 class HeldBytes:
