@@ -134,6 +134,8 @@ def test_a_tree_is_looked_into(folders: dict[str, Path]) -> None:
             asked = {"text": text, "run": "parser", "choices": 5}
             seen = await post(client, "/v1/look", **asked)
             assert seen["best"]["text"] == best.text and seen["steps"]
+            (sentence,) = (await post(client, "/v1/parse", text=text))["sentences"]
+            assert sentence["trees"][0]["text"] == best.text, "the same path goes on parsing"
             is_record(seen, parser.look(text, best.ids))
             ids = [token["id"] for token in seen["best"]["tokens"]]
             for place in range(1, len(ids)):

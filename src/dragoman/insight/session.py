@@ -186,19 +186,20 @@ class InspectionSession:
         plain, own = self._engine.over(model), None
         if search.rules is not None:
             search.check(target.eos)
+        # Not in inference mode: what a fast path keeps for its next search must not be of it.
+        with wanted.under.probe():
+            if given:
+                (found,) = plain.score([ids], [given])
+            elif wanted.under != Intervention():
+                found = _searched(plain, search)
+            else:
+                served = _searched(self._engine, search)
+                found = alone = _searched(plain, replace(search, record=None))
+                if served.tokens != alone.tokens:
+                    found = self._believed(ids, served, wanted.settings.length_penalty)
+                    text = target.raw_for(wanted.text, alone.tokens)
+                    own = OwnOutput.of(served.tokens, alone.tokens, text)
         with torch.inference_mode():
-            with wanted.under.probe():
-                if given:
-                    (found,) = plain.score([ids], [given])
-                elif wanted.under != Intervention():
-                    found = _searched(plain, search)
-                else:
-                    served = _searched(self._engine, search)
-                    found = alone = _searched(plain, replace(search, record=None))
-                    if served.tokens != alone.tokens:
-                        found = self._believed(ids, served, wanted.settings.length_penalty)
-                        text = target.raw_for(wanted.text, alone.tokens)
-                        own = OwnOutput.of(served.tokens, alone.tokens, text)
             fits(len(ids), len(found.tokens) + 1)
             source, read = torch.tensor(ids), torch.tensor([target.bos, *found.tokens])
             # Weights are halved before the decoder makes more of them.
