@@ -16,6 +16,7 @@ import pytest
 
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import Document, OutputOptions
+from dragoman.formats.units.inline import message_unit
 from dragoman.formats.units.unit import Target
 
 FEW, MANY = 20, 1000
@@ -287,3 +288,10 @@ def test_only_text_changes(name: str) -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_only_text_changes_in_many(name: str) -> None:
     check(name, range(FEW, MANY))
+
+
+@pytest.mark.parametrize("kept", ["%d", "%s", "%1$s", "%1", "%L1", "$name", "%@"])
+def test_a_particle_behind_a_placeholder_is_not_of_it(kept: str) -> None:
+    for source in (f"{kept}개의 파일", f"파일 {kept}을", f"ファイル {kept}を"):
+        assert [one.written for one in message_unit(source).tags] == [kept]
+    assert message_unit("100%für 5%p, %name").tags == ()

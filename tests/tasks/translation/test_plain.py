@@ -30,8 +30,36 @@ def test_what_a_translation_has_lost(kept: str) -> None:
 
 
 def test_text_without_them_has_lost_nothing() -> None:
-    for text in ("50 % of it, 100% sure, $5 or 5 $.", "a < b {", "me @ home: x/y", "The dog. <b>"):
+    for text in (
+        "50 % of it, 100% sure, $5 or 5 $.",
+        "a < b {",
+        "me @ home: x/y",
+        "The dog. <b>",
+        "0.5%p 올랐다",
+        "5%für alle",
+        "5%부터10%까지",
+        "https://",
+    ):
         assert lost(text, "") == [], text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("문서는 https://docs.example.org/3/에서 볼 수 있습니다.", "See https://docs.example.org/3/."),
+        ("me@mail.example.org으로 보내세요.", "Send it to me@mail.example.org."),
+        ("请访问https://example.org/a。谢谢", "Visit https://example.org/a. Thanks"),
+        ("请发到me@example.org。", "Send it to me@example.org."),
+        ("「https://example.org」を見て", "See https://example.org"),
+        ("서버는 ``http://localhost:1234/``\\의 루트", "The root of ``http://localhost:1234/``."),
+        ("파일 %d개를 지웁니다", "Delete %d files"),
+        ("$name님, 안녕하세요", "Hello, $name"),
+        ("Nüfusun %50 ve %5 kadarı", "50% and 5 % of the population"),
+    ],
+)  # fmt: skip
+def test_words_that_touch_what_is_kept_are_not_of_it(source: str, text: str) -> None:
+    assert lost(source, text) == []
+    assert len(lost(source, "no such thing")) == 1 + ("%5" in source)
 
 
 def test_all_that_is_kept_loses_nothing() -> None:

@@ -15,17 +15,20 @@ from dragoman.formats.units.apart import needs_space_before, needs_space_behind
 from dragoman.formats.units.document import check_pieces
 from dragoman.formats.units.unit import Code, Target, Unit
 
+_NO_WORD = r"(?![0-9A-Za-z_À-ɏ])"
+"""Behind a placeholder no Latin word goes on; a particle does (``%d개``, ``$name님``)."""
 PLACEHOLDER = (
-    r"%(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]{0,3}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?"
-    r"(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@](?![\w])"
+    r"%(?!(?<=\d%)p)(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]{0,3}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?"
+    rf"(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@]{_NO_WORD}"
     r"|%%|%\{[\w.\-]{1,64}\}|%<[\w.\-]{1,64}>(?:[#0+\-]{0,3}\d{0,4}(?:\.\d{1,4})?[a-zA-Z](?!\w))?"
-    r"|%\w{1,32}%|%L?[1-9]\d?(?![\w%])"
-    r"|\$\{[^{}\s]{1,64}\}|(?<![\w$])\$[A-Za-z_]\w{0,63}(?![\w(])"
+    rf"|%[0-9A-Za-z_]{{1,32}}%|%L?[1-9]\d?(?!%){_NO_WORD}"
+    rf"|\$\{{[^{{}}\s]{{1,64}}\}}|(?<![\w$])\$[A-Za-z_][0-9A-Za-z_]{{0,63}}(?!\(){_NO_WORD}"
     r"|\{\{[^{}\n]{1,64}\}\}|\{\$?[\w.\-]{0,64}(?:[:!][^{}\n]{0,32})?\}"
     r"|\{\s?\w{1,64}\s?,\s?(?:number|date|time|spellout|ordinal|duration)\s?(?:,[^{}\n]{0,64})?\}"
     r"|\$t\([^()\n]{1,64}\)"
 )
-"""Of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and of ICU with a type."""
+"""Of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and of ICU with a type. In
+``5%p``, p is of percentage points."""
 _TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
 _MARKUP = re.compile(rf"(?P<kept>{PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)|(?P<tag>{_TAG})")
 _BEGINS = re.compile("[%{$&<]")
