@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from row_files import write_wav
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.cli.one_or_two import filled
@@ -102,6 +103,22 @@ def test_of_a_text_that_is_cut_into_few_passages_a_part_is_held_out(tmp_path: Pa
             train, dev, test = (len(plain_pairs(recipe, side)) for side in ("train", "dev", "test"))
             assert train + dev + test < 400, "they are few"
             assert dev == test == round(0.05 * (train + dev + test)), (count, train, dev, test)
+
+
+@pytest.mark.parametrize("speakers", [["anna2"], ["bob"], ["bob", "anna2"], ["bob", "eve", "anna"]])
+def test_recordings_of_few_speakers_are_held_out(tmp_path: Path, speakers: list[str]) -> None:
+    """Of one or two speakers, recordings of each, whatever the hashes of their names say."""
+    rows = ["file,text,speaker"]
+    for number in range(60):
+        write_wav(tmp_path / f"{number}.wav", [number / 100] * 400)
+        rows.append(f"{number}.wav,It is {number},{speakers[number % len(speakers)]}")
+    (tmp_path / "list.csv").write_text("\n".join(rows) + "\n")
+    said: list[str] = []
+    recipe, _ = recipe_of([str(tmp_path / "list.csv")], say=said.append)
+    sides = [plain_pairs(recipe, side) for side in ("train", "dev", "test")]
+    wanted = [54, 3, 3] if len(speakers) < 3 else [20, 20, 20]
+    assert [len(pairs) for pairs in sides] == wanted
+    assert any("too few to hold" in line for line in said) == (len(speakers) < 3)
 
 
 def test_two_files_beside_one_and_one_beside_two(files: Path) -> None:

@@ -164,10 +164,7 @@ class FilesBuilder(HeadBuilder):
     ) -> dict[str, Any]:
         about = super().data(corpus, seen, held, inputs)
         assert isinstance(seen, FilesSummary)
-        if seen.groups:
-            split = SplitSettings.model_validate(about["split"])
-            about["split"] = split.for_whole(seen.groups, most=math.inf).model_dump()
-        return about
+        return by_groups(about, seen.groups, inputs) if seen.groups else about
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert isinstance(seen, FilesSummary)
@@ -200,6 +197,21 @@ def grouped_corpus(about: dict[str, Any], pattern: str | None) -> CorpusSettings
     except ValidationError as error:
         why = error.errors(include_input=False, include_url=False)[0]["msg"]
         raise RecipeError(f"--groups {pattern}: {why.removeprefix('Value error, ')}") from None
+
+
+def by_groups(data: dict[str, Any], groups: Mapping[str, int], inputs: Inputs) -> dict[str, Any]:
+    """The section ``data``, of which whole groups are held out, or examples of each where the
+    groups are too few. ``groups``: how many examples each has."""
+    split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
+    if split.whole_texts or not (split.dev or split.test):
+        return {**data, "split": split.model_dump()}
+    told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
+    inputs.say(
+        f"warning: {told} too few to hold whole ones out, so each stands in training and in test, "
+        "and scores flatter. --dev and --test name examples of others"
+    )
+    train = [{k: v for k, v in one.items() if not k.startswith("group_")} for one in data["train"]]
+    return {**data, "train": train}
 
 
 def _source_of(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:

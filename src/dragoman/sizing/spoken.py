@@ -6,7 +6,6 @@ nothing but recordings and their texts (``data/files/spoken.py``).
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.spoken import places_of
-from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.forms.rows.recordings import rate_of, samples_of
@@ -26,7 +24,7 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.families import DEFAULT
-from dragoman.sizing.files import grouped_corpus
+from dragoman.sizing.files import by_groups, grouped_corpus
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.languages import given_language, given_languages
 from dragoman.sizing.size import Size, row_of
@@ -161,8 +159,7 @@ class SpokenBuilder(RecipeBuilder):
         minutes = seen.hours * 60
         inputs.say(f"{plural(seen.amount, 'recording')}, about {minutes:,.1f} minutes of sound")
         if seen.groups:
-            split = SplitSettings.model_validate(about["split"])
-            about["split"] = split.for_whole(seen.groups, most=math.inf).model_dump()
+            about = by_groups(about, seen.groups, inputs)
         else:
             inputs.say(
                 "warning: nothing tells who speaks, so a speaker may stand in training and in "
