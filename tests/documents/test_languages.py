@@ -103,6 +103,13 @@ def test_a_memory_is_translated_from_the_language_that_is_wanted() -> None:
         document.between("ko", "de")
 
 
+def test_a_memory_that_joins_regions_by_underlines() -> None:
+    waits = read_document(tmx("en_US", "en_US").encode(), "a.tmx")
+    assert len(fitted(waits, "en", "de")[0].units) == 1
+    done = read_document(tmx("en_US", "en_US", "de_AT").encode(), "a.tmx")
+    assert fitted(done, "en", "de")[0].units == []
+
+
 def test_from_the_shell(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> None:
     """The run translates from English into German."""
     folder, to = tmp_path / "in", tmp_path / "out"

@@ -99,7 +99,7 @@ class TranslationMemory(Document):
 
 
 def _base(language: str) -> str:
-    return language.partition("-")[0]
+    return language.replace("_", "-").partition("-")[0]
 
 
 def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:

@@ -19,6 +19,7 @@ from dragoman.errors import DataError
 from dragoman.formats.po import MessageCatalogue
 from dragoman.formats.units.states import teaches
 from dragoman.formats.xliff import Xliff
+from dragoman.forms.languages import base
 
 Found: TypeAlias = tuple[int, str, str]
 """The line or the number of an entry, its text and its translation."""
@@ -178,8 +179,7 @@ def _of(entry: dict[str, str], language: str) -> str | None:
     wanted = language.lower()
     if wanted in entry:
         return wanted
-    base = wanted.partition("-")[0]
-    return next((name for name in entry if name.partition("-")[0] == base), None)
+    return next((name for name in entry if base(name) == base(wanted)), None)
 
 
 def _numbered(pairs: Sequence[tuple[str, str]]) -> Iterator[Found]:
