@@ -79,6 +79,10 @@ def test_a_folder_that_is_missing_and_a_task_that_is_none(
     Path("recordings").mkdir()
     with pytest.raises(RecipeError, match=r"no file or folder recording/. Did you mean recordings"):
         recipe_of(["recording/"])
+    (Path("recordings") / "a.wav").touch()
+    for languages in (None, "en"):
+        with pytest.raises(RecipeError, match="nothing says what is to be learned"):
+            recipe_of(["recordings"], languages=languages)
     with pytest.raises(RecipeError, match="--task transcription: leave it out"):
         recipe_of(["recordings"], task="transcription")
     with pytest.raises(RecipeError, match="Did you mean --task translation"):
@@ -98,16 +102,18 @@ def test_one_file_is_named_for_what_it_is(
     name: str, start: bytes, what: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(start)
-    with pytest.raises(DragomanError, match=what):
-        recipe_of([str(tmp_path / name)])
+    for languages in (None, "en-de"):
+        with pytest.raises(DragomanError, match=what):
+            recipe_of([str(tmp_path / name)], languages=languages)
 
 
 @pytest.mark.parametrize("task", ["parsing", "detection", "language-model", "masked"])
 def test_a_file_that_is_missing_is_no_recipe_where_the_task_is_named(task: str) -> None:
     with pytest.raises(DragomanError, match=r"missing\.x does not exist$"):
         recipe_of(["missing.x"], task=task)
-    with pytest.raises(DragomanError, match="neither a file, nor a folder, nor a recipe"):
-        recipe_of(["missing.x"])
+    for languages in (None, "en-de"):
+        with pytest.raises(DragomanError, match="neither a file, nor a folder, nor a recipe"):
+            recipe_of(["missing.x"], languages=languages)
 
 
 @pytest.mark.parametrize("keys", [("source", "target"), ("en", "de")])

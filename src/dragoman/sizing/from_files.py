@@ -181,14 +181,6 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
     """The recipe that the inputs name, as it begins. Errors: ``RecipeError`` for options that go
     with files alone, and for one file of text."""
     name = inputs.names[0]
-    options = {
-        "--dev": inputs.dev, "--test": inputs.test, "--recipe": inputs.base,
-        "--keys": inputs.keys, "--languages": inputs.languages, "--model": inputs.model,
-        "--columns": inputs.columns,
-    }  # fmt: skip
-    for option, value in options.items():
-        if value is not None:
-            raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
     if Path(name).is_dir():
         raise RecipeError(advice_for(Path(name)))
     if Path(name).is_file() and Path(name).suffix != ".toml":
@@ -199,6 +191,14 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
             "such text itself: --task language-model"
         )
     recipe = Recipe.load(name, changes)
+    options = {
+        "--dev": inputs.dev, "--test": inputs.test, "--recipe": inputs.base,
+        "--keys": inputs.keys, "--languages": inputs.languages, "--model": inputs.model,
+        "--columns": inputs.columns,
+    }  # fmt: skip
+    for option, value in options.items():
+        if value is not None:
+            raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
     if inputs.start_from is None:
         return recipe
     learned, run = inputs.start_from.recipe, inputs.start_from.folder
