@@ -33,6 +33,7 @@ _KEPT = re.compile(
     rf"|{PLACEHOLDER}"
 )
 """Addresses of the web and of mail, and placeholders."""
+_PERCENT = re.compile(r"(?<!\d)(\d{1,2})\s?%")
 _BEGINS = re.compile("[%{$@]|://")
 """What each of them has."""
 _STRANGE = 0.6
@@ -55,7 +56,7 @@ def lost(source: str, text: str) -> list[Span]:
         if one[0] not in left:
             left[one[0]] = text.count(one[0])
             if one[0][1:].isdecimal():  # %50 is 50% in Turkish and in Basque
-                left[one[0]] += len(re.findall(rf"\b{one[0][1:]}\s?%", text))
+                left[one[0]] += _PERCENT.findall(text).count(one[0][1:])
         left[one[0]] -= 1
         if left[one[0]] < 0:
             found.append(one.span())
