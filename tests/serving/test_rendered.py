@@ -82,12 +82,12 @@ def test_a_holder_of_a_key_has_limits_of_its_own_for_what_needs_none(tmp_path: P
     asyncio.run(check())
 
 
-@pytest.mark.parametrize("path", ["/v1/info", "/v1/figures", "/nothing"])
-def test_who_asks_too_often_waits_for_the_refusal(
+@pytest.mark.parametrize("path", ["/v1/info", "/v1/figures", "/nothing", "/health", "/ready"])
+def test_who_asks_too_often_waits_for_the_answer(
     monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """Refused at once, many connections that ask again would leave no time for anybody else."""
-    monkeypatch.setattr("dragoman.serving.app.TOO_MANY_SECONDS", 60)
+    """Answered at once, many connections that ask again would leave no time for anybody else."""
+    monkeypatch.setattr("dragoman.serving.service.service.TOO_MANY_SECONDS", 60)
     settings = ServeSettings(limits=LimitSettings(burst=1, requests_per_minute=1))
 
     async def check() -> None:
@@ -101,6 +101,17 @@ def test_who_asks_too_often_waits_for_the_refusal(
             for one in waiting:
                 one.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(check())
+
+
+def test_probes_are_always_answered_and_cost_their_address_nothing_else() -> None:
+    settings = ServeSettings(limits=LimitSettings(burst=1, requests_per_minute=1))
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            for path in ("/health", "/ready", "/health", "/v1/info", "/health"):
+                assert (await client.get(path)).status_code == 200
 
     asyncio.run(check())
 

@@ -52,9 +52,7 @@ from dragoman.serving.translate.schema import DocumentRequest
 
 logger = logging.getLogger("dragoman")
 
-TOO_MANY, TOO_MANY_SECONDS = ("too_many_requests", "too_many_at_once"), 1.0
-"""Who asks too often waits so long for each refusal. Refused at once, 60 connections that ask again
-and again would have the event loop to themselves, and a health check waits behind all of them."""
+TOO_MANY = ("too_many_requests", "too_many_at_once")
 SERVER = "http://server.invalid"
 """Stands for the address of this server in the page ``/docs``, which is written once."""
 
@@ -191,7 +189,7 @@ def _add_errors(app: FastAPI, service: Service) -> None:
     @app.exception_handler(Refusal)
     async def refusal(http: Request, error: Refusal) -> Response:
         if error.code in TOO_MANY:
-            await asyncio.sleep(TOO_MANY_SECONDS)
+            await service.slow_down()
         headers = {}
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))

@@ -176,8 +176,9 @@ def endpoints(service: Service) -> APIRouter:
             return await service.rendered(http, partial(run_view.view, run, name, *languages))
 
     @routes.get("/health", summary="Whether the process lives", tags=["operation"])
-    async def health() -> Health:
+    async def health(http: Request) -> Health:
         """Answers as long as the server can answer anything."""
+        await service.probed(http)
         return Health()
 
     @routes.get(
@@ -186,8 +187,9 @@ def endpoints(service: Service) -> APIRouter:
         tags=["operation"],
         responses={503: {"model": Readiness, "description": "Not now"}},
     )
-    async def ready() -> Response:
+    async def ready(http: Request) -> Response:
         """503 while the server shuts down, or if a run's search has died."""
+        await service.probed(http)
         runs = service.catalogue.runs
         is_ready = not service.closing and all(run.queue.alive for run in runs)
         body = Readiness(ready=is_ready, runs=[run.name for run in runs])

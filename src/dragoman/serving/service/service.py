@@ -44,6 +44,10 @@ from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import AUTO, Catalogue, ChosenRun, Served
 from dragoman.serving.service.served_run import bad_field
 
+TOO_MANY_SECONDS = 1.0
+"""Who asks too often waits so long for each answer. Answered at once, 60 connections that ask again
+and again would have the event loop to themselves, and all others wait behind them."""
+
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -59,6 +63,8 @@ class Service:
         self.keys = keys
         self.meters = meters
         self.limiter = Limiter(settings.limits)
+        self.probes = Limiter(settings.limits)
+        """Who asks for /health and /ready, which are never refused."""
         self.texts = FairExecutor("texts")
         """Where text is cut, decoded and written."""
         self.figures = FairExecutor("figures", of_client=4, of_all=64)
@@ -151,6 +157,17 @@ class Service:
         with suppress(Refusal):
             client = self.keys.client(given, client.name)
         self.limiter.take_one(client)
+
+    async def slow_down(self) -> None:
+        """Let one who asks too often wait."""
+        await asyncio.sleep(TOO_MANY_SECONDS)
+
+    async def probed(self, http: Request) -> None:
+        """Count a request that is always answered: who sends too many waits for each."""
+        try:
+            self.probes.take_one(_stranger(http))
+        except Refusal:
+            await self.slow_down()
 
     async def once(self, name: str, make: Callable[[], T]) -> T:
         """What ``make`` makes: beside the event loop, and once for as long as the same runs are
