@@ -125,6 +125,21 @@ WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HELD = b"GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
+def test_long_headers_are_refused_also_where_they_come_at_once() -> None:
+    async def check(world: World) -> None:
+        head = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 20_000 + b"\r\n"
+        connection = await world.connect(head)
+        async with closing(connection):
+            assert (await connection[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 400 ")
+        assert world.asked == 0
+        many = await world.connect(WHOLE * 1000)  # more bytes than headers may have, none too long
+        async with closing(many):
+            await world.settle()
+            assert (await many[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
+
+    in_world(check)
+
+
 def test_headers_that_never_end_are_not_waited_for() -> None:
     async def check(world: World) -> None:
         slow = await world.connect(b"GET / HTTP/1.1\r\nX: ")

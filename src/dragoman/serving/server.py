@@ -21,7 +21,7 @@ from dragoman.runs.run import Run
 from dragoman.serving.app import create_app
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.connection_limits import Guard, open_files
+from dragoman.serving.http.connection_limits import HEAD_BYTES, Guard, open_files
 from dragoman.serving.operate.listening import listen
 from dragoman.serving.operate.log import set_up as set_up_log
 from dragoman.serving.operate.settings import ServeSettings
@@ -80,7 +80,7 @@ def serve_app(
         backlog=guard.most_accepted,
         timeout_graceful_shutdown=round(settings.grace_seconds),
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        h11_max_incomplete_event_size=64 * 1024,
+        h11_max_incomplete_event_size=HEAD_BYTES,
     )
     # Uvicorn raises the signal again once all is finished; that is then a normal end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
