@@ -79,12 +79,16 @@ def test_one_style(what: str, pattern: str) -> None:
 def said_of_runs() -> list[str]:
     """What a server says of runs in English: facts, limits, names of curves, filters, tables."""
     from dragoman.data.cleaning import CleaningSettings
+    from dragoman.data.files.pair import Pair
+    from dragoman.data.split import Overlap
     from dragoman.demo.corpus import NOTICE
-    from dragoman.forms.rows.settings import FramesSource
+    from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
     from dragoman.pictures.curves import charts_of
     from dragoman.specs.catalogue import TASKS
 
-    tasks = [*TASKS.values(), TASKS["translation"].of(FramesSource())]
+    read = FramesSource(), LineSource(), PictureSource()
+    tasks = [*TASKS.values()]
+    tasks += [TASKS[task].of(one) for task in ("translation", "classification") for one in read]
     records: list[dict[str, object]] = [
         {"kind": "update", "update": 1, "nll": 1.0, "learning_rate": 1.0, "gradient_norm": 1.0,
          "tokens_per_second": 1.0},
@@ -109,7 +113,21 @@ def said_of_runs() -> list[str]:
         for measure in (*task.metrics.values(), *task.finished.values())
     }
     filters = {name.removeprefix("max_") for name in CleaningSettings.model_fields}
-    return [text for text in (NOTICE, *limits, *scored, *drawn, *filters) if text]
+    counted = {task.counted for task in tasks}
+    facts = {f"{one} seen" for one in counted} | {f"1.5 minutes, 1,000 {one}/s" for one in counted}
+    facts |= {f"48 numbers a {one.noun_of_row}; 10 labels" for one in read}
+    facts |= {f"48 numbers a {one.noun_of_row}; 1,000 target bpe tokens" for one in read}
+    nouns = {task.noun for task in tasks}
+    tables = nouns | {noun.capitalize() for noun in nouns}
+    tables |= {f"1,000 {noun} read, 1 kept" for noun in nouns}
+    tables |= {f"the held-out test set, 1,000 {noun.replace('pair', 'sentence')}" for noun in nouns}
+    overlap = Overlap(1000, 3, 2, 1, 0, (Pair(7, "a", "b"),))
+    told = [overlap.summary(part) for part in ("dev", "test")]
+    return [
+        text
+        for text in (NOTICE, *limits, *scored, *drawn, *filters, *facts, *tables, *told)
+        if text
+    ]
 
 
 def test_what_a_server_says_of_runs_has_korean() -> None:

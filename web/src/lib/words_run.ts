@@ -260,6 +260,20 @@ const NAMED: Record<string, string> = {
   "judged right, of the true pictures": "심판이 맞다고 본 비율(실제 그림)",
   "squared error per picture": "그림당 제곱 오차",
   "pictures per second": "초당 그림",
+  "recordings per second": "초당 녹음",
+  "nats per picture": "그림당 nat",
+  "nats per recording": "녹음당 nat",
+  "pictures seen": "학습한 그림",
+  "recordings seen": "학습한 녹음",
+  Pictures: "그림",
+  pictures: "그림",
+  Recordings: "녹음",
+  recordings: "녹음",
+  picture: "그림",
+  recording: "녹음",
+  frame: "프레임",
+  column: "세로줄",
+  patch: "패치",
   AP: "AP",
   AP50: "AP50",
   "AP, %": "AP, %",
@@ -293,6 +307,9 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
   [/^(.+), ([\d,]+) sentences?$/, (test, count) => `${runKorean(test ?? "")}, 문장 ${count}개`],
   [/^(.+), ([\d,]+) texts?$/, (test, count) => `${runKorean(test ?? "")}, 글 ${count}개`],
   [/^(.+), ([\d,]+) trees?$/, (test, count) => `${runKorean(test ?? "")}, 트리 ${count}개`],
+  [/^(.+), ([\d,]+) (picture|recording)s?$/, (test, count, what) => `${runKorean(test ?? "")}, ${runKorean(what ?? "")} ${count}개`],
+  [/^([\d,]+) numbers a (\w+); ([\d,]+) labels?$/, (count, row, labels) => `${runKorean(row ?? "")}마다 수 ${count}개, 레이블 ${labels}개`],
+  [/^([\d,]+) numbers a (\w+); ([\d,]+) target (\S+) tokens$/, (count, row, tokens, kind) => `${runKorean(row ?? "")}마다 수 ${count}개, 글의 ${kind} 토큰 ${tokens}개`],
   [/^([\d,]+) (\S+) tokens(, shared)?$/, (count, kind, shared) => `${kind} 토큰 ${count}개${shared ? ", 두 언어가 함께 사용" : ""}`],
   [/^([\d,]+) (\S+) tokens; ([\d,]+) labels?$/, (count, kind, labels) => `${kind} 토큰 ${count}개, 레이블 ${labels}개`],
   [/^([\d,]+) (\S+) tokens; ([\d,]+) tags?$/, (count, kind, tags) => `${kind} 토큰 ${count}개, 태그 ${tags}개`],
@@ -303,6 +320,7 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
   [/^([\d.,]+) minutes, ([\d,]+) masked tokens\/s$/, (minutes, speed) => `${minutes}분, 초당 가린 토큰 ${speed}개`],
   [/^([\d.,]+) minutes, ([\d,]+) words\/s$/, (minutes, speed) => `${minutes}분, 초당 단어 ${speed}개`],
   [/^([\d.,]+) minutes, ([\d,]+) texts\/s$/, (minutes, speed) => `${minutes}분, 초당 글 ${speed}개`],
+  [/^([\d.,]+) minutes, ([\d,]+) (picture|recording)s\/s$/, (minutes, speed, what) => `${minutes}분, 초당 ${runKorean(what ?? "")} ${speed}개`],
   [/^best, update ([\d,]+)$/, (update) => `검증에서 가장 좋았을 때 (업데이트 ${update})`],
   [/^last, update ([\d,]+)$/, (update) => `마지막 (업데이트 ${update})`],
   [/^average, update ([\d,]+)$/, (update) => `평균 (업데이트 ${update})`],
@@ -310,8 +328,20 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
     /^Nearly all sentences that it has learned from have at most ([\d,]+) words?; it may leave out parts of longer ones\.$/,
     (words) => `학습한 문장은 거의 모두 ${words}단어 이하입니다. 더 긴 문장은 일부를 빠뜨릴 수 있습니다.`,
   ],
-  [/^([\d,]+) (?:pair|text|tree|sentence)s? read, ([\d,]+) kept$/, (read, kept) => `읽은 것 ${read}개, 남긴 것 ${kept}개`],
+  [/^([\d,]+) (?:pair|text|tree|sentence|picture|recording)s? read, ([\d,]+) kept$/, (read, kept) => `읽은 것 ${read}개, 남긴 것 ${kept}개`],
+  [/^(of .+ may flatter); (of .+)$/, (one, other) => `${runKorean(one ?? "")}; ${runKorean(other ?? "")}`],
+  [/^of ([\d,]+) (dev|test) pairs?, training also has (.+) \(lines ([\d, ]+), …\): scores on \w+ may flatter$/, (count, part, shared, lines) => {
+    const named = runKorean(part ?? "");
+    return `${named} 문장 쌍 ${count}개 가운데 ${sharedKorean(shared ?? "")} 학습 데이터에도 있어(${lines}번째 줄 등) ${named} 점수가 실제보다 높을 수 있습니다`;
+  }],
 ];
+
+/** What training has of held-out pairs: “the source of 3, the target of 2 and the whole pair of 1”. */
+function sharedKorean(text: string): string {
+  const named: Record<string, string> = { source: "원문", target: "번역문", "whole pair": "문장 쌍 전체" };
+  const found = [...text.matchAll(/the (source|target|whole pair) of ([\d,]+)/g)];
+  return `${found.map(([, what, count]) => `${named[what ?? ""] ?? ""} ${count}개`).join(", ")}가`;
+}
 
 /** In Korean, or as it is where there is no word for it (names, numbers, texts of others). */
 export function runKorean(text: string): string {
