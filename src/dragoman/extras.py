@@ -7,7 +7,6 @@ installed. The packages of an extra are named themselves, for the Python that ru
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from importlib import metadata
@@ -21,8 +20,8 @@ def install(extra: str) -> str:
     except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
         wanted = ["-e", f"{Path(__file__).parents[2]}[{extra}]"]
     else:
-        of_extra = re.compile(rf"(.*?)\s*;\s*extra == ['\"]{extra}['\"]")
-        wanted = [found[1] for found in map(of_extra.fullmatch, known) if found]
+        ends = (f"; extra == '{extra}'", f'; extra == "{extra}"')
+        wanted = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
         assert wanted, f"pyproject.toml has no extra {extra!r}"
     python = min(sys.executable, os.path.relpath(sys.executable), key=len)
     return shlex.join([python, "-m", "pip", "install", *wanted])

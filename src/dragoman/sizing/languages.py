@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,9 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
         suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
         if suffix in CODES and suffix in COUNTRIES:
             code = COUNTRIES[suffix]
-            renamed = Path(path).with_name(re.sub(rf"\.{suffix}\b", f".{code}", Path(path).name))
+            parts = Path(path).name.split(".")
+            named = ".".join(code if part == suffix else part for part in parts)
+            renamed = Path(path).with_name(named)
             raise RecipeError(
                 f"{path}: the code of {name_of(code)} is {code}, and {suffix} is another language. "
                 f"Rename the file: mv {shlex.quote(path)} {shlex.quote(str(renamed))}; or name the "
