@@ -295,6 +295,9 @@ def test_a_line_that_is_too_long_is_split_or_cut(
         caplog.clear()
         result = translator(long, settings=settings)
         assert how in caplog.text
+        caplog.clear()
+        list(translator.batch([long, f"A {long}"], settings=settings))
+        assert len(caplog.records) == (2 if how == "cut" else 0), "lines are split without loss"
         assert (len(result.ids) > 6) is (how == "split")
 
 

@@ -40,6 +40,7 @@ class LinePlan:
         self._cutter = RecordingCutter.of(engine.source, run.recipe)
         self._single = learned_single_sentences(run)
         self._has_warned = False
+        self._has_split = False
 
     def cut(self, lines: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
         """Each line in the pieces that are searched for, none where it says nothing. Lines of text
@@ -75,9 +76,13 @@ class LinePlan:
             logger.warning("a line of %d tokens is cut to %d", len(values), longest)
             values = [*values[: longest - 1], self._engine.source.eos]
         elif len(values) > longest:
-            logger.warning(
-                "a line of %d tokens is longer than %d and is split", len(values), longest
-            )
+            if not self._has_split:  # nothing is lost, and a corpus may have thousands of them
+                self._has_split = True
+                logger.warning(
+                    "%r has %d tokens, more than %d, and is split, as all lines are that are so "
+                    "long; they are not told one by one",
+                    shortened(readable(line), 60), len(values), longest,
+                )  # fmt: skip
             return _on_one_line(*self._engine.cut([line], whole=True))
         elif not whole and self._is_cut(line):
             return _on_one_line(*self._engine.cut([line], whole=False))
