@@ -197,7 +197,7 @@ def test_translate_takes_files_and_text_and_tells_them_apart(
     word = dragoman(*ask, "in.txt", "--text").out
     assert word.count("\n") == 1 and word != expected
     said = dragoman(*ask[:-1], "im.txt")
-    assert said.code == 0 and "no file im.txt" in said.err and said.out
+    assert said.code == 1 and "no file im.txt. Did you mean in.txt?" in said.err and not said.out
     assert "no file" not in dragoman(*ask[:-1], "Who sees it?").err
 
     for wrong, told in (
@@ -347,7 +347,7 @@ def test_a_file_in_another_encoding_is_refused_with_the_command_that_converts_it
         said = dragoman(*verb, parallel_text[0], german)
         assert said.code == 1
         assert f"{german} is not UTF-8; it reads well as ISO-8859-1 (Latin-1)" in said.err
-        assert "iconv -f ISO-8859-1 -t UTF-8 my.de > utf8-my.de" in said.err
+        assert "iconv -f ISO-8859-1 -t UTF-8 < my.de > utf8-my.de" in said.err
     assert not run.exists()
 
 

@@ -226,8 +226,9 @@ def write_documents(files: Path, english: list[str], german: list[str]) -> None:
     for line in english[:3]:
         document.add_paragraph(line)
     document.save(str(files / "contract.docx"))
-    (files / "manual").mkdir()
-    (files / "manual" / "page.md").write_text(f"# {english[0]}\n", encoding="utf-8")
+    for folder in ("manual", "locale"):
+        (files / folder).mkdir()
+        (files / folder / "page.md").write_text(f"# {english[0]}\n", encoding="utf-8")
     units = "".join(
         f'<tu><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="de"><seg>{b}</seg></tuv></tu>'
         for a, b in zip(english, german, strict=True)
