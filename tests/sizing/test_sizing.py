@@ -228,6 +228,17 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
         assert widths[0] == SMALLEST.model_dim
         assert size == row  # with time enough
         assert len(said) >= 3 and "width 64" in said[0]
+        assert said[0].endswith("Even the smaller one will learn little")
+        # No speed is told, as the run's own is measured later. The minutes that are told do.
+        assert not any("tokens/s" in line for line in said)
+        told = [int(found[1]) for line in said if (found := re.search(r"--minutes (\d+)", line))]
+        assert told == sorted(told, reverse=True) and told[-1] > 3
+        for speed, minutes in zip((1e3, 1e4, 1e5, 1e6), told, strict=False):
+            with monkeypatch.context() as patch:
+                patch.setattr(budget, "tokens_per_second", lambda _, s, v=speed: v / s.model_dim)
+                rows = rows_for(pairs)
+                fitted = budget.size_in(minutes, print, "transformer", rows, 5.0, 5.0 * pairs)
+                assert fitted.model_dim == row.model_dim
 
 
 def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +286,7 @@ def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path)
     recipe, _ = recipe_of([str(text)], task="language-model", minutes=0.05, say=said.append)
     assert (recipe.model.model_dim, recipe.text.kind) == (192, "bpe"), "words, as many allow them"
     (sized,) = [line for line in said if "width" in line]
-    assert "width 192, 4 layers" in sized and "without a limit: width 256" in sized
+    assert "width 192, 4 layers" in sized and "this text can teach: width 256" in sized
     said.clear()
     masked, _ = recipe_of([str(text)], task="masked", minutes=0.05, say=said.append)
     assert masked.plan.tokens_per_update == 1_024 and "updates of 1,024 tokens" in " ".join(said)

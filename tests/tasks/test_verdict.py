@@ -19,12 +19,13 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
-from dragoman.sizing.minutes import min_tokens
+from dragoman.sizing.minutes import min_tokens, too_short, with_updates
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
 from dragoman.tasks.verdict import _alike, seen_little, verdict
+from dragoman.training.speed.throughput import Throughput
 
 SENTENCES = [
     "A man rides a bicycle.", "Two dogs run through the snow.", "The sea is calm today.",
@@ -142,6 +143,20 @@ def test_the_minutes_that_are_missing_follow_from_what_was_seen(tmp_path: Path) 
     # The demo's model is 128 wide, and 10,000 tokens for each make 1,280,000.
     assert "About 79 more minutes" in few and "--minutes 80" in few
     assert "About 19 more minutes" in more and "--minutes 20" in more
+    late = verdict(recorded(tmp_path / "late", "demo", {"bleu": 1.0}, tokens=2_000_000))[0]
+    assert "has seen 2,000,000 target tokens, and such a model usually begins after about" in late
+    assert "1,280,000: this one takes longer. About 1 more minute" in late
+
+
+def test_before_and_after_a_training_the_same_minutes_are_told(tmp_path: Path) -> None:
+    """By one estimate, where the machine is as fast as was measured."""
+    run = recorded(tmp_path / "run", "demo", {"bleu": 1.0}, tokens=64_000,
+                   notes={"tokens": 1_000_000, "length": 9.0})  # fmt: skip
+    measured = Throughput(64_000 / 60, 1.0, 60, 1)
+    planned = with_updates(run.recipe, 60, minutes=1.0)
+    before = too_short(planned, measured, round(1_000_000 / (64_000 / 60)), 9.0)
+    assert before is not None and "--minutes 20," in before
+    assert "--minutes 20," in verdict(run)[0]
 
 
 def test_what_a_model_must_see_grows_with_its_width_and_with_the_text() -> None:

@@ -10,8 +10,9 @@ them more than it needs large ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -57,10 +58,10 @@ def size_in(
     Its updates are smaller than in the table where there would be too few of them.
     """
     needed = partial(min_tokens, TRANSLATION, length=length, epoch=epoch)
-    size, speed, tokens = _taught_in(minutes, rows, partial(tokens_per_second, family), needed)
-    fitted = smaller_updates(size, tokens)
+    taught = _taught_in(minutes, rows, partial(tokens_per_second, family), needed)
+    fitted = smaller_updates(taught.size, taught.tokens)
     if fitted != rows[0]:
-        say(_chosen(minutes, speed, fitted, rows[0], "{0}+{0} layers"))
+        say(_chosen(minutes, taught, fitted, rows[0], "{0}+{0} layers"))
     return fitted
 
 
@@ -71,10 +72,11 @@ def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) ->
     (``texts.py``).
     """
     needed = partial(min_tokens, LANGUAGE_MODEL)
-    size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), needed)
-    fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
+    taught = _taught_in(minutes, rows, partial(text_tokens_per_second, family), needed)
+    update = _update(taught.size, taught.tokens, SMALLEST_TEXT_UPDATE)
+    fitted = replace(taught.size, tokens_per_update=update)
     if fitted != rows[0]:
-        say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
+        say(_chosen(minutes, taught, fitted, rows[0], "{0} layers"))
     return fitted
 
 
@@ -98,21 +100,35 @@ def text_tokens_per_second(family: str, size: Size) -> float:
     return _measured(size, settings_of(family, LANGUAGE_MODEL, size), reads=False)
 
 
+@dataclass(frozen=True)
+class _Taught:
+    """What a time can teach."""
+
+    size: Size
+    tokens: float
+    """Target tokens that a model of this size sees in the time."""
+    is_enough: bool
+    """Whether these are enough for it to learn well."""
+    whole: float
+    """Minutes in which the largest size would see enough."""
+
+
 def _taught_in(
     minutes: float,
     sizes: Sequence[Size],
     speed_of: Callable[[Size], float],
     needed: Callable[[int], float],
-) -> tuple[Size, float, float]:
-    """The first of ``sizes`` that sees enough in the time, or the last; its target tokens a second,
-    and in all. ``needed``: tokens after which a model of some width begins to learn."""
-    size, speed, tokens = sizes[-1], 0.0, 0.0
+) -> _Taught:
+    """The first of ``sizes`` that sees enough in the time, or the last. ``needed``: tokens after
+    which a model of some width begins to learn."""
+    whole = 0.0
     for size in sizes:
-        speed = speed_of(size)
-        tokens = (1 - SHARE) * 60 * minutes * speed * processes()
-        if tokens >= ENOUGH * needed(size.model_dim):
+        tokens = (1 - SHARE) * 60 * minutes * speed_of(size) * processes()
+        enough = ENOUGH * needed(size.model_dim)
+        whole = whole or minutes * enough / tokens
+        if tokens >= enough:
             break
-    return size, speed, tokens
+    return _Taught(size, tokens, tokens >= enough, whole)
 
 
 def _update(size: Size, tokens: float, smallest: int) -> int:
@@ -120,15 +136,21 @@ def _update(size: Size, tokens: float, smallest: int) -> int:
     return min(size.tokens_per_update, max(smallest, int(tokens / UPDATES_WANTED) // 64 * 64))
 
 
-def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) -> str:
+def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:
     """What a person is told; ``layers`` is how their number is written."""
-    return (
-        f"for {plural(minutes, 'minute')} at some {speed:,.0f} target tokens/s: "
-        f"width {fitted.model_dim}, "
-        f"{layers.format(fitted.layers)}, updates of {fitted.tokens_per_update:,} tokens (without "
-        f"a limit: width {row.model_dim}, {layers.format(row.layers)}, "
-        f"{row.tokens_per_update:,} tokens)"
+
+    def written(size: Size) -> str:
+        parts = f"width {size.model_dim}, {layers.format(size.layers)}"
+        return f"{parts}, updates of {size.tokens_per_update:,} tokens"
+
+    said = f"chosen for {plural(minutes, 'minute')}: {written(fitted)}. "
+    if taught.size == row:
+        return f"{said}Without a limit, updates have {row.tokens_per_update:,} tokens"
+    said += (
+        f"It is a smaller model than this text can teach: {written(row)}, which learns more, "
+        f"takes about --minutes {math.ceil(taught.whole)} or more"
     )
+    return said if taught.is_enough else f"{said}. Even the smaller one will learn little"
 
 
 def _sentences(size: Size, device: str) -> int:

@@ -91,8 +91,8 @@ def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
 
 
 def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: float) -> str | None:
-    """A warning where a run has too little time to learn anything. ``length``: of a target, in
-    tokens."""
+    """A warning where a run has too little time to learn anything, by the estimate that the verdict
+    at its end is based on (``tasks/verdict.py``). ``length``: of a target, in tokens."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
     needed = min_tokens(recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update)
     wanted = math.ceil(needed / tokens_per_update)

@@ -90,14 +90,20 @@ def _advice(run: Run, training: TrainingSummary) -> str:
         run.task, run.recipe.model.model_dim, notes.get("length", 0.0),
         notes.get("tokens") or math.inf,
     )  # fmt: skip
+    longer = ""
     if training.tokens < wanted:
         more *= wanted / training.tokens - 1
+    else:
+        longer = (
+            f"It has seen {training.tokens:,} {run.task.counted}, and such a model usually begins "
+            f"after about {wanted:,.0f}: this one takes longer. "
+        )
     minutes, in_all = (
         math.ceil(min(max(1.0, seconds / 60), _MAX_MINUTES))
         for seconds in (more, training.seconds + more)
     )
     return (
-        f"About {plural(minutes, 'more minute')} of training would help: train anew with "
+        f"{longer}About {plural(minutes, 'more minute')} of training would help: train anew with "
         f"--minutes {in_all}, or raise training.updates in its recipe.toml and resume it."
     )
 
