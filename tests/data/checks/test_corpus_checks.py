@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
+from scripts import ENGLISH, SCRIPTS, numbers, written
 
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
@@ -17,6 +22,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.identification import can_identify, close_to, identify
+from dragoman.forms.moses import MosesText
 
 Lines = list[tuple[str, str]]
 FRENCH = (
@@ -103,6 +109,17 @@ DAMAGE: dict[str, tuple[str, Callable[[Lines], Lines]]] = {
     "encoded twice": (
         "encoding",
         lambda lines: [(s, t.encode().decode("latin-1")) for s, t in lines],
+    ),
+    "tokens": (
+        "tokenised",
+        lambda lines: [(s, re.sub(r"([.,?])", r" \1", t).replace("'", "&apos;")) for s, t in lines],
+    ),
+    "parts of words": (
+        "tokenised",
+        lambda lines: [(re.sub(r"(\w\w)(?=\w)", r"\1@@ ", s), t) for s, t in lines],
+    ),
+    "SentencePiece": (
+        "tokenised", lambda lines: [(s, "\u2581" + t.replace(" ", " \u2581")) for s, t in lines]
     ),
     "a header": ("header", lambda lines: [("source", "target"), *lines]),
     "numbers": ("numbers", lambda lines: [(str(n), s) for n, (s, _) in enumerate(lines)]),
@@ -260,3 +277,55 @@ def test_a_file_that_is_given_twice_is_all_that_is_said() -> None:
     corpus = CorpusSettings(source="my.en", target="./my.en")
     (found,) = find_doubts(corpus, looked_at(lines).blocks, ("en", "de"))
     assert "the same file is given twice" in found.words
+
+
+@pytest.mark.parametrize(
+    ("cut", "name"),
+    [
+        (lambda text: re.sub("(....)", "\\1@@ ", text), "my.de"),
+        (lambda text: ("\u2581" + text.replace(" ", " \u2581")).replace("e", "e "), "my.de.gz"),
+        (lambda text: MosesText("de", lowercase=False).prepare(text), "my.de"),
+    ],
+)
+def test_tokens_are_undone_by_the_command_that_is_told(
+    cut: Callable[[str], str], name: str, tmp_path: Path
+) -> None:
+    texts = [text for _, text in sound()[:200]]
+    packed = "\n".join(map(cut, texts)).encode() + b"\n"
+    (tmp_path / name).write_bytes(gzip.compress(packed) if name.endswith("gz") else packed)
+    lines = [(source, cut(text)) for (source, _), text in zip(sound(), texts, strict=False)]
+    corpus = CorpusSettings(source="my.en", target=str(tmp_path / name))
+    (found,) = find_doubts(corpus, looked_at(lines).blocks, ("en", "de"))
+    assert found.kind == "tokenised"
+    command = found.words.split("undo it: ")[1]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True, env={**os.environ, "PATH": path})
+    made = (tmp_path / "plain-my.de").read_text(encoding="utf-8").splitlines()
+    assert made == texts
+
+
+@pytest.mark.parametrize("every", [20, 5])
+def test_strangers_are_counted_among_short_and_long_lines(every: int) -> None:
+    """A short and a long side are mostly strangers: they are judged too."""
+    draw = random.Random(1)
+    lines = [
+        (" ".join(source.split()[:words]), " ".join(target.split()[:words]))
+        for source, target in invented(4000, words=60)
+        for words in [draw.choice((3, 3, 3, 12))]
+    ]
+    found = find_correspondence(looked_at(mixed_up(lines, every)).blocks)
+    assert 0.6 / every < found.unrelated < 1.5 / every
+
+
+@pytest.mark.parametrize("pairs", [500, 2000])
+@pytest.mark.parametrize("script", ["Korean", "Japanese"])
+def test_a_tenth_that_is_shuffled_is_found_in_other_scripts(script: str, pairs: int) -> None:
+    sentences = [[number % 300 for number in sentence] for sentence in numbers(pairs)]
+    lines = [(written(ENGLISH, one), written(SCRIPTS[script], one)) for one in sentences]
+    assert doubts(lines, "en-und") == []
+    (found,) = doubts(mixed_up(lines, 10), "en-und")
+    assert found.kind == "unrelated"
+    late = (
+        lines[: pairs // 2] + shifted(lines[pairs // 2 : pairs * 3 // 5]) + lines[pairs * 3 // 5 :]
+    )
+    assert {one.kind for one in doubts(late, "en-und")} & {"unrelated", "shifted"}

@@ -46,6 +46,11 @@ const DOUBTS: [RegExp, (...found: string[]) => string][] = [
   ],
   [/^line 1 is probably a header: take it out$/, () => "1번째 줄은 머리글인 것 같습니다. 빼세요"],
   [
+    /^the (\w+) side is cut (?:(by SentencePiece)|(into parts of words)|into tokens)[^:]*, in ([\d,]+) of ([\d,]+) lines looked at; undo it(?:: | with )(.+)$/,
+    (name, pieces, parts, part, all, command) =>
+      `${side(name)} 쪽은 살펴본 ${all}줄 가운데 ${part}줄이 ${pieces ? "SentencePiece 조각으로" : parts ? "단어 조각으로" : "토큰으로"} 나뉘어 있습니다. 되돌리세요: ${command}`,
+  ],
+  [
     /^these are subtitles: ([\d,]+) of ([\d,]+) lines looked at are times\. Lines of \.srt and \.vtt files are no sentences and rarely translate each other: take the text out and align it first$/,
     (part, all) =>
       `자막 파일입니다. 살펴본 ${all}줄 가운데 ${part}줄이 시간입니다. .srt와 .vtt의 줄은 문장이 아니고 서로 번역인 경우가 드물므로, 먼저 글만 뽑아 문장을 맞추세요`,

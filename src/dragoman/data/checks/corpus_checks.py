@@ -17,7 +17,7 @@ from typing import Any
 from dragoman.data.checks.block_sampler import Block
 from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.encoding import encoding_of, iconv
+from dragoman.data.files.encoding import encoding_of, iconv, piped
 from dragoman.data.files.pair import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
@@ -60,6 +60,17 @@ _UNRELATED = 0.02
 _UNRELATED_FEW = 46
 """Share of unrelated pairs that is too much: 0.02 + (46 / pairs judged) ** 1.25. Few pairs teach a
 dictionary little, and more of those that are right then look wrong (docs/experiments.md)."""
+_TOKENISED = 0.05
+"""Share of lines that are cut into tokens. Of plain text at most one in a thousand has a space
+before a full stop or a comma, or an entity (docs/experiments.md)."""
+_CUTS = (
+    (re.compile("\u2581"), "by SentencePiece, which marks spaces as \u2581",
+     "sed 's/ //g; s/\u2581/ /g; s/^ //'"),
+    (re.compile("@@( |$)"), "into parts of words that end in @@", r"sed -E 's/@@( |$)//g'"),
+    (re.compile(r"\S [.,\u3002\u3001]( |$)|&(apos|quot|amp|lt|gt|#9[13]|#124);| @-@ "),
+     "into tokens, such as full stops with a space before them", "sacremoses -l {} detokenize"),
+)  # fmt: skip
+"""What such a line has, how that is said, and the command that undoes it for a language."""
 _TIME = re.compile(r"\d\d:\d\d(:\d\d)?[,.]\d{3} --> ")
 _LETTER = re.compile(r"[^\W\d_]")
 _ENCODED_TWICE = re.compile(
@@ -76,8 +87,8 @@ class Doubt:
     """Something that is probably wrong with a corpus."""
 
     kind: str
-    """copied, encoding, header, subtitles, numbers, labels, language, exchanged, shifted or
-    unrelated."""
+    """copied, encoding, header, tokenised, subtitles, numbers, labels, language, exchanged, shifted
+    or unrelated."""
     words: str
     """What is wrong, and what to do."""
     lines: tuple[str, ...]
@@ -105,7 +116,7 @@ def find_doubts(
     files = (corpus.source, corpus.target or corpus.source)
     if copied := list(_copied(pairs, corpus)):
         return [Doubt(one.kind, one.words, one.lines, corpus.name) for one in copied]
-    found = list(_header(pairs[0]))
+    found = [*_header(pairs[0]), *_tokenised(pairs, files, languages)]
     # Where these are found, there are no sentences to judge, or not those that should be there.
     basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs),
              *_labels(pairs)]  # fmt: skip
@@ -171,6 +182,23 @@ def _subtitles(pairs: Sequence[Pair]) -> Iterator[Doubt]:
             "no sentences and rarely translate each other: take the text out and align it first"
         )
         yield Doubt("subtitles", words, _pairs(timed))
+
+
+def _tokenised(
+    pairs: Sequence[Pair], files: tuple[str, str], languages: tuple[str, str]
+) -> Iterator[Doubt]:
+    for name, path, code, lines in zip(
+        ("source", "target"), files, languages, _sides(pairs), strict=True
+    ):
+        for mark, how, command in _CUTS:
+            cut = [(number, text) for number, text in lines if mark.search(text)]
+            if len(cut) > _TOKENISED * len(lines):
+                undo = piped(path, command.format("en" if code == "und" else base(code)), "plain-")
+                words = f"the {name} side is cut {how}, in {_of(cut, lines)}; undo it"
+                # A file with both sides has columns, which the command would not keep.
+                words += f": {undo}" if files[0] != files[1] else f" with {undo.split(' <')[0]}"
+                yield Doubt("tokenised", words, _shown(cut))
+                break
 
 
 def _labels(pairs: Sequence[Pair]) -> Iterator[Doubt]:

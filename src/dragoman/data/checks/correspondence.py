@@ -1,8 +1,8 @@
 """Whether line n of one side is the translation of line n of the other, judged from a sample.
 
-A dictionary is learned from one half of the sample (``alignment/dictionary.py``) and scores the
-pairs of the other half, and the other way round, so that no pair speaks for itself. The measure is
-strangers: sources with targets from elsewhere in the sample.
+The sample is cut into parts. A dictionary that is learned from the other parts
+(``alignment/dictionary.py``) scores the pairs of each, so that no pair speaks for itself. The
+measure is strangers: sources with targets from elsewhere in the sample.
 
 - *unrelated*: half of the strangers score less than their own median, and hardly any true pair
   does; so twice the share of pairs below it is the share of strangers among them.
@@ -28,11 +28,15 @@ from dragoman.data.word_beginnings import words_of
 
 _LINKS = 500_000
 """Pairs of words in the sample: they bound the time."""
+_MOST_PARTS = 8
+"""Parts of a small sample: each dictionary is learned from seven eighths of it. A large sample has
+two, so that learning takes as long."""
 _ROUNDS = 3
 _SAME_WORD = 0.3
 """p(t | s) of a word that stands on both sides, such as a name or a number, at least."""
-_ENOUGH_WORDS = 5
-"""On each side, to judge a single pair."""
+_ENOUGH_WORDS = 10
+"""On both sides together, to judge a single pair. A limit for each side would leave out many pairs
+of a long and a short side, which are mostly unrelated."""
 _FURTHEST = 3
 """Lines that one side may be moved against the other and still be found."""
 _MOVED_GAIN = 0.5
@@ -112,7 +116,7 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     return Correspondence(
         pairs=len(sample.pairs),
         judged=len(judged),
-        unrelated=_unrelated(here, judged),
+        unrelated=_unrelated(here, judged, sample.judged_of_strangers()),
         least=tuple(sample.pairs[place] for place in sorted(least.tolist())),
         moved=moved,
         reversed=len(exchanged) / max(1, len(sample.pairs)),
@@ -129,8 +133,8 @@ class _Judged:
     usable: Integers
     true: Floats
     strangers: Floats
-    dictionaries: tuple[Dictionary, Dictionary]
-    """Learned from the odd blocks, to score the even ones, and the other way round."""
+    dictionaries: tuple[Dictionary, ...]
+    """One for each part of the sample, learned from the other parts."""
 
     @property
     def gain(self) -> float:
@@ -143,7 +147,7 @@ class _Judged:
 class _SampledPairs:
     """The pairs of a sample as numbers of words. A place is a pair's number in the sample."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[Block], most_parts: int = _MOST_PARTS) -> None:
         cut = [[(words_of(p.source), words_of(p.target)) for p in block] for block in blocks]
         links = sum(len(s) * len(t) for block in cut for s, t in block)
         kept = spread(range(len(blocks)), max(2, len(blocks) * _LINKS // max(_LINKS, links)))
@@ -159,10 +163,13 @@ class _SampledPairs:
         self.targets = [numbered(target) for _, target in words]
         self.size = len(numbers)
         self.block_of = np.repeat(np.arange(len(kept)), [len(block) for block in self.blocks])
+        parts = _LINKS // max(1, sum(len(s) * len(t) for s, t in words)) + 1
+        self.part_of = self.block_of % min(max(2, parts), most_parts)
         self.shorter = shorter = np.array([min(len(s), len(t)) for s, t in words], np.int64)
+        both = np.array([len(s) + len(t) for s, t in words], np.int64)
         same = np.array([p.source.strip() == p.target.strip() for p in self.pairs], bool)
         self.speaks = (shorter > 1) & ~same
-        self.long = (shorter >= _ENOUGH_WORDS) & ~same
+        self.long = self.speaks & (both >= _ENOUGH_WORDS)
         counts = self._counts(self.targets)
         self.frequency = (counts + 0.5) / (counts.sum() + 0.5 * max(1, self.size))
 
@@ -175,30 +182,37 @@ class _SampledPairs:
         inside[inside] = self.speaks[inside] & self.speaks[other[inside]]
         return every[inside]
 
-    def judge(self, by: int, dictionaries: tuple[Dictionary, Dictionary] | None = None) -> _Judged:
+    def judged_of_strangers(self) -> int:
+        """How many pairs would be long enough to be judged if all of them were strangers."""
+        places = self.places(0).tolist()
+        sources = np.array([len(self.sources[place]) for place in places], np.int64)
+        targets = np.array([len(self.targets[place]) for place in places], np.int64)
+        return int((sources + np.roll(targets, len(places) // 2) >= _ENOUGH_WORDS).sum())
+
+    def judge(self, by: int, dictionaries: tuple[Dictionary, ...] | None = None) -> _Judged:
         """Score pairs at an offset, by dictionaries learned at that offset unless given."""
         places = self.places(by)
         if dictionaries is None:
-            even, odd = (
-                self._learn(places[self.block_of[places] % 2 == parity], by) for parity in (0, 1)
+            dictionaries = tuple(
+                self._learn(places[self.part_of[places] != number], by)
+                for number in range(self.part_of.max(initial=0) + 1)
             )
-            dictionaries = (odd, even)
         true, strangers = (np.full(len(self.pairs), np.nan) for _ in range(2))
-        for parity, dictionary in enumerate(dictionaries):
-            part = places[self.block_of[places] % 2 == parity]
+        for number, dictionary in enumerate(dictionaries):
+            part = places[self.part_of[places] == number]
             true[part] = self._scores(dictionary, part, part + by)
             strangers[part] = self._scores(dictionary, part, np.roll(part, len(part) // 2) + by)
         return _Judged(places, true, strangers, dictionaries)
 
-    def by_block(self, by: int, dictionaries: tuple[Dictionary, Dictionary]) -> Floats:
+    def by_block(self, by: int, dictionaries: tuple[Dictionary, ...]) -> Floats:
         """The mean score of some pairs of each block at an offset; nan where there are too few."""
         places = self.places(by)
         starts = np.searchsorted(self.block_of[places], np.arange(len(self.blocks)))
         rank = np.arange(len(places)) - starts[self.block_of[places]]
         places = places[rank < _PER_BLOCK]
         totals, counts = np.zeros(len(self.blocks)), np.zeros(len(self.blocks))
-        for parity, dictionary in enumerate(dictionaries):
-            part = places[self.block_of[places] % 2 == parity]
+        for number, dictionary in enumerate(dictionaries):
+            part = places[self.part_of[places] == number]
             block = self.block_of[part]
             totals += np.bincount(block, self._scores(dictionary, part, part + by), len(totals))
             counts += np.bincount(block, minlength=len(totals))
@@ -278,9 +292,9 @@ class _SampledPairs:
 def _find_moved(blocks: Sequence[Block], sample: _SampledPairs, here: _Judged) -> tuple[Moved, ...]:
     """Runs of blocks whose lines belong to targets some lines away."""
     best, dictionaries = 0, here.dictionaries
-    if _unrelated(here, here.usable) > _SUSPICIOUS:
+    if _unrelated(here, here.usable, len(here.usable)) > _SUSPICIOUS:
         # Where all lines are moved, nothing was learned at their own places: look where it can be.
-        rough = _SampledPairs(spread(blocks, _ROUGH_BLOCKS))
+        rough = _SampledPairs(spread(blocks, _ROUGH_BLOCKS), 2)
         gains = {by: rough.judge(by).gain for by in range(-_FURTHEST, _FURTHEST + 1)}
         best = max(gains, key=gains.__getitem__)
         if gains[best] < gains[0] + _MOVED_GAIN:
@@ -309,7 +323,7 @@ def _moved(
     sample: _SampledPairs,
     numbers: list[int],
     by: int,
-    dictionaries: tuple[Dictionary, Dictionary],
+    dictionaries: tuple[Dictionary, ...],
     from_start: bool,
     to_end: bool,
 ) -> Moved:
@@ -328,12 +342,13 @@ def _moved(
     )
 
 
-def _unrelated(judged: _Judged, places: Integers) -> float:
-    """The share of pairs that score as strangers do."""
+def _unrelated(judged: _Judged, places: Integers, strangers: int) -> float:
+    """The share of pairs that score as strangers do. ``strangers``: at how many places there would
+    be pairs to judge if all were strangers."""
     if not len(places):
         return 0.0
     below = judged.true[places] < np.median(judged.strangers[places])
-    return min(1.0, 2 * float(below.mean()))
+    return min(1.0, 2 * float(below.sum()) / max(1, strangers))
 
 
 def _sums(values: Floats, side: list[Integers]) -> Floats:

@@ -158,11 +158,18 @@ def iconv(name: str, encoding: str) -> str:
     convert = f"iconv -f {encoding} -t UTF-8"
     if name == STANDARD_INPUT:
         return f"{convert} FILE | dragoman ..."
+    return piped(name, convert, "utf8-")
+
+
+def piped(name: str, command: str, prefix: str) -> str:
+    """The command that hands a file, packed or not, to ``command``, and writes one beside it whose
+    name begins with ``prefix``."""
     file = Path(name).name
     plain = file.removesuffix(".gz")
+    to = shlex.quote(prefix + plain)
     if plain != file:
-        return f"zcat {shlex.quote(file)} | {convert} > {shlex.quote('utf8-' + plain)}"
-    return f"{convert} {shlex.quote(file)} > {shlex.quote('utf8-' + file)}"
+        return f"zcat {shlex.quote(file)} | {command} > {to}"
+    return f"{command} < {shlex.quote(file)} > {to}"
 
 
 def _wide(start: bytes) -> str | None:
