@@ -55,8 +55,8 @@ class Toy(nn.Module):
         super().__init__()
         torch.manual_seed(seed)
         self.embedding = Embedding(VOCABULARY, WIDTH)
-        self.inner = Linear(WIDTH, 2 * WIDTH)
-        self.outer = Linear(2 * WIDTH, WIDTH)
+        self.inner = Linear(WIDTH, 2 * WIDTH, hidden=True)
+        self.outer = Linear(2 * WIDTH, WIDTH, hidden=True)
         self.dropout = Dropout(rate)
 
     def encode(self, source: Sequences) -> Memory:

@@ -141,6 +141,24 @@ def lines(run: ToyRun) -> int:
     return len(path.read_bytes().splitlines()) if path.exists() else 0
 
 
+def test_muon_goes_on_to_the_last_bit(tmp_path: Path) -> None:
+    settings = {"optimizer": {"kind": "muon", "weight_decay": 0.1}}
+    whole = finished(ToyRun(tmp_path / "whole", 12, settings))
+    run = replace(whole, folder=tmp_path / "run")
+    process = started(replace(run, kill_at_sync=12))
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL and Checkpoints(run.folder / "training").exists
+    assert_same_end(finished(run), whole)
+    momenta = load_weights(next(whole.folder.rglob("first.safetensors"))).tensors
+    assert momenta["inner.weight"].any()
+
+
+def test_a_checkpoint_of_another_optimizer_is_refused(tmp_path: Path) -> None:
+    run = finished(ToyRun(tmp_path, 4))
+    with pytest.raises(RunError, match=r'moments of adam, and .*optimizer\.kind is "muon"'):
+        replace(run, updates=8, settings={"optimizer": {"kind": "muon"}}).train()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_to_stop_saves_and_names_the_resume_command(
     tmp_path: Path, uninterrupted: ToyRun, number: int

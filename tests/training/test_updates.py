@@ -87,12 +87,16 @@ def joined(update: int) -> Batch:
     )
 
 
+@pytest.mark.parametrize("kind", ["adam", "muon"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_an_update_does_not_depend_on_how_it_is_cut(tmp_path: Path, precision: str) -> None:
+def test_an_update_does_not_depend_on_how_it_is_cut(
+    tmp_path: Path, precision: str, kind: str
+) -> None:
     results = []
     for batches in (toy_batches, lambda update, *_: [lambda: joined(update)]):
         model = Toy(2, rate=0.3)
-        updater, state = updater_of(model, precision=precision, clip_norm=0.1), TrainingState()
+        settings = {"precision": precision, "clip_norm": 0.1, "optimizer": {"kind": kind}}
+        updater, state = updater_of(model, **settings), TrainingState()
         gradients = gradients_of(updater, tmp_path)
         records = [updater.update(state, batches, gradients) for _ in range(5)]
         results.append((updater.flat.values, [(r.loss, r.nll, r.gradient_norm) for r in records]))
@@ -322,8 +326,10 @@ def assert_same_path(one: Path, other: Path) -> None:
     torch.testing.assert_close(weights, others, rtol=1e-3, atol=1e-3)
 
 
-def test_two_processes_follow_the_path_of_one(tmp_path: Path) -> None:
-    alone, together = ToyRun(tmp_path / "one", 12), ToyRun(tmp_path / "two", 12)
+@pytest.mark.parametrize("kind", ["adam", "muon"])
+def test_two_processes_follow_the_path_of_one(tmp_path: Path, kind: str) -> None:
+    settings = {"optimizer": {"kind": kind}}
+    alone, together = (ToyRun(tmp_path / name, 12, settings) for name in ("one", "two"))
     alone.train()
     port = free_port()
     ranks = [start(run_as_rank, together, rank, 2, port) for rank in (0, 1)]

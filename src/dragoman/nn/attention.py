@@ -103,14 +103,14 @@ class MultiHeadAttention(Computing):
         # together. Post-norm models do not start to learn when they are drawn wider.
         gain = 1.0 / math.sqrt(2.0)
         if settings.whole_input:
-            self.query: Linear | SlicedLinear = Linear(model_dim, keys, gain=gain)
-            self.key: Linear | SlicedLinear = Linear(model_dim, keys, gain=gain)
-            self.value: Linear | SlicedLinear = Linear(model_dim, values, gain=gain)
+            self.query: Linear | SlicedLinear = Linear(model_dim, keys, gain=gain, hidden=True)
+            self.key: Linear | SlicedLinear = Linear(model_dim, keys, gain=gain, hidden=True)
+            self.value: Linear | SlicedLinear = Linear(model_dim, values, gain=gain, hidden=True)
         else:
             self.query = SlicedLinear(model_dim, keys, self.heads, gain=gain)
             self.key = SlicedLinear(model_dim, keys, self.heads, gain=gain)
             self.value = SlicedLinear(model_dim, values, self.heads, gain=gain)
-        self.output = Linear(values, model_dim)
+        self.output = Linear(values, model_dim, hidden=True)
         self._joint: tuple[native_linear.PackedWeights, native_linear.PackedWeights] | None = None
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:

@@ -108,6 +108,9 @@ class NormedLinear(Computing):
         self._precision: Precision = precision
         self._by_kernels = by_kernels
 
+    def hidden_matrices(self) -> list[tuple[nn.Parameter, int]]:
+        return [(self.direction, 1)]
+
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
         if self._gated and dtype == torch.int8:

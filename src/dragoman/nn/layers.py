@@ -151,8 +151,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, model_dim: int, ffn_dim: int, activation_dropout: float) -> None:
         super().__init__()
-        self.inner = Linear(model_dim, ffn_dim)
-        self.outer = Linear(ffn_dim, model_dim)
+        self.inner = Linear(model_dim, ffn_dim, hidden=True)
+        self.outer = Linear(ffn_dim, model_dim, hidden=True)
         self.dropout = Dropout(activation_dropout)
 
     def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:

@@ -39,6 +39,12 @@ class Computing(nn.Module):
         """The bf16 copies that it holds, each with the weight that it is of."""
         return []
 
+    def hidden_matrices(self) -> list[tuple[nn.Parameter, int]]:
+        """The matrices of this module that map features to features, which Muon moves
+        (``training/optimizer.py``). With each stands the number of equal blocks of rows that are
+        matrices of their own. Modules within this one name theirs."""
+        return []
+
     def prepare(self, dtype: torch.dtype) -> None:
         """Compute in ``dtype`` (int8: by kernels), on matrices that are laid out now, in inference
         alone."""
@@ -75,13 +81,28 @@ class Matrix(Computing):
 
 
 class Linear(Matrix):
-    """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out)."""
+    """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out).
 
-    def __init__(self, inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> None:
+    ``hidden``: both are features of hidden layers, not inputs, labels or tokens.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        bias: bool = True,
+        gain: float = 1.0,
+        hidden: bool = False,
+    ) -> None:
         super().__init__(outputs, inputs)
+        self.hidden = hidden
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
         self.prepared: InferenceLinear | Int8Map | None = None
         nn.init.xavier_uniform_(self.weight, gain)
+
+    def hidden_matrices(self) -> list[tuple[nn.Parameter, int]]:
+        return [(self.weight, 1)] if self.hidden else []
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)

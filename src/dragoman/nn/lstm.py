@@ -54,6 +54,10 @@ class Lstm(Computing):
         ]
         self._again_low = [low_copy(weight, precision, by_kernels) for weight in again]
 
+    def hidden_matrices(self) -> list[tuple[nn.Parameter, int]]:
+        matrices = [p for p in self.parameters() if p.dim() == 2]
+        return [(matrix, 4) for matrix in matrices]  # of four gates each
+
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
         if dtype == torch.int8:

@@ -5,7 +5,7 @@
     RUN/training/
       checkpoint-00001200-0/ the newest resumable state; the one before goes when it is complete
         weights.safetensors    parameters
-        first.safetensors      Adam's mean gradients
+        first.safetensors      the mean gradients of Adam and Muon
         second.safetensors     Adam's mean squared gradients
         ema.safetensors        the moving average of the weights, if there is one
         state.json             TrainingState, with the SHA-256 of the other files
@@ -40,8 +40,8 @@ from dragoman.reading import MAX_JSON, open_regular, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 5
-"""5: names the files with their SHA-256; 4: names the GPU; 3: says where masks of dropout come
-from; 2: it is drawn for each example; 1: for each micro-batch."""
+"""5: names the optimizer, and the files with their SHA-256; 4: names the GPU; 3: says where masks
+of dropout come from; 2: it is drawn for each example; 1: for each micro-batch."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
 """The files of every checkpoint, also of those before format 5, which do not name them."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
@@ -90,6 +90,8 @@ class TrainingState:
     """How many cores the machine has that the run began on."""
     gpu: str = ""
     """The GPU that trains; "": a CPU does."""
+    optimizer: Literal["adam", "muon"] = "adam"
+    """Whose moments the checkpoint holds."""
     files: Hashes = field(default_factory=dict)
     """Name and SHA-256 of each file that stands beside this state in its checkpoint; no names: an
     older version wrote it."""

@@ -1,4 +1,4 @@
-"""Adam over one flat buffer (paper §5.3; Kingma and Ba 2015).
+"""Adam (paper §5.3; Kingma and Ba 2015) and Muon (Jordan et al. 2024) over one flat buffer.
 
 All parameters are views into one fp32 buffer, and so are their gradients. Clipping, the step, the
 exchange between processes and moving averages are then a few large operations, whatever the number
@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.errors import RunError
+from dragoman.nn.linear import Computing, Precision
+from dragoman.training.distributed import Ranks
 from dragoman.training.settings import OptimizerSettings
 
 _ALIGNMENT = 16
@@ -54,6 +57,11 @@ class FlatParameters:
     def starts(self) -> dict[str, int]:
         """Where each parameter begins in the buffers, in that order."""
         return {name: start for name, (start, _) in self._places.items()}
+
+    @property
+    def spans(self) -> dict[str, slice]:
+        """Where each parameter lies in the buffers, in that order."""
+        return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
         """``buffer`` (E,), laid out as the values, cut into named tensors that share its memory."""
@@ -181,3 +189,142 @@ class Adam:
         second.mul_(beta2).addcmul_(gradients, gradients, value=1 - beta2)
         root = (second / (1 - beta2**step)).sqrt_().add_(self.settings.epsilon)
         values.addcdiv_(first, root, value=-learning_rate / (1 - beta1**step))
+
+
+class _Matrix(NamedTuple):
+    """One matrix that Muon moves, (R, C), as views into the flat buffers."""
+
+    value: Tensor
+    gradient: Tensor
+    momentum: Tensor
+    place: int
+    """The index of its first element in the buffers."""
+
+
+class Muon:
+    """Momentum, orthogonalised: each matrix moves by the nearest orthogonal matrix to its momentum.
+
+    M ← μ M + (1 - μ) G;  O = NewtonSchulz(μ M + (1 - μ) G);  W ← (1 - η λ) W - 0.2 η √max(R, C) O
+
+    So all directions of a matrix move alike, where Adam follows the few that its gradients share
+    (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"). With the factor
+    0.2 √max(R, C), a step is about as long as one of Adam at the same rate η (Liu et al. 2025,
+    "Muon is scalable for LLM training", §2.2). It moves the matrices that the model's modules name
+    (``Computing.hidden_matrices``); what else there is, embeddings, output, norms and biases,
+    is left to Adam.
+
+    Several processes share the matrices out, and exchange what they have orthogonalised.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        flat: FlatParameters,
+        settings: OptimizerSettings,
+        momentum: Tensor,
+        ranks: Ranks,
+    ) -> None:
+        """``momentum`` (E,), laid out as the values of ``flat``, to which the parameters of
+        ``model`` were moved: Muon keeps its momentum there."""
+        self.settings = settings
+        self.ranks = ranks
+        matrices = hidden_matrices(model)
+        buffers = [flat.views(b) for b in (flat.values, flat.gradients, momentum)]
+        alike: dict[tuple[int, ...], list[_Matrix]] = {}
+        for name, blocks in matrices.items():
+            parts = [views[name].unflatten(0, (blocks, -1)).unbind() for views in buffers]
+            for value, gradient, mean in zip(*parts, strict=True):
+                matrix = _Matrix(value, gradient, mean, flat.starts[name])
+                alike.setdefault(tuple(value.shape), []).append(matrix)
+        self._groups = list(alike.values())
+        """Matrices of one shape, which are orthogonalised together."""
+        self.left = [span for name, span in flat.spans.items() if name not in matrices]
+        """The parts of the buffer that Muon does not move."""
+
+    def step(
+        self,
+        learning_rate: float,
+        divisor: float = 1.0,
+        precision: Precision = "fp32",
+        shares: Sequence[tuple[slice, float]] = (),
+    ) -> None:
+        """Divide the gradients of the matrices (in place), and move these.
+
+        ``precision``: of the products of Newton–Schulz. ``shares``: as for ``Adam.step``.
+        """
+        for group in self._groups:
+            moving = [(m, share) for m in group if (share := _share_at(m.place, shares))]
+            if moving:
+                self._move(moving, learning_rate, divisor, precision)
+
+    def _move(
+        self,
+        moving: list[tuple[_Matrix, float]],
+        learning_rate: float,
+        divisor: float,
+        precision: Precision,
+    ) -> None:
+        gradients = [matrix.gradient for matrix, _ in moving]
+        momenta = [matrix.momentum for matrix, _ in moving]
+        rows, columns = gradients[0].shape
+        mu, decay = self.settings.momentum, self.settings.weight_decay
+        torch._foreach_div_(gradients, divisor)
+        torch._foreach_lerp_(momenta, gradients, 1 - mu)
+        own = slice(self.ranks.rank, None, self.ranks.size)
+        ahead = gradients[0].new_zeros(len(moving), rows, columns)
+        if gradients[own]:
+            torch.stack([*torch._foreach_lerp(gradients[own], momenta[own], mu)], out=ahead[own])
+            ahead[own] = orthogonal(ahead[own], precision)
+        self.ranks.all_reduce(ahead)
+        for (matrix, share), direction in zip(moving, ahead, strict=True):
+            rate = learning_rate * share
+            matrix.value.mul_(1 - rate * decay)
+            matrix.value.add_(direction, alpha=-rate * 0.2 * max(rows, columns) ** 0.5)
+
+
+def hidden_matrices(model: nn.Module) -> dict[str, int]:
+    """The matrices that the modules of ``model`` name (``Computing.hidden_matrices``), by their
+    names in it, each with its number of blocks."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {
+        names[id(matrix)]: blocks
+        for module in model.modules()
+        if isinstance(module, Computing)
+        for matrix, blocks in module.hidden_matrices()
+    }
+
+
+def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
+    """The share of the rate of what begins at ``place``; ``shares``: as for ``Adam.step``."""
+    return next((s for span, s in shares if span.start <= place < span.stop), 1.0)
+
+
+def within(
+    shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
+) -> list[tuple[slice, float]]:
+    """What of ``shares``, as for ``Adam.step``, lies in ``spans``; both in order."""
+    if not shares:
+        return [(span, 1.0) for span in spans]
+    return [
+        (slice(max(a.start, b.start), min(a.stop, b.stop)), share)
+        for a, share in shares
+        for b in spans
+        if a.start < b.stop and b.start < a.stop
+    ]
+
+
+def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
+    """(N, R, C) -> about the nearest (semi-)orthogonal matrix to each, in fp32.
+
+    Five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750 σ³ + 2.0315 σ⁵
+    takes all but the least singular values to between 0.7 and 1.2 (Jordan et al. 2024).
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    x = matrices.transpose(-2, -1) if tall else matrices
+    x = x / torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    x = x.bfloat16() if precision == "bf16" else x
+    for _ in range(5):
+        gram = x @ x.transpose(-2, -1)  # (N, R, R)
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return (x.transpose(-2, -1) if tall else x).float()

@@ -16,8 +16,14 @@ from dragoman.training.way import TrainingWay
 
 
 class OptimizerSettings(Settings):
-    """The parameters of Adam. The defaults are the paper's."""
+    """The rule by which gradients move the weights. The defaults are the paper's."""
 
+    kind: Literal["adam", "muon"] = "adam"
+    """muon: the matrices of attention, feed-forward, recurrent and convolutional layers are moved
+    by Muon, which learns from fewer updates, and the rest by Adam; adam: Adam moves everything, as
+    in the paper."""
+    momentum: float = Field(default=0.95, ge=0, lt=1)
+    """The decay rate of Muon's mean gradient (μ)."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """The decay rate of the mean gradient (β₁)."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
@@ -124,7 +130,7 @@ class TrainingSettings(Settings):
     """The maximum norm of the gradient (per target token); larger gradients are scaled down to it.
     0: no clipping, as in the paper."""
     optimizer: OptimizerSettings = OptimizerSettings()
-    """Adam."""
+    """Adam or Muon."""
     schedule: ScheduleSettings = ScheduleSettings()
     """The learning rate over time."""
     layers: LayerSettings = LayerSettings()

@@ -1,7 +1,7 @@
 """One update of the weights: gradients of its micro-batches, summed over the processes, clipped,
-and one step of Adam.
+and one step of the optimizer.
 
-Everything that an update changes lives here: the flat parameters, Adam's moments, the moving
+Everything that an update changes lives here: the flat parameters, their moments, the moving
 average. The trainer decides when.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import TrainingError
+from dragoman.errors import RunError, TrainingError
 from dragoman.metrics.perplexity import perplexity
 from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, note, put_in_force, repeated
@@ -24,7 +24,7 @@ from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch
 from dragoman.training.layer_rates import LayerRates
 from dragoman.training.losses.objectives import Objective
-from dragoman.training.optimizer import Adam, FlatParameters
+from dragoman.training.optimizer import Adam, FlatParameters, Muon, within
 from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
@@ -55,6 +55,9 @@ class Updater:
         self.ranks = ranks
         self.flat = FlatParameters(model.named_parameters())
         self.adam = Adam(self.flat, settings.optimizer)
+        self.muon: Muon | None = None
+        if settings.optimizer.kind == "muon":
+            self.muon = Muon(model, self.flat, settings.optimizer, self.adam.first, ranks)
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
         self.way: TrainingWay | None = None
@@ -86,7 +89,11 @@ class Updater:
                 clip = self.settings.clip_norm
                 shorten = clip / norm if clip and norm > clip else 1.0
                 threads = self.way.threads if self.way.by_kernels else 0
-                self.adam.step(rate, tokens / shorten, threads=threads, shares=parts)
+                divisor = tokens / shorten
+                if self.muon is not None:
+                    self.muon.step(rate, divisor, self.way.precision, parts)
+                    parts = within(parts, self.muon.left)
+                self.adam.step(rate, divisor, threads=threads, shares=parts)
                 refresh(self.model)
                 state.steps += 1
                 if self.average is not None:
@@ -133,8 +140,19 @@ class Updater:
         return {name: self.flat.views(buffer) for name, buffer in self._moments().items()}
 
     def restore(self, checkpoint: Checkpoint | None, state: TrainingState) -> None:
-        """Take over a checkpoint, where this process has one; then all take over the first's."""
-        if checkpoint is not None:
+        """Take over a checkpoint, where this process has one; then all take over the first's.
+
+        Errors: ``RunError`` where its moments are those of another optimizer.
+        """
+        kind = self.settings.optimizer.kind
+        if checkpoint is None:
+            state.optimizer = kind
+        else:
+            if state.optimizer != kind:
+                raise RunError(
+                    f"the checkpoint holds the moments of {state.optimizer}, and "
+                    f'training.optimizer.kind is "{kind}": set it to "{state.optimizer}" to go on.'
+                )
             self.flat.fill(self.flat.values, checkpoint.weights)
             for name, buffer in self._moments().items():
                 if name in checkpoint.moments:

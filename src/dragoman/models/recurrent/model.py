@@ -93,10 +93,10 @@ class Recurrent(Advancing):
         )
         self.first = Linear(width, settings.decoder_layers * width)
         kind = settings.attention
-        self.query = None if kind == "dot" else Linear(width, width, bias=False)
-        self.key = Linear(width, width) if kind == "additive" else None
+        self.query = None if kind == "dot" else Linear(width, width, bias=False, hidden=True)
+        self.key = Linear(width, width, hidden=True) if kind == "additive" else None
         self.energy = Energy(width) if kind == "additive" else None
-        self.combine = Linear(2 * width, width) if settings.attends == "last" else None
+        self.combine = Linear(2 * width, width, hidden=True) if settings.attends == "last" else None
         self.dropout = Dropout(settings.dropout)
         self.looking = Looking()
 
