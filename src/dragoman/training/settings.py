@@ -19,9 +19,8 @@ class OptimizerSettings(Settings):
     """The rule by which gradients move the weights. The defaults are the paper's."""
 
     kind: Literal["adam", "muon"] = "adam"
-    """muon: the matrices of attention, feed-forward, recurrent and convolutional layers are moved
-    by Muon, which learns from fewer updates, and the rest by Adam; adam: Adam moves everything, as
-    in the paper."""
+    """muon: Muon moves the matrices of attention, feed-forward, recurrent and convolutional layers,
+    and Adam the rest; adam: Adam moves everything, as in the paper."""
     momentum: float = Field(default=0.95, ge=0, lt=1)
     """The decay rate of Muon's mean gradient (μ)."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
