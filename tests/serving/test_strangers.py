@@ -14,6 +14,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 from serving_echo import ADDRESS, at, client_of, detector, echo_run, until
+from starlette.requests import ClientDisconnect
 from untrained_run import untrained_run
 
 from dragoman.runs.run import Run
@@ -47,7 +48,7 @@ def test_names_that_are_none(name: str, caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_bodies_of_who_is_not_known_are_few_while_they_are_received(tmp_path: Path) -> None:
-    """One address may begin as many as it likes; a short request is answered all the same."""
+    """One address may begin many at once; a short request is answered all the same."""
     (tmp_path / "keys").write_text("0123456789abcdef  Ada\n")
     limits = LimitSettings(uploads_held=20_000_000)  # 5 MB of all strangers, 1.25 MB of one
     settings = ServeSettings(api_keys=tmp_path / "keys", limits=limits)
@@ -70,8 +71,8 @@ def test_bodies_of_who_is_not_known_are_few_while_they_are_received(tmp_path: Pa
                 )
                 return answer
 
-            waiting = [asyncio.create_task(send(slowly())) for _ in range(60)]
-            await until(lambda: sum(one.done() for one in waiting) == 59)
+            waiting = [asyncio.create_task(send(slowly())) for _ in range(50)]
+            await until(lambda: sum(one.done() for one in waiting) == 49)
             answers = [one.result() for one in waiting if one.done()]
             assert {one.status_code for one in answers} == {429} and begun == 1
             assert {one.json()["values"]["kind"] for one in answers} == {"uploads"}
@@ -373,6 +374,39 @@ def test_who_has_no_key_is_limited_and_not_read(tmp_path: Path) -> None:
                 assert (await other.post("/translate", json=with_key)).status_code == 200
             answer = await client.post("/translate", json=WISH, headers=ada)
             assert answer.status_code == 200
+
+    asyncio.run(check())
+
+
+BROKEN = {
+    "form": ({"content-type": "multipart/form-data; boundary=x"}, b"--y"),
+    "json": ({"content-type": "application/json"}, b"{"),
+    "large": ({"content-type": "application/json", "content-length": "2000000"}, b"{"),
+    "gone": ({"content-type": "application/json"}, None),
+}
+
+
+@pytest.mark.parametrize(("headers", "body"), BROKEN.values(), ids=BROKEN)
+def test_what_strangers_send_counts_also_where_it_is_not_read_to_its_end(
+    tmp_path: Path, headers: dict[str, str], body: bytes | None
+) -> None:
+    """Forms that were broken off, each from a connection of its own, held up everybody."""
+    keys = tmp_path / "keys"
+    keys.write_text("0123456789abcdef Ada\n")
+    limits = LimitSettings(burst=3, requests_per_minute=1)
+    settings = ServeSettings(api_keys=keys, limits=limits)
+
+    async def broken_off() -> AsyncIterator[bytes]:
+        yield b"{"
+        raise ClientDisconnect
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            for _ in range(3):
+                sent = broken_off() if body is None else body
+                answer = await client.post("/translate", content=sent, headers=headers)
+                assert answer.status_code in (400, 403, 413, 499), answer.text
+            assert (await client.get("/v1/info")).status_code == 429
 
     asyncio.run(check())
 

@@ -60,12 +60,31 @@ class Limiter:
                 del self._under_way[client.name]
 
     def take_one(self, client: Client) -> None:
-        """Count one request of a client. Raises Refusal 429."""
-        self._take(client, 1)
+        """Count one request of a client: it comes out of a bucket of ``burst`` requests, which is
+        filled at the allowed rate. Raises Refusal 429."""
+        limits = client.limits or self._settings
+        now, per_second = self._clock(), limits.requests_per_minute / 60
+        full = float(limits.burst)
+        left, seen = self._buckets.pop(client.name, (full, now))
+        left = min(full, left + (now - seen) * per_second)
+        allowed = left >= 1
+        self._buckets[client.name] = (left - 1 if allowed else left, now)
+        if len(self._buckets) > REMEMBERED_CLIENTS:
+            self._buckets.popitem(last=False)
+        if not allowed:
+            raise Refusal(
+                "too_many_requests",
+                f"This server takes {limits.requests_per_minute:,} requests a minute "
+                "from one client. Wait a moment, or send several texts in one request.",
+                retry_after=math.ceil((1 - left) / per_second),
+                most=limits.requests_per_minute,
+            )
 
-    def check_rate(self, client: Client) -> None:
-        """Whether a request would be too many, without counting one. Raises Refusal 429."""
-        self._take(client, 0)
+    def give_back(self, client: Client) -> None:
+        """Take back the count of one request, which counts for another client."""
+        if client.name in self._buckets:
+            left, seen = self._buckets[client.name]
+            self._buckets[client.name] = left + 1, seen
 
     def check_texts(self, texts: list[str], own: LimitSettings | None = None) -> None:
         """Raises Refusal 400 for too many texts or characters. ``own``: the client's limits."""
@@ -99,26 +118,6 @@ class Limiter:
                 f"{MAX_MARKS}. No writing needs so many: leave them out.",
                 marks=marks,
                 most=MAX_MARKS,
-            )
-
-    def _take(self, client: Client, count: int) -> None:
-        """From a bucket of ``burst`` requests, filled at the allowed rate."""
-        limits = client.limits or self._settings
-        now, per_second = self._clock(), limits.requests_per_minute / 60
-        full = float(limits.burst)
-        left, seen = self._buckets.pop(client.name, (full, now))
-        left = min(full, left + (now - seen) * per_second)
-        allowed = left >= 1
-        self._buckets[client.name] = (left - count if allowed else left, now)
-        if len(self._buckets) > REMEMBERED_CLIENTS:
-            self._buckets.popitem(last=False)
-        if not allowed:
-            raise Refusal(
-                "too_many_requests",
-                f"This server takes {limits.requests_per_minute:,} requests a minute "
-                "from one client. Wait a moment, or send several texts in one request.",
-                retry_after=math.ceil((1 - left) / per_second),
-                most=limits.requests_per_minute,
             )
 
 

@@ -93,15 +93,15 @@ class Service:
         ``forms``: whether it may be a form in place of JSON.
 
         A client that is known without the body (by its address, or by a key in the header) is held
-        to its limits before the body is read; so is an address that sent too many without a key
-        that is known. Raises Refusal 400, 403, 408, 413, 415 or 429.
+        to its limits before the body is read. Any other request counts for its address until its
+        key is read. Raises Refusal 400, 403, 408, 413, 415 or 429.
         """
         with ExitStack() as held:
             client: Client | None = None
             if not self.keys.required or key_in_header(http.headers.get("authorization")):
                 client = held.enter_context(self.admit(http))
             else:
-                self.check_stranger(http)
+                self.limiter.take_one(_stranger(http))
             size = _size(http, model, self.settings.limits)
             if client is None and size > self.settings.limits.body_bytes:
                 raise key_in_header_needed(self.settings.limits.body_bytes)
@@ -110,6 +110,9 @@ class Service:
                 held.enter_context(pool.hold((client or _stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
+                self.limiter.give_back(
+                    _stranger(http)
+                )  # it is counted by its key, if that is known
                 key = fields.get("api_key")
                 client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
             try:
@@ -144,10 +147,6 @@ class Service:
         except Refusal:
             self.count(http)
             raise
-
-    def check_stranger(self, http: Request) -> None:
-        """Whether an address has sent too many without a key that is known. Raises Refusal 429."""
-        self.limiter.check_rate(_stranger(http))
 
     def count(self, http: Request) -> None:
         """Count a request that needs no key, or is refused: of the holder of the key that it brings
