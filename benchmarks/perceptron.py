@@ -20,7 +20,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.measure import percent
-from dragoman.metrics.tagging import TagScores, is_iob
+from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.sizing.tags import tagged_corpus
 from dragoman.specs.tagging import words_and_tags
 
@@ -170,7 +170,7 @@ def main() -> None:
     trained = time.process_time() - began
     tags = Tags.learn(sentences)
     known = [[tags.knows(word) for word in words] for words, _ in test]
-    true, iob = [own for _, own in test], is_iob(tags.counts)
+    true, iob = [own for _, own in test], has_spans(tags.counts)
     systems = {
         "most frequent tag of each word": [tags.usual(words) for words, _ in test],
         f"averaged perceptron, {given.epochs} epochs": [perceptron.tag(words) for words, _ in test],

@@ -52,6 +52,7 @@ DISTRIBUTION_OF = {
     "PIL": "pillow",
     "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
+    "python_multipart": "python-multipart",
     "tomli_w": "tomli-w",
     "yaml": "PyYAML",
 }

@@ -52,5 +52,5 @@ def test_a_document_too(dragoman: Dragoman, folders: dict[str, Path], tmp_path: 
     (run / "verdict.json").write_text(json.dumps({"said": [SAID]}), encoding="utf-8")
     told = dragoman("translate", run, page, "--to", tmp_path / "to.html")
     assert told.code == 0 and told.err.count(SAID) == 1
-    quiet = dragoman("translate", run, page, "--to", tmp_path / "to.html", "--quiet")
+    quiet = dragoman("translate", run, page, "--to", tmp_path / "two.html", "--quiet")
     assert quiet.code == 0 and SAID not in quiet.err

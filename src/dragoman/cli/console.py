@@ -152,9 +152,9 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
             f"The run has no {run.task.noun} to be measured on. Others do it: "
             + command("evaluate", folder, *files)
         )
-    found = [*verdict(run), *seen_little(run, outcome.epochs)]
+    found = verdict(run)
     page = write_report(run, found=found)
-    for sentence in found:
+    for sentence in (*found, *seen_little(run, outcome.epochs)):
         say(f"\n{sentence}")
     longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
     steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]

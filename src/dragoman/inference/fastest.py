@@ -274,9 +274,11 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
     models = [path.model for path in paths if path.model is not None]
     assert len(models) == len(paths), "an ensemble is of models that torch holds"
     ensemble = Ensemble(models, readers)
+    reason = f"ensemble of {len(paths)}: {'; '.join(reasons)}"
+    _tell(reason, is_as_asked=True)
     return Path(
         precisions.pop() if len(precisions) == 1 else "mixed",
-        f"ensemble of {len(paths)}: {'; '.join(reasons)}",
+        reason,
         OnTorch(ensemble),
         ensemble,
         one_core_each=all(path.one_core_each for path in paths),

@@ -306,8 +306,9 @@ def compare(
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
-    learned = learned_answers(runs[0].recipe) if runs else []
-    if moses is not None:
+    # Of outputs alone nobody knows the training: the guess then knows the references.
+    learned = learned_answers(runs[0].recipe) if runs else list(wanted[0])
+    if runs and moses is not None:
         learned = list(map(moses, learned))
     if by_words:
         chance = {"WER": chance_of_word_errors(wanted[0], learned)}

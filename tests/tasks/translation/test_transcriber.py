@@ -215,7 +215,7 @@ def test_runs_are_compared_by_the_words_that_they_hear(
         assert said.code == 0, said.err
         assert said.out.splitlines()[1].split() == ["system", "WER", "CER"]
         assert f"seed 12345, {drawn}" in said.out
-        assert "BLEU" not in said.out and "nothing has learned" not in said.out, said.out
+        assert "BLEU " not in said.out and "nothing has learned" not in said.out, said.out
     as_json = ("--source", lists["speakers"], "--json", "--samples", "50")
     found = json.loads(dragoman("compare", folder / "run", always, *as_json).out)
     wer = found["metrics"]["WER"]["systems"]

