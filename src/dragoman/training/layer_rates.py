@@ -71,10 +71,10 @@ def depths(model: nn.Module) -> dict[str, int]:
 def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:
     """Runs of parameters of one depth, as they lie in the buffer."""
     begin, last = 0, None
-    for name, place in flat.starts.items():
+    for name, span in flat.spans.items():
         if last is not None and deep[name] != last:
-            yield slice(begin, place), last
-            begin = place
+            yield slice(begin, span.start), last
+            begin = span.start
         last = deep[name]
     if last is not None:
         yield slice(begin, len(flat.values)), last

@@ -54,11 +54,6 @@ class FlatParameters:
                 parameter.grad = gradients[name]
 
     @property
-    def starts(self) -> dict[str, int]:
-        """Where each parameter begins in the buffers, in that order."""
-        return {name: start for name, (start, _) in self._places.items()}
-
-    @property
     def spans(self) -> dict[str, slice]:
         """Where each parameter lies in the buffers, in that order."""
         return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
@@ -234,7 +229,7 @@ class Muon:
         for name, blocks in matrices.items():
             parts = [views[name].unflatten(0, (blocks, -1)).unbind() for views in buffers]
             for value, gradient, mean in zip(*parts, strict=True):
-                matrix = _Matrix(value, gradient, mean, flat.starts[name])
+                matrix = _Matrix(value, gradient, mean, flat.spans[name].start)
                 alike.setdefault(tuple(value.shape), []).append(matrix)
         self._groups = list(alike.values())
         """Matrices of one shape, which are orthogonalised together."""
@@ -271,12 +266,12 @@ class Muon:
         torch._foreach_div_(gradients, divisor)
         torch._foreach_lerp_(momenta, gradients, 1 - mu)
         own = slice(self.ranks.rank, None, self.ranks.size)
-        ahead = gradients[0].new_zeros(len(moving), rows, columns)
+        directions = gradients[0].new_zeros(len(moving), rows, columns)
         if gradients[own]:
-            torch.stack([*torch._foreach_lerp(gradients[own], momenta[own], mu)], out=ahead[own])
-            ahead[own] = orthogonal(ahead[own], precision)
-        self.ranks.all_reduce(ahead)
-        for (matrix, share), direction in zip(moving, ahead, strict=True):
+            ahead = torch.stack([*torch._foreach_lerp(gradients[own], momenta[own], mu)])
+            directions[own] = orthogonal(ahead, precision)
+        self.ranks.all_reduce(directions)
+        for (matrix, share), direction in zip(moving, directions, strict=True):
             rate = learning_rate * share
             matrix.value.mul_(1 - rate * decay)
             matrix.value.add_(direction, alpha=-rate * 0.2 * max(rows, columns) ** 0.5)

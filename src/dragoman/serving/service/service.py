@@ -110,9 +110,8 @@ class Service:
                 held.enter_context(pool.hold((client or _stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
-                self.limiter.give_back(
-                    _stranger(http)
-                )  # it is counted by its key, if that is known
+                # From here on it counts for the holder of its key, if that is known.
+                self.limiter.give_back(_stranger(http))
                 key = fields.get("api_key")
                 client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
             try:

@@ -64,7 +64,7 @@ def lost(source: str, text: str) -> list[Span]:
 
 
 def lost_warnings(source: str, text: str) -> list[ProofWarning]:
-    """The same as warnings about one sentence."""
+    """Warn of everything that ``lost`` finds in one sentence."""
     return [ProofWarning.at("lost", "source", source, place) for place in lost(source, text)]
 
 
@@ -119,7 +119,7 @@ class PlainCheck:
             self._example = self._example or shortened(source, _SHOWN)
 
     def take_targets(self, units: Sequence[Unit], targets: Sequence[Target]) -> None:
-        """Those of a document, whose codes are kept."""
+        """Take all texts of a document and their translations; its codes are kept in any case."""
         for unit, target in zip(units, targets, strict=True):
             self.take(unit.text, "".join(one for one in target if isinstance(one, str)))
 
