@@ -50,8 +50,9 @@ CONNECTIONS = 8
 """Of the attacker at once."""
 KEY = "0123456789abcdef"
 """Of the neighbour, where keys are needed."""
-PAUSE = 0.02
-"""Seconds between two questions of the neighbour."""
+PAUSE = {"health_ms": 0.12, "sentence_ms": 0.02}
+"""Seconds between two questions of the neighbour. Whose probes come oftener than that has them
+answered a second later each, as any other address."""
 
 Body = dict[str, Any]
 Question = tuple[str, Body | bytes | None]
@@ -496,7 +497,7 @@ def _watched(port: int, single: Question, seconds: float) -> dict[str, Any]:
             answer.read()
             assert answer.status == 200, f"{name}: {answer.status}"
             times[name].append(1000 * (time.perf_counter() - begin))
-            time.sleep(PAUSE)
+            time.sleep(PAUSE[name])
         connection.close()
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in questions]

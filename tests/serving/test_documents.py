@@ -16,6 +16,7 @@ import pytest
 from made_office import W
 from serving_echo import ADDRESS, at, client_of, echo_run
 
+from dragoman.serving.http.connection import InMemoryParser
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
@@ -214,6 +215,27 @@ def test_a_document_is_held_in_memory_alone(monkeypatch: pytest.MonkeyPatch) -> 
             assert answer.json()["code"] == "too_many_files", answer.text
 
     run(check())
+
+
+def test_a_form_is_read_no_further_than_its_only_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 files without a key held up a neighbour, though one document is taken."""
+    begun: list[str] = []
+    whole = InMemoryParser.on_headers_finished
+
+    def noted(parser: InMemoryParser) -> None:
+        begun.append("part")
+        whole(parser)
+
+    monkeypatch.setattr(InMemoryParser, "on_headers_finished", noted)
+
+    async def check() -> None:
+        async with client_of() as client:
+            several = [("file", (f"{n}.txt", b"a")) for n in range(200)]
+            answer = await client.post("/translate_file", files=several)
+            assert answer.json()["code"] == "too_many_files", answer.text
+
+    run(check())
+    assert len(begun) == 2
 
 
 def test_large_documents_need_a_key_in_their_header(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PrivateAttr
 from starlette.datastructures import UploadFile
@@ -71,6 +71,8 @@ class WithFiles(Message):
     """A picture or a recording in base64, or several. In a form (multipart/form-data) the files
     themselves: `file` once or more often."""
     _parts: list[Upload] = PrivateAttr(default_factory=list)
+    takes_one: ClassVar[bool] = False
+    """Whether such a request has a single file: no form with more is read to its end."""
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
@@ -104,12 +106,12 @@ def readable(file: InMemory) -> Iterator[None]:
 
 
 async def read_with_files(
-    http: Request, limits: LimitSettings, max_values: int
+    http: Request, model: type[WithFiles], limits: LimitSettings, max_values: int
 ) -> tuple[dict[str, Any], list[Upload]]:
     """The fields of a body, and the files of a form. Raises Refusal for any other, one that is too
     large or has more than ``max_values`` values, or too many files."""
     if media_type(http) == PARTS:
-        return await _parts(http, limits.items)
+        return await _parts(http, 1 if model.takes_one else limits.items)
     check_json(http)
     try:
         body = await http.body()

@@ -211,7 +211,7 @@ class Service:
         try:
             async with asyncio.timeout(limits.seconds):
                 if issubclass(model, WithFiles):
-                    return await read_with_files(http, limits, values)
+                    return await read_with_files(http, model, limits, values)
                 return await read_fields(http, values, forms=forms), []
         except TimeoutError:
             raise Refusal(

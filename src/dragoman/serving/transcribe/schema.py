@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,8 @@ Granularity = Literal["word", "segment"]
 
 class TranscriptionRequest(WithFiles):
     """``POST /v1/audio/transcriptions``: a form with one recording."""
+
+    takes_one: ClassVar[bool] = True
 
     model: str | None = None
     """Name of the run to use. Without it, or with `whisper-1`, the first that transcribes, in

@@ -6,7 +6,7 @@ Probabilities are in nats where a name says ``log_probability``, else from 0 to 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -95,6 +95,7 @@ class DocumentRequest(WithFiles):
     """``POST /translate_file``: a form with one document. Other fields are passed over."""
 
     model_config = ConfigDict(extra="ignore")
+    takes_one: ClassVar[bool] = True
 
     source: str
     """Language of the document, or "auto"."""
