@@ -56,7 +56,7 @@ def test_it_is_torchs_muon(decay: float, precision: str) -> None:
     theirs.load_state_dict({"weight": ours.weight.detach().clone()})
     flat = FlatParameters(ours.named_parameters())
     settings = OptimizerSettings(kind="muon", weight_decay=decay)
-    muon = Muon(ours, flat, settings, torch.zeros_like(flat.values), Ranks())
+    muon = Muon(ours, flat, Adam(flat, settings), Ranks())
     reference = torch.optim.Muon(
         theirs.parameters(), lr=0.1, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
     )
@@ -76,14 +76,15 @@ def test_it_is_torchs_muon(decay: float, precision: str) -> None:
 def test_each_parameter_is_moved_by_one_of_the_two(name: str) -> None:
     model = EVERY_NETWORK[name]()
     flat = FlatParameters(model.named_parameters())
-    muon = Muon(model, flat, OptimizerSettings(), torch.zeros_like(flat.values), Ranks())
+    adam = Adam(flat, OptimizerSettings())
+    muon = Muon(model, flat, adam, Ranks())
     moved = hidden_matrices(model)
     assert moved
     begun = flat.values.clone()
     flat.gradients.normal_()
     muon.step(0.01)
     by_muon = changed(flat, begun)
-    Adam(flat, OptimizerSettings()).step(0.01, shares=within([], muon.left))
+    adam.step(0.01, shares=within([], muon.left))
     assert set(by_muon) == set(moved)
     assert set(changed(flat, begun)) == {name for name, _ in model.named_parameters()}
     for path, module in model.named_modules():
@@ -99,13 +100,13 @@ def changed(flat: FlatParameters, before: Tensor) -> list[str]:
 def test_frozen_matrices_have_no_momentum() -> None:
     model = Toy()
     flat = FlatParameters(model.named_parameters())
-    momentum = torch.zeros_like(flat.values)
-    muon = Muon(model, flat, OptimizerSettings(), momentum, Ranks())
+    adam = Adam(flat, OptimizerSettings())
+    muon = Muon(model, flat, adam, Ranks())
     flat.gradients.normal_()
     before = {name: value.clone() for name, value in flat.views(flat.values).items()}
     inner = flat.spans["inner.weight"]
     muon.step(0.1, shares=[(inner, 0.0), (slice(inner.stop, len(flat.values)), 0.5)])
-    after, momenta = flat.views(flat.values), flat.views(momentum)
+    after, momenta = flat.views(flat.values), flat.views(adam.first)
     assert torch.equal(after["inner.weight"], before["inner.weight"])
     assert not momenta["inner.weight"].any() and momenta["outer.weight"].any()
     # Orthogonal, of 8 singular values near 1: a step of 0.2 x 0.1 x 0.5 x √16 each.

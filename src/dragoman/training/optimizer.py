@@ -7,10 +7,10 @@ of layers, and never a loop over parameters in Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,15 @@ from dragoman.nn.linear import Computing, Precision
 from dragoman.training.distributed import Ranks
 from dragoman.training.settings import OptimizerSettings
 
+Part = TypeVar("Part")
+T = TypeVar("T")
+
 _ALIGNMENT = 16
 """Each parameter begins at a multiple of 16 elements, 64 bytes: a cache line, a vector register."""
+
+_TOGETHER = 1 << 17
+"""Elements of the matrices that one thread orthogonalises together: their products stay in its
+second-level cache, and all threads have some."""
 
 _PIECE = 1 << 20
 """Elements that one thread moves at a time: 16 MB of values, gradients and moments."""
@@ -90,6 +97,22 @@ def _differences(views: Mapping[str, Tensor], named: Mapping[str, Tensor]) -> It
             yield f"{name} is {tuple(named[name].shape)}, not {tuple(views[name].shape)}"
 
 
+class Workers:
+    """Threads that sleep when they are done, as beside kernels that have threads of their own."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, task: Callable[[Part], T], parts: Sequence[Part], threads: int) -> list[T]:
+        """``task`` of each part, on so many threads with one of torch's each; fewer than 2: one
+        after the other, on all of torch's."""
+        if threads < 2 or len(parts) < 2:
+            return [task(part) for part in parts]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(threads, "step", partial(torch.set_num_threads, 1))
+        return list(self._pool.map(task, parts))
+
+
 class Adam:
     """Adam with bias correction and decoupled weight decay, in one pass over the flat buffer.
 
@@ -107,7 +130,7 @@ class Adam:
         """(E,) running mean of the squared gradient (v)."""
         self._steps = torch.zeros((), device=flat.values.device)
         self._fused = flat.values.device.type in ("cpu", "cuda")
-        self._threads: ThreadPoolExecutor | None = None
+        self.workers = Workers()
 
     @property
     def steps(self) -> int:
@@ -141,19 +164,13 @@ class Adam:
                 self._plain_step(rate, span)
             return
         scale = torch.full((), divisor, device=self.values.device)
-        if threads < 2 or len(self.values) <= _PIECE:
-            for span, rate in parts:
-                self._fused_step(scale, (span, rate))
-            return
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(threads, "adam", partial(torch.set_num_threads, 1))
-        pieces = [
-            (slice(begin, min(begin + _PIECE, span.stop)), rate)
-            for span, rate in parts
-            for begin in range(span.start, span.stop, _PIECE)
-        ]
-        for _ in self._threads.map(partial(self._fused_step, scale), pieces):
-            pass
+        if threads > 1:
+            parts = [
+                (slice(begin, min(begin + _PIECE, span.stop)), rate)
+                for span, rate in parts
+                for begin in range(span.start, span.stop, _PIECE)
+            ]
+        self.workers.map(partial(self._fused_step, scale), parts, threads)
 
     def _fused_step(self, scale: Tensor, part: tuple[slice, float]) -> None:
         piece, learning_rate = part
@@ -196,6 +213,14 @@ class _Matrix(NamedTuple):
     """The index of its first element in the buffers."""
 
 
+class _Moving(NamedTuple):
+    """A matrix that is not frozen."""
+
+    matrix: _Matrix
+    share: float
+    """Of the learning rate."""
+
+
 class Muon:
     """Momentum, orthogonalised: each matrix moves by the nearest orthogonal matrix to its momentum.
 
@@ -211,27 +236,27 @@ class Muon:
     Several processes share the matrices out, and exchange what they have orthogonalised.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        flat: FlatParameters,
-        settings: OptimizerSettings,
-        momentum: Tensor,
-        ranks: Ranks,
-    ) -> None:
-        """``momentum`` (E,), laid out as the values of ``flat``, to which the parameters of
-        ``model`` were moved: Muon keeps its momentum there."""
-        self.settings = settings
+    def __init__(self, model: nn.Module, flat: FlatParameters, adam: Adam, ranks: Ranks) -> None:
+        """``flat`` holds the parameters of ``model``, and ``adam`` moves those that Muon does not:
+        Muon has its settings and threads, and keeps the momentum where Adam would keep its own."""
+        self.settings = adam.settings
+        self.workers = adam.workers
         self.ranks = ranks
         matrices = hidden_matrices(model)
-        buffers = [flat.views(b) for b in (flat.values, flat.gradients, momentum)]
+        buffers = [flat.views(b) for b in (flat.values, flat.gradients, adam.first)]
         alike: dict[tuple[int, ...], list[_Matrix]] = {}
         for name, blocks in matrices.items():
             parts = [views[name].unflatten(0, (blocks, -1)).unbind() for views in buffers]
             for value, gradient, mean in zip(*parts, strict=True):
                 matrix = _Matrix(value, gradient, mean, flat.spans[name].start)
                 alike.setdefault(tuple(value.shape), []).append(matrix)
-        self._groups = list(alike.values())
+        most = _TOGETHER if flat.values.device.type == "cpu" else len(flat.values)
+        self._groups = [
+            group[begin : begin + many]
+            for group in alike.values()
+            for many in [max(1, most // group[0].value.numel())]
+            for begin in range(0, len(group), many)
+        ]
         """Matrices of one shape, which are orthogonalised together."""
         self.left = [span for name, span in flat.spans.items() if name not in matrices]
         """The parts of the buffer that Muon does not move."""
@@ -241,40 +266,52 @@ class Muon:
         learning_rate: float,
         divisor: float = 1.0,
         precision: Precision = "fp32",
+        threads: int = 0,
         shares: Sequence[tuple[slice, float]] = (),
     ) -> None:
-        """Divide the gradients of the matrices (in place), and move these.
+        """Move the matrices by their gradients / ``divisor``.
 
-        ``precision``: of the products of Newton–Schulz. ``shares``: as for ``Adam.step``.
+        ``precision``: of the products of Newton–Schulz. ``threads``, ``shares``: as for
+        ``Adam.step``.
         """
-        for group in self._groups:
-            moving = [(m, share) for m in group if (share := _share_at(m.place, shares))]
-            if moving:
-                self._move(moving, learning_rate, divisor, precision)
+        moving = [
+            [_Moving(m, share) for m in group if (share := _share_at(m.place, shares))]
+            for group in self._groups
+        ]
+        moving = [group for group in moving if group]
+        direct = partial(self._directions, divisor, precision)
+        directions = self.workers.map(direct, moving, threads)
+        for together in directions:
+            self.ranks.all_reduce(together)
+        move = partial(self._move, learning_rate)
+        self.workers.map(move, list(zip(moving, directions, strict=True)), threads)
 
-    def _move(
-        self,
-        moving: list[tuple[_Matrix, float]],
-        learning_rate: float,
-        divisor: float,
-        precision: Precision,
-    ) -> None:
+    def _directions(
+        self, divisor: float, precision: Precision, moving: Sequence[_Moving]
+    ) -> Tensor:
+        """(N, R, C): those of this process's share of the matrices, and zeros for the rest."""
+        mu = self.settings.momentum
         gradients = [matrix.gradient for matrix, _ in moving]
         momenta = [matrix.momentum for matrix, _ in moving]
-        rows, columns = gradients[0].shape
-        mu, decay = self.settings.momentum, self.settings.weight_decay
-        torch._foreach_div_(gradients, divisor)
-        torch._foreach_lerp_(momenta, gradients, 1 - mu)
+        torch._foreach_mul_(momenta, mu)
+        torch._foreach_add_(momenta, gradients, alpha=(1 - mu) / divisor)
+        ahead = torch.stack(momenta).mul_(mu)  # after one more step by the same gradients
+        torch._foreach_add_(list(ahead.unbind()), gradients, alpha=(1 - mu) / divisor)
+        if self.ranks.size == 1:
+            return orthogonal(ahead, precision)
         own = slice(self.ranks.rank, None, self.ranks.size)
-        directions = gradients[0].new_zeros(len(moving), rows, columns)
-        if gradients[own]:
-            ahead = torch.stack([*torch._foreach_lerp(gradients[own], momenta[own], mu)])
-            directions[own] = orthogonal(ahead, precision)
-        self.ranks.all_reduce(directions)
+        directions = torch.zeros_like(ahead)
+        directions[own] = orthogonal(ahead[own], precision)
+        return directions
+
+    def _move(self, learning_rate: float, part: tuple[Sequence[_Moving], Tensor]) -> None:
+        moving, directions = part
+        length = 0.2 * max(directions.shape[1:]) ** 0.5
         for (matrix, share), direction in zip(moving, directions, strict=True):
             rate = learning_rate * share
-            matrix.value.mul_(1 - rate * decay)
-            matrix.value.add_(direction, alpha=-rate * 0.2 * max(rows, columns) ** 0.5)
+            if self.settings.weight_decay:
+                matrix.value.mul_(1 - rate * self.settings.weight_decay)
+            matrix.value.add_(direction, alpha=-rate * length)
 
 
 def hidden_matrices(model: nn.Module) -> dict[str, int]:

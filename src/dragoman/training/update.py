@@ -57,7 +57,7 @@ class Updater:
         self.adam = Adam(self.flat, settings.optimizer)
         self.muon: Muon | None = None
         if settings.optimizer.kind == "muon":
-            self.muon = Muon(model, self.flat, settings.optimizer, self.adam.first, ranks)
+            self.muon = Muon(model, self.flat, self.adam, ranks)
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
         self.way: TrainingWay | None = None
@@ -91,7 +91,7 @@ class Updater:
                 threads = self.way.threads if self.way.by_kernels else 0
                 divisor = tokens / shorten
                 if self.muon is not None:
-                    self.muon.step(rate, divisor, self.way.precision, parts)
+                    self.muon.step(rate, divisor, self.way.precision, threads, parts)
                     parts = within(parts, self.muon.left)
                 self.adam.step(rate, divisor, threads=threads, shares=parts)
                 refresh(self.model)
