@@ -50,25 +50,31 @@ def test_where_there_is_no_momentum_nothing_moves() -> None:
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_it_is_torchs_muon(decay: float, precision: str) -> None:
-    """torch multiplies in bf16, whose rounding is what may differ."""
+    """Of one matrix, whose turn comes in every other update, for twice the way. torch multiplies in
+    bf16, whose rounding is what may differ."""
     torch.manual_seed(0)
     ours, theirs = Linear(24, 40, bias=False, hidden=True), nn.Linear(24, 40, bias=False)
     theirs.load_state_dict({"weight": ours.weight.detach().clone()})
     flat = FlatParameters(ours.named_parameters())
     settings = OptimizerSettings(kind="muon", weight_decay=decay)
-    muon = Muon(ours, flat, Adam(flat, settings), Ranks())
+    adam = Adam(flat, settings)
+    muon = Muon(ours, flat, adam, Ranks())
     reference = torch.optim.Muon(
-        theirs.parameters(), lr=0.1, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
+        theirs.parameters(), lr=0.2, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
     )
-    for _ in range(5):
+    for number in range(6):
         before = theirs.weight.detach().clone()
         theirs.weight.grad = torch.randn_like(theirs.weight)
         assert ours.weight.grad is not None
         ours.weight.grad.copy_(5 * theirs.weight.grad)
         reference.step()
         muon.step(0.1, 5.0, precision)  # type: ignore[arg-type]
+        adam.steps += 1
         step = (theirs.weight - before).norm()
-        assert (ours.weight - theirs.weight).norm() < 0.05 * step
+        if number % 2:
+            assert torch.equal(ours.weight, before)
+        else:
+            assert (ours.weight - theirs.weight).norm() < 0.05 * step
         ours.weight.data.copy_(theirs.weight.data)
 
 
@@ -85,7 +91,8 @@ def test_each_parameter_is_moved_by_one_of_the_two(name: str) -> None:
     muon.step(0.01)
     by_muon = changed(flat, begun)
     adam.step(0.01, shares=within([], muon.left))
-    assert set(by_muon) == set(moved)
+    muon.step(0.01)
+    assert set(by_muon) <= set(moved)
     assert set(changed(flat, begun)) == {name for name, _ in model.named_parameters()}
     for path, module in model.named_modules():
         if isinstance(module, Embedding | LayerNorm) or path == "output":
@@ -105,10 +112,13 @@ def test_frozen_matrices_have_no_momentum() -> None:
     flat.gradients.normal_()
     before = {name: value.clone() for name, value in flat.views(flat.values).items()}
     inner = flat.spans["inner.weight"]
-    muon.step(0.1, shares=[(inner, 0.0), (slice(inner.stop, len(flat.values)), 0.5)])
+    shares = [(inner, 0.0), (slice(inner.stop, len(flat.values)), 0.5)]
+    for _ in range(2):  # each has its turn
+        muon.step(0.1, shares=shares)
+        adam.steps += 1
     after, momenta = flat.views(flat.values), flat.views(adam.first)
     assert torch.equal(after["inner.weight"], before["inner.weight"])
     assert not momenta["inner.weight"].any() and momenta["outer.weight"].any()
-    # Orthogonal, of 8 singular values near 1: a step of 0.2 x 0.1 x 0.5 x √16 each.
+    # Orthogonal, of 8 singular values near 1: a step of 0.2 x 2 x 0.1 x 0.5 x √16 each.
     step = torch.linalg.svdvals(after["outer.weight"] - before["outer.weight"])
-    assert ((step > 0.04 * 0.6) & (step < 0.04 * 1.3)).all()
+    assert ((step > 0.08 * 0.6) & (step < 0.08 * 1.3)).all()

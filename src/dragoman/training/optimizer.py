@@ -26,6 +26,10 @@ T = TypeVar("T")
 _ALIGNMENT = 16
 """Each parameter begins at a multiple of 16 elements, 64 bytes: a cache line, a vector register."""
 
+_TURNS = 2
+"""Muon moves half of the matrices in each update, and each twice as far: their momentum changes
+little between two updates, and finding its directions costs (docs/experiments.md)."""
+
 _TOGETHER = 1 << 17
 """Elements of the matrices that one thread orthogonalises together: their products stay in its
 second-level cache, and all threads have some."""
@@ -233,6 +237,7 @@ class Muon:
     (``Computing.hidden_matrices``); what else there is, embeddings, output, norms and biases,
     is left to Adam.
 
+    One half of the matrices moves in each update, and the other in the next, by 2 η in place of η.
     Several processes share the matrices out, and exchange what they have orthogonalised.
     """
 
@@ -240,7 +245,7 @@ class Muon:
         """``flat`` holds the parameters of ``model``, and ``adam`` moves those that Muon does not:
         Muon has its settings and threads, and keeps the momentum where Adam would keep its own."""
         self.settings = adam.settings
-        self.workers = adam.workers
+        self.adam = adam
         self.ranks = ranks
         matrices = hidden_matrices(model)
         buffers = [flat.views(b) for b in (flat.values, flat.gradients, adam.first)]
@@ -269,33 +274,40 @@ class Muon:
         threads: int = 0,
         shares: Sequence[tuple[slice, float]] = (),
     ) -> None:
-        """Move the matrices by their gradients / ``divisor``.
+        """Take up the gradients / ``divisor``, and move the matrices whose turn it is. Call it
+        before ``Adam.step``, which counts the steps.
 
         ``precision``: of the products of Newton–Schulz. ``threads``, ``shares``: as for
         ``Adam.step``.
         """
-        moving = [
+        turn, workers = self.adam.steps % _TURNS, self.adam.workers
+        groups = [
             [_Moving(m, share) for m in group if (share := _share_at(m.place, shares))]
             for group in self._groups
         ]
-        moving = [group for group in moving if group]
+        workers.map(partial(self._follow, divisor), [g for g in groups if g], threads)
+        moving = [group for group in groups[turn::_TURNS] if group]
         direct = partial(self._directions, divisor, precision)
-        directions = self.workers.map(direct, moving, threads)
+        directions = workers.map(direct, moving, threads)
         for together in directions:
             self.ranks.all_reduce(together)
-        move = partial(self._move, learning_rate)
-        self.workers.map(move, list(zip(moving, directions, strict=True)), threads)
+        move = partial(self._move, _TURNS * learning_rate)
+        workers.map(move, list(zip(moving, directions, strict=True)), threads)
+
+    def _follow(self, divisor: float, group: Sequence[_Moving]) -> None:
+        mu = self.settings.momentum
+        momenta = [matrix.momentum for matrix, _ in group]
+        torch._foreach_mul_(momenta, mu)
+        gradients = [matrix.gradient for matrix, _ in group]
+        torch._foreach_add_(momenta, gradients, alpha=(1 - mu) / divisor)
 
     def _directions(
         self, divisor: float, precision: Precision, moving: Sequence[_Moving]
     ) -> Tensor:
         """(N, R, C): those of this process's share of the matrices, and zeros for the rest."""
         mu = self.settings.momentum
+        ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
         gradients = [matrix.gradient for matrix, _ in moving]
-        momenta = [matrix.momentum for matrix, _ in moving]
-        torch._foreach_mul_(momenta, mu)
-        torch._foreach_add_(momenta, gradients, alpha=(1 - mu) / divisor)
-        ahead = torch.stack(momenta).mul_(mu)  # after one more step by the same gradients
         torch._foreach_add_(list(ahead.unbind()), gradients, alpha=(1 - mu) / divisor)
         if self.ranks.size == 1:
             return orthogonal(ahead, precision)
