@@ -71,6 +71,10 @@ def test_rows_are_scaled_to_the_recipe() -> None:
     norm = rows_of(Recipe.load("demo", ["model.norm=pre"]))
     assert next(row.what for row in norm if row.name == "norm") == "post-norm"
     assert demo.change(rows["no-norm"].changes).model.model_dump()["norm"] == "none"
+    for name, other in (("demo", "muon"), ("transformer-base", "muon")):
+        base = Recipe.load(name)
+        changes = next(row.changes for row in rows_of(base) if row.name == "optimizer")
+        assert base.change(changes).training.optimizer.kind == other
     assert demo.change(rows["residual"].changes).model.model_dump()["residual"] is False
 
 

@@ -21,9 +21,9 @@ class AblateArguments:
     """A recipe: a .toml file, or the name of a recipe that comes with dragoman."""
     rows: str | None = None
     """Groups of rows or single rows, separated by commas. The groups are heads, key-width, layers,
-    width, feed-forward, dropout, smoothing, positions, scaling, slices, warm-up and norm; single
-    rows have names such as heads-1 and positions-learned. Default: all. The unchanged recipe is
-    always trained too."""
+    width, feed-forward, dropout, smoothing, positions, scaling, slices, warm-up, optimizer and
+    norm; single rows have names such as heads-1 and positions-learned. Default: all. The unchanged
+    recipe is always trained too."""
     seeds: str = "1,2,3"
     """The seeds, separated by commas. Each row is trained once with each seed."""
     minutes: float | None = option(ge=0.1)
@@ -46,8 +46,8 @@ def ablate(args: AblateArguments) -> None:
     The rows are scaled to the recipe. For example, the paper tries 1, 4, 16 and 32 heads instead of
     8, so a recipe with 4 heads gets rows with 1, 2, 8 and 16 heads. There are some rows that the
     paper does not have: index, normalised and binary positions; unscaled attention scores; no
-    warm-up; pre-norm; and heads that read slices of the input. All rows are trained with the same
-    number of updates on the same data. The table shows the mean and the 95 % confidence interval
+    warm-up; the other optimizer; pre-norm; and heads that read slices of the input. All rows are
+    trained with the same number of updates on the same data. The table shows the mean and the 95 % confidence interval
     over the seeds, the difference from the unchanged recipe, and the paper's figures; ablation.svg
     is a plot of the table. If a row is impossible for the recipe, the table gives the reason.
 

@@ -267,6 +267,12 @@ def _warmup(_: _Values) -> Iterable[AblationRow]:
     yield AblationRow("warm-up", "warm-up", "", "no warm-up", ("training.schedule.warmup=0",))
 
 
+def _optimizer(of: _Values) -> Iterable[AblationRow]:
+    other = "adam" if of["training.optimizer.kind"] == "muon" else "muon"
+    change = f"training.optimizer.kind={other}"
+    yield AblationRow("optimizer", "optimizer", "", other.capitalize(), (change,))
+
+
 def _norm(of: _Values) -> Iterable[AblationRow]:
     other = "pre" if of["model.norm"] == "post" else "post"
     yield AblationRow("norm", "norm", "", f"{other}-norm", (f"model.norm={other}",))
@@ -299,6 +305,7 @@ _GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "scaling": _scaling,
     "slices": _slices,
     "warm-up": _warmup,
+    "optimizer": _optimizer,
     "norm": _norm,
     "residual": _residual,
     "synthetic-voices": _synthetic_voices,
