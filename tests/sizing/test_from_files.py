@@ -19,7 +19,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
 from dragoman.sizing.from_files import name_of, recipe_of
-from dragoman.sizing.languages import given_languages, languages_of
+from dragoman.sizing.languages import given_language, given_languages, languages_of
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 
@@ -36,7 +36,12 @@ def test_a_country_is_not_taken_for_a_language(tmp_path: Path) -> None:
     for wrong, right in (("english-korean", "en-ko"), ("en-jp", "en-ja"), ("English-de", "en-de")):
         with pytest.raises(RecipeError, match=f"--languages {right}$"):
             given_languages(wrong, ["my.a", "my.b"])
-    for code in CODES:
+    for named in (lambda: given_languages("en-kr", ["a", "b"]), lambda: given_language("kr", "a")):
+        with pytest.raises(RecipeError, match=r"--languages (en-)?ko \(kr is Kanuri, .* as kau\)$"):
+            named()
+    with pytest.raises(RecipeError, match=r"--languages ko$"):
+        given_language("Korean", "a")
+    for code in {*CODES, "kau"} - {"kr"}:
         assert given_languages(f"en-{code}", ["my.a", "my.b"]) == ("en", code)
     assert not {*COUNTRIES} & CODES - {"kr"}
 

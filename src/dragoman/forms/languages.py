@@ -122,8 +122,7 @@ alone is the code of a language too: Kanuri."""
 
 
 def code_meant(given: str) -> str:
-    """The code of a language that is given by its English name, or by the code of a country that is
-    no code of a language; anything else as it is."""
+    """The code of a language that is given by its English name, or by the code of a country;
+    anything else as it is."""
     by_name = {name.casefold(): code for code, name in NAMES.items()}
-    known = given in CODES
-    return given if known else by_name.get(given.casefold()) or COUNTRIES.get(given, given)
+    return COUNTRIES.get(given) or by_name.get(given.casefold(), given)

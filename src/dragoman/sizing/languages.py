@@ -10,6 +10,8 @@ from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
 from dragoman.specs.sections import LanguageSettings
 
+_KANURI = " (kr is Kanuri, which is given as kau)"
+
 
 def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     """Guess languages from names: my.en and my.de.gz are "en" and "de"; "und" if unsure.
@@ -26,7 +28,7 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
             raise RecipeError(
                 f"{path}: the code of {name_of(code)} is {code}, and {suffix} is another language. "
                 f"Rename the file: mv {shlex.quote(path)} {shlex.quote(str(renamed))}; or name the "
-                "languages by --languages"
+                f"languages by --languages{_KANURI}"
             )
         codes.append(suffix if suffix in CODES else "und")
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
@@ -42,9 +44,7 @@ def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
     source, dash, target = codes.partition("-")
     if not dash or not source or not target:
         raise RecipeError(f"--languages {codes}: write it as en-de")
-    meant = f"{code_meant(source)}-{code_meant(target)}"
-    if meant != codes:
-        raise RecipeError(f"--languages {codes}: languages have codes: --languages {meant}")
+    _check_codes(codes)
     return source, target
 
 
@@ -52,7 +52,17 @@ def given_language(code: str | None, path: str) -> str:
     """Of texts that stand alone. Errors: ``RecipeError`` for two codes."""
     if code is not None and "-" in code:
         raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
+    _check_codes(code or "")
     return code or languages_of([path, path])[0]
+
+
+def _check_codes(codes: str) -> None:
+    """Errors: ``RecipeError`` for names of languages and for codes of countries."""
+    source, dash, target = codes.partition("-")
+    meant = f"{code_meant(source)}{dash}{code_meant(target)}"
+    if meant != codes:
+        kanuri = _KANURI if "kr" in (source, target) else ""
+        raise RecipeError(f"--languages {codes}: languages have codes: --languages {meant}{kanuri}")
 
 
 def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
