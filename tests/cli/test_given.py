@@ -252,7 +252,15 @@ def test_a_folder_and_a_table_are_told(
     ask = (verb, runs[verb], *MORE.get(verb, ()))
     (tmp_path / "books").mkdir()
     said = dragoman(*ask, tmp_path / "books")
-    assert said.code == 0 and "books is a folder, but its name is taken as text" in said.err
+    if verb == "write":  # which reads no files
+        assert said.code == 0 and "books is a folder, but its name is taken as text" in said.err
+    else:
+        to = r"translate RUN \S+books --to translated"
+        words = to if verb == "translate" else r"To read its files: \S+books/\*; .* --text"
+        assert (
+            said.code == 1 and not said.out and re.search(rf"books is a folder.* {words}", said.err)
+        )
+        assert dragoman(*ask, tmp_path / "books", "--text").code == 0
     (tmp_path / "my.csv").write_text('"The dog, it sleeps.",animals\n', encoding="utf-8")
     said = dragoman(*ask, tmp_path / "my.csv")
     words = "is a file, but its name" if verb == "write" else "commas and quotation marks included"

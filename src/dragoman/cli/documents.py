@@ -20,7 +20,7 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 
     if len(given) == 1 and os.path.isdir(given[0]):
         is_run = os.path.isfile(os.path.join(given[0], "recipe.toml"))
-        return [Path(given[0])] if (to is not None or asked) and not is_run else []
+        return [] if is_run else [Path(given[0])]
     paths = [Path(one) for one in given]
     are_files = bool(paths) and all(path.is_file() for path in paths)
     # Without a place to write to, lines of a table or of Markdown are read as lines.

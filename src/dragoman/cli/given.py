@@ -36,7 +36,7 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     """What was given, if it is files; none if it is text.
 
     ``options``: those of the verb that help, among ``--text``, ``--to`` and ``--ensemble``.
-    Errors: ``DragomanError`` for both, and for a run folder.
+    Errors: ``DragomanError`` for both, and for a folder.
     """
     from dragoman.cli.console import command
     from dragoman.errors import DragomanError
@@ -62,15 +62,11 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
             + (f". To write the output to a file: {to}" if "--to" in options else "")
             + meant
         )
-    if len(others) == 1 and not quiet:
-        if os.path.isdir(others[0]):
-            inside = os.path.join(shlex.quote(others[0]), "*")
-            sys.stderr.write(
-                f"{others[0]} is a folder, but its name is taken as text. To read its files: "
-                f"{inside}\n"
-            )
-        elif looks_like_a_file(others[0]):
-            sys.stderr.write(f"there is no file {others[0]}; its name is taken as text\n")
+    if len(others) == 1 and os.path.isdir(others[0]):
+        inside = os.path.join(shlex.quote(others[0]), "*")
+        raise DragomanError(f"{others[0]} is a folder. To read its files: {inside}{meant}")
+    if len(others) == 1 and not quiet and looks_like_a_file(others[0]):
+        sys.stderr.write(f"there is no file {others[0]}; its name is taken as text\n")
     return [Path(one) for one in files]
 
 
