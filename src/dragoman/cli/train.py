@@ -34,7 +34,7 @@ class FilesArguments:
     Default: detected."""
     languages: str | None = None
     """Source and target language, such as en-de; for tasks with one language, that language, such
-    as en. Default: taken from the file names."""
+    as en. Default: taken from the file names, or from what a TMX, XLIFF or PO says."""
     keys: tuple[str, str] | None = None
     """For a .jsonl file: the keys of source and target, such as translation.en translation.de."""
     columns: str | None = None

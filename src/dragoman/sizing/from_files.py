@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.file_kinds import check_is_lines, check_is_read
@@ -253,8 +254,10 @@ def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
 
 
 def name_of(inputs: Sequence[str], task: str | None, languages: str | None) -> str | None:
-    """How a run on files of text will be called, before any of them is read; None for recipes."""
-    if not all(map(is_text, inputs)):
+    """How a run on files of text will be called, before any of them is read; None for recipes, and
+    for files that say their languages."""
+    says = path_format(inputs[0]) in ("tmx", "xliff", "po") and not languages
+    if says or not all(map(is_text, inputs)):
         return None
     stem = Path(inputs[0]).name.split(".")[0]
     if task not in (None, "translation") or (len(inputs) == 1 and is_treebank(inputs[0])):

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import ClassVar
 
 from dragoman.data.files.columns import numbered
-from dragoman.data.files.corpora import is_one_file, read_pairs
+from dragoman.data.files.corpora import is_one_file, read_pairs, said_languages
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
@@ -88,7 +88,9 @@ class TranslationBuilder(RecipeBuilder):
         return size_in(inputs.minutes, inputs.say, family, rows, seen.length, tokens)
 
     def languages(self, inputs: Inputs) -> dict[str, str]:
-        source, target = given_languages(inputs.languages, inputs.names)
+        said = None if inputs.languages else said_languages(self.corpus(inputs))
+        codes = "-".join(said) if said else inputs.languages
+        source, target = given_languages(codes, inputs.names)
         return {"source": source, "target": target}
 
     def known(

@@ -15,6 +15,7 @@ from dragoman.data.files.bilingual import read_tmx
 from dragoman.data.files.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError
 from dragoman.formats.units.document import OutputOptions
+from dragoman.sizing.from_files import name_of, recipe_of
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -155,6 +156,45 @@ def test_a_memory_of_several_languages_is_asked_for_two(tmp_path: Path) -> None:
         list(read_pairs(CorpusSettings(source=str(tmp_path / "my.tmx"))))
     asked = CorpusSettings(source=str(tmp_path / "my.tmx"), source_key="fr", target_key="de")
     assert [pair.target for pair in read_pairs(asked)] == ["Der Hund.", "Zwei"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "keys", "languages"),
+    [
+        ("my.tmx", TMX, None, ("en", "de")),
+        ("my.tmx", TMX.replace("en-GB", "*all*"), None, ("de", "en")),
+        ("my.tmx", TMX, ("de", "en-US"), ("de", "en")),
+        ("my.xlf", XLIFF, None, ("en", "de")),
+        ("my.po", PO.replace('UTF-8\\n"', 'UTF-8\\n"\n"Language: de_AT\\n"'), None, ("und", "de")),
+        ("my.csv", CSV, None, ("und", "und")),
+    ],
+)  # fmt: skip
+def test_the_languages_that_a_file_says_are_those_of_the_run(
+    name: str, text: str, keys: tuple[str, str] | None, languages: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text.format(encoding="utf-8") if name == "my.tmx" else text)
+    recipe, _ = recipe_of([str(tmp_path / name)], keys=keys, learns=False)
+    assert (recipe.languages.source, recipe.languages.target) == languages
+    assert recipe.name == ("my" if "und" in languages else "-".join(languages))
+    told, _ = recipe_of([str(tmp_path / name)], keys=keys, languages="ko-fr", learns=False)
+    assert (told.languages.source, told.languages.target) == ("ko", "fr")
+    assert name_of([str(tmp_path / name)], None, None) in (None, recipe.name)
+
+
+def test_files_of_several_pairs_of_languages_are_not_mixed(tmp_path: Path) -> None:
+    text = TMX.format(encoding="utf-8").replace("en-GB", "*all*")
+    last = text.rindex('xml:lang="de"')
+    french = f'{text[:last]}xml:lang="fr"{text[last + 13 :]}'
+    file = XLIFF[XLIFF.index("<file") : XLIFF.index("</xliff>")]
+    two = XLIFF.replace("</xliff>", file.replace('"de"', '"fr"') + "</xliff>")
+    for name, written, told in (
+        ("my.tmx", french, r"line 8.* \(en, fr, de\): say which by --keys"),
+        ("my.xlf", two, r'line 6: target-language="fr", and before it de: .* one pair each'),
+    ):
+        (tmp_path / name).write_text(written)
+        with pytest.raises(DataError, match=told):
+            recipe_of([str(tmp_path / name)], learns=False)
+    assert pairs_of(tmp_path, "my.tmx", text)[1] == ("Zwei", "Two")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,30 @@ def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) 
     yield from memory.feed(b"", is_last=True)
 
 
+def languages_in(
+    file: BinaryIO, name: str, how: str, source: str | None, target: str | None
+) -> tuple[str, str]:
+    """The codes of the languages of both sides, without regions, that a TMX, an XLIFF or a PO says;
+    "und" for one that it does not say. ``source`` and ``target``: as ``read_tmx`` has them.
+    Errors: ``DataError``, also for an XLIFF that says several."""
+    if how == "tmx":
+        memory = _Memory(name, source, target)
+        while not memory.languages and (block := file.read(_BLOCK)):
+            memory.feed(block)
+        return memory.languages or ("und", "und")
+    read = Xliff.read if how == "xliff" else MessageCatalogue.read
+    said = {"source": "und", "target": "und"}
+    for one in read(_whole(file, name), name).languages:
+        before, code = said[one.side], base(one.code)
+        if before not in ("und", code):
+            raise DataError(
+                f"{one.where}, and before it {before}: a training takes one pair of languages. "
+                "Give files of one pair each"
+            )
+        said[one.side] = code
+    return said["source"], said["target"]
+
+
 class _Memory:
     """The entry that is being read, and those that are read."""
 
@@ -89,8 +113,8 @@ class _Memory:
         self._name = name
         self._source, self._target = source, target
         self._header = "*all*"
-        self._languages: list[str] = []
-        """Of the first entries."""
+        self.languages: tuple[str, str] | None = None
+        """The codes of both sides of the first entry with both, without regions."""
         self._entry: dict[str, str] = {}
         self._line = 0
         self._language = ""
@@ -154,24 +178,26 @@ class _Memory:
     def _take(self) -> None:
         source = _of(self._entry, self._source or self._own_source())
         others = [name for name in self._entry if name != source]
-        if self._target is not None:
-            target = _of(self._entry, self._target)
-        elif len(others) > 1:
+        target = _of(self._entry, self._target) if self._target else next(iter(others), None)
+        if source is None or target is None:
+            return
+        pair = base(source), base(target)
+        self.languages = self.languages or pair
+        if self._target is None and (len(others) > 1 or pair != self.languages):
+            named = ", ".join(dict.fromkeys([*self._entry, *self.languages]))
             raise DataError(
-                f"{self._name}, line {self._line}: an entry in {len(self._entry)} languages "
-                f"({', '.join(self._entry)}): say which by --keys SOURCE TARGET, in a recipe by "
-                "source_key and target_key"
+                f"{self._name}, line {self._line}: translations between more than two languages "
+                f"({named}): say which by --keys SOURCE TARGET, in a recipe by source_key and "
+                "target_key"
             )
-        else:
-            target = others[0] if others else None
-        if source is not None and target is not None:
-            self._read.append((self._line, self._entry[source], self._entry[target]))
+        self._read.append((self._line, self._entry[source], self._entry[target]))
 
     def _own_source(self) -> str:
-        """The language of the source, as the file says, or that of the first text."""
-        if self._header != "*all*" and _of(self._entry, self._header) is not None:
-            return self._header
-        return next(iter(self._entry), "")
+        """The language of the source, as the file says, as the first entry has it, or that of the
+        first text."""
+        known = (self._header, *(self.languages or ())[:1])
+        own = next(iter(self._entry), "")
+        return next((one for one in known if _of(self._entry, one) is not None), own)
 
 
 def _of(entry: dict[str, str], language: str) -> str | None:

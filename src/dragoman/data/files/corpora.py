@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from dragoman.data.files.bilingual import (
+    languages_in,
     path_format,
     read_catalogue,
     read_csv,
@@ -261,10 +262,7 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
     with _opened(path, None if how != "csv" else check_is_text) as file:
         match how:
             case "tmx":
-                keys = corpus.source_key, corpus.target_key
-                # What is called so by default says no language.
-                source, target = (None, None) if keys == ("source", "target") else keys
-                found = read_tmx(file, str(path), source, target)
+                found = read_tmx(file, str(path), *_keys_of(corpus))
             case "xliff":
                 found = read_xliff(file, str(path))
             case "po":
@@ -273,6 +271,20 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
                 columns = corpus.source_column, corpus.target_column
                 found = read_csv(file, str(path), *columns)
         yield from starmap(Pair, found)
+
+
+def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:
+    """As ``bilingual.languages_in`` has them; None for a file of another format."""
+    if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
+        return None
+    with _opened(Path(corpus.source), None) as file:
+        return languages_in(file, corpus.source, how, *_keys_of(corpus))
+
+
+def _keys_of(corpus: CorpusSettings) -> tuple[str, str] | tuple[None, None]:
+    """The languages of a TMX that are named; what is called so by default says none."""
+    keys = corpus.source_key, corpus.target_key
+    return (None, None) if keys == ("source", "target") else keys
 
 
 def _read_one(
