@@ -336,6 +336,19 @@ def test_what_ruins_a_corpus_is_said_before_it_is_trained_on(
     assert "What looks wrong" in (run / "report.html").read_text(encoding="utf-8")
 
 
+def test_examples_that_are_too_few_are_told_before_the_training(
+    dragoman: Dragoman, tmp_path: Path
+) -> None:
+    (tmp_path / "my.en").write_text("The dog sleeps.\n", encoding="utf-8")
+    (tmp_path / "my.de").write_text("Der Hund schläft.\n", encoding="utf-8")
+    ask = ("train", tmp_path / "my.en", tmp_path / "my.de", "--set", "training.updates=1")
+    said = dragoman(*ask, "--to", tmp_path / "run", *SET, "--set", "text.vocabulary=300")
+    told = "warning: 1 pair to train on: so few only teach a model to repeat them, not to translate"
+    assert said.code == 0 and said.out.count(told) == 1, said.err
+    tuned = dragoman(*ask, "--from", tmp_path / "run", "--to", tmp_path / "tuned")
+    assert tuned.code == 0 and "so few" not in tuned.out, tuned.err
+
+
 def test_a_file_in_another_encoding_is_refused_with_the_command_that_converts_it(
     dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from dragoman.atomic import write_text
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
@@ -33,6 +34,9 @@ from dragoman.training.weights import open_weights, save_weights
 
 _START = "start"
 """What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
+
+_FEW = 40
+"""Examples of which a model learns nothing but themselves; of fewer, nothing is held out either."""
 
 
 def fill_new_run(
@@ -66,6 +70,10 @@ def fill_new_run(
         take_vocabulary(start_from, take, folder / side)
         learn_vocabularies(recipe, folder, say, known=[side])
     prepared = prepare(recipe, folder, say)
+    if start_from is None and len(recipe.spec.sides) > 1 and len(prepared.train) < _FEW:
+        amount = plural(len(prepared.train), recipe.spec.noun.removesuffix("s"))
+        only = f"so few only teach a model to repeat them, not to {recipe.spec.verbs[0][0]}"
+        say(f"warning: {amount} to train on: {only}")
     held = {"dev": prepared.dev, "test": prepared.test}
     for line in recipe.spec.check_held(recipe, held, prepared.forms):
         say(line)
