@@ -121,6 +121,17 @@ def test_recordings_of_few_speakers_are_held_out(tmp_path: Path, speakers: list[
     assert any("too few to hold" in line for line in said) == (len(speakers) < 3)
 
 
+def test_labelled_recordings_of_unknown_speakers_are_told(tmp_path: Path) -> None:
+    for number in range(60):
+        folder = tmp_path / "clips" / ("no" if number % 2 else "yes")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_wav(folder / f"anna{number % 3}_{number}.wav", [number / 100] * 400)
+    for groups, is_told in ((None, True), ("(anna.)", False)):
+        said: list[str] = []
+        recipe_of([str(tmp_path / "clips")], task="classification", groups=groups, say=said.append)
+        assert any("nothing tells who speaks" in line for line in said) == is_told, said
+
+
 def test_two_files_beside_one_and_one_beside_two(files: Path) -> None:
     en, de = str(files / "dev.en"), str(files / "dev.de")
     recipe, _ = recipe_of([str(files / "train.pairs.tsv")], dev=(en, de))

@@ -49,6 +49,10 @@ FILE_TABLE = (
 """``tokens_per_update`` counts frames or patches. A first choice, tried on spoken and on written
 digits (docs/results.md)."""
 
+NO_SPEAKERS = (
+    "warning: nothing tells who speaks, so a speaker may stand in training and in test, and scores "
+    "flatter. --groups PATTERN tells it by the name of the file"
+)
 _CONTEXT = 3_000
 """Frames that are read of a recording: half a minute."""
 
@@ -164,6 +168,8 @@ class FilesBuilder(HeadBuilder):
     ) -> dict[str, Any]:
         about = super().data(corpus, seen, held, inputs)
         assert isinstance(seen, FilesSummary)
+        if not seen.groups and isinstance(seen.source, FramesSource):
+            inputs.say(NO_SPEAKERS)
         return by_groups(about, seen.groups, inputs) if seen.groups else about
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:

@@ -24,7 +24,7 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.families import DEFAULT
-from dragoman.sizing.files import by_groups, grouped_corpus
+from dragoman.sizing.files import NO_SPEAKERS, by_groups, grouped_corpus
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.languages import given_language, given_languages
 from dragoman.sizing.size import Size, row_of
@@ -161,11 +161,7 @@ class SpokenBuilder(RecipeBuilder):
         if seen.groups:
             about = by_groups(about, seen.groups, inputs)
         else:
-            inputs.say(
-                "warning: nothing tells who speaks, so a speaker may stand in training and in "
-                "test, and scores flatter. --groups PATTERN tells it by the name of the file, a "
-                "list by a column named speaker"
-            )
+            inputs.say(f"{NO_SPEAKERS}, a list by a column named speaker")
         return about
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
