@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from row_files import write_wav
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
 from dragoman.errors import RunError
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
-from dragoman.runs.lineage import learned_itself
+from dragoman.runs.lineage import learned_itself, record_learned
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.studies.comparison import compare
@@ -170,3 +171,20 @@ def test_labels_that_all_texts_share_are_no_overlap(tmp_path: Path) -> None:
     held = recipe.model_copy(update={"data": recipe.data.model_copy(update={"dev": dev})})
     notes = trained_run(held, tmp_path / "held").notes()
     assert notes["overlap"].startswith("of 2 dev texts, 1 is also in training (lines 1, …)")
+
+
+def test_numbers_that_several_recordings_say_are_no_overlap(tmp_path: Path) -> None:
+    rows = {"train": range(40), "dev": range(40, 44), "test": range(44, 50)}
+    for name, numbers in rows.items():
+        lines = ["file,text,speaker"]
+        for n in numbers:
+            write_wav(tmp_path / f"{n}.wav", [(0 if n == 49 else n) / 100] * 400)
+            lines.append(f"{n}.wav,{'Read twice' if n in (1, 48) else n % 5},{name}")
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    train, dev, test = (str(tmp_path / f"{name}.csv") for name in rows)
+    recipe, _ = recipe_of([train], dev=[dev], test=[test], learns=False)
+    notes = record_learned(recipe, tmp_path, None, None, print)
+    assert notes["overlap"] == (
+        "of 6 test pairs, training also has the source of 1, the target of 2 and the whole pair of "
+        "1 (lines 6, 7, …): scores on test may flatter"
+    )

@@ -13,6 +13,7 @@ is there any more. Sentences are compared but for case, spaces and stops (``data
 from __future__ import annotations
 
 import logging
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ logger = logging.getLogger("dragoman")
 BASES = "bases"
 """Among the notes: the runs that this one was begun from."""
 _FOLDER = "learned"
+_LETTER = re.compile(r"[^\W\d_]")
 _MOST = 1 << 32
 """Bytes of a file of hashes: those of 500 million texts."""
 
@@ -193,9 +195,16 @@ def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
 def _comparable(
     recipe: Recipe, train: Iterable[Pair], held: Mapping[str, Sequence[Pair]]
 ) -> tuple[Iterable[Pair], Mapping[str, Sequence[Pair]]]:
-    """What of examples counts: a label that they share is no overlap."""
-    of = recipe.spec.for_overlap
-    return map(of, train), {name: list(map(of, held[name])) for name in held}
+    """What of examples counts: a label that they share is no overlap, and neither is a number that
+    is read from several recordings or pictures."""
+
+    def counted(pair: Pair) -> Pair:
+        pair = recipe.spec.for_overlap(pair)
+        if recipe.source.is_text or not pair.source or _LETTER.search(pair.target):
+            return pair
+        return pair._replace(target=pair.source)
+
+    return map(counted, train), {name: list(map(counted, held[name])) for name in held}
 
 
 def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
