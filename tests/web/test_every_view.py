@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from every_task import SERVED_CELLS, run_of_every_task
 from opening import Open, opening
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 from warm_server import serving
 
 VIEWS = {
@@ -29,6 +29,13 @@ def opened(
         yield opening(chromium, address)
 
 
+def check_no_language_is_missed(panel: Locator, name: str) -> None:
+    """Recordings and pictures are in no language that could be known."""
+    if not name.endswith("-text"):
+        expect(panel).not_to_contain_text("Language not known")
+        expect(panel.locator("[aria-label*='Language not known']")).to_have_count(0)
+
+
 @pytest.mark.parametrize("name", [f"{task}-{source}" for task, source, _ in SERVED_CELLS])
 def test_every_view_opens(opened: Open, name: str) -> None:
     text = TEXTS.get(name, "dog cat bread") if name.endswith("-text") else ""
@@ -36,6 +43,7 @@ def test_every_view_opens(opened: Open, name: str) -> None:
         panel = page.locator("[role=tabpanel]:visible")
         expect(panel).to_have_attribute("id", f"panel-{VIEWS[name]}")
         expect(panel.get_by_text(name).first).to_be_attached()
+        check_no_language_is_missed(panel, name)
         looks, figures = page.evaluate(
             """async name => {
                 const { runs } = await (await fetch("v1/info")).json();
@@ -47,12 +55,14 @@ def test_every_view_opens(opened: Open, name: str) -> None:
         page.evaluate(f"location.hash = '#run?run={name}'")
         expect(panel.get_by_role("heading", level=1)).to_have_text(name)
         expect(panel.locator("figure svg").first).to_be_visible()
+        check_no_language_is_missed(panel, name)
         if figures:
             page.evaluate(f"location.hash = '#figures?run={name}'")
             expect(panel.locator(".panels").first).to_be_visible()
         if looks:
             page.evaluate(f"location.hash = '#look?run={name}&text={text}'")
             expect(panel.locator(".passage")).to_have_attribute("aria-busy", "false")
+            check_no_language_is_missed(panel, name)
         expect(page.get_by_role("alert")).to_have_count(0)
 
 
