@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import docx
+import pptx
 import pytest
 from command_line import Dragoman
-from made_office import packed
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+from made_office import packed, saved
 
 from dragoman.documents.languages import fitted
 from dragoman.formats.catalogue import read_document
@@ -91,6 +95,62 @@ def test_a_weak_mark_is_told_and_no_more() -> None:
         assert "English" in doubt and "French" in doubt and name in doubt
     page = read_document(b"<p>The dog sleeps.", "a.html")
     assert not page.languages
+
+
+def office(kind: str, text: str, *said: tuple[str, str]) -> bytes:
+    """A document, each of whose texts says its language for the letters of Europe and of Asia."""
+    if kind == "odt":
+        styles = "".join(
+            f'<s:s xmlns:s="s"><s:text-properties xmlns:fo="f" xmlns:style="y" fo:language="{one}" '
+            f'fo:country="X" style:language-asian="{other}"/></s:s>'
+            for one, other in said
+        )
+        content = f'<o xmlns:text="t"><text:p>{text}</text:p>{styles}</o>'
+        return packed(
+            {
+                "mimetype": b"application/vnd.oasis.opendocument.text",
+                "content.xml": content.encode(),
+            }
+        )
+    if kind == "docx":
+        document = docx.Document()
+        for one in document.styles.element.iter(qn("w:lang")):
+            one.set(qn("w:val"), said[0][0]), one.set(qn("w:eastAsia"), said[0][1])
+        for one, other in said:
+            language = OxmlElement("w:lang")
+            language.set(qn("w:val"), one), language.set(qn("w:eastAsia"), other)
+            document.add_paragraph().add_run(text)._r.get_or_add_rPr().append(language)
+    else:
+        document = pptx.Presentation()
+        slide = document.slides.add_slide(document.slide_layouts[0])
+        for one, other in said:
+            run = slide.shapes.title.text_frame.paragraphs[0].add_run()
+            run.text = text
+            run._r.get_or_add_rPr().set("lang", other if text == KOREAN else one)
+    return saved(document)
+
+
+KOREAN = "개가 잠을 잔다."
+
+
+@pytest.mark.parametrize("kind", ["odt", "docx", "pptx"])
+def test_office_documents_tell_a_language_that_all_of_their_texts_have(kind: str) -> None:
+    for text, said, told in (
+        ("Le chien dort.", [("fr-FR", "ko-KR")], "French"),
+        ("Le chien dort.", [("fr-FR", "ko-KR"), ("fr-CA", "ja-JP")], "French"),
+        ("Le chien dort.", [("en-US", "ko-KR")], None),  # as most programs leave it
+        ("Le chien dort.", [("en-US", "ko-KR"), ("fr-FR", "ko-KR")], None),
+        ("Le chien dort.", [("ko-KR", "ko-KR")], None),
+        (KOREAN, [("en-US", "ko-KR")], "Korean"),
+        (KOREAN, [("fr-FR", "en-US")], None),
+    ):
+        codes = said if kind != "odt" else [(a[:2], b[:2]) for a, b in said]
+        document = read_document(office(kind, text, *codes), f"a.{kind}")
+        _, doubts = fitted(document, "de", "es")
+        assert len(doubts) == bool(told), (text, said, doubts)
+        if told:
+            assert f"a.{kind}: the language of its text, " in doubts[0] and told in doubts[0]
+            assert fitted(document, "ko" if text == KOREAN else "fr", "es")[1] == []
 
 
 def test_a_memory_is_translated_from_the_language_that_is_wanted() -> None:

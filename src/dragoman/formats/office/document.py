@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.office.archive import MOST_BYTES, Archive
+from dragoman.formats.office.languages import said_languages
 from dragoman.formats.office.parts import OfficePart
 from dragoman.formats.office.right_to_left import bidi_font, bidi_paragraphs
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
 _TYPES = "[Content_Types].xml"
+_STYLES = "word/styles.xml"
 _SIGNED = re.compile(r"_xmlsignatures/sig\d*\.xml", re.IGNORECASE)
 _WORD = (
     *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
@@ -52,6 +54,8 @@ class OfficeDocument(Document):
     name: str
     archive: Archive
     parts: dict[str, OfficePart]
+    styles: str
+    """Of Word, as XML."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> OfficeDocument:
@@ -61,6 +65,8 @@ class OfficeDocument(Document):
         left = MOST_BYTES
         types = archive.member(_TYPES, left)
         left -= len(types)
+        styles = archive.member(_STYLES, left) if _STYLES in archive.members else b""
+        left -= len(styles)
         parts: dict[str, OfficePart] = {}
         found: list[tuple[str, bytes, _Kind]] = []
         for member, kind in _translated(Xml.read(types, f"{name}, {_TYPES}")):
@@ -79,11 +85,16 @@ class OfficeDocument(Document):
             parts[member] = part.without(headings) if headings else part
         if not found:
             raise BadDocument(f"{name} holds no text: no document, slide or sheet is in it")
-        return cls(name, archive, parts)
+        return cls(name, archive, parts, styles.decode("utf-8", "replace"))
 
     @property
     def units(self) -> Sequence[Unit]:
         return [one.unit for part in self.parts.values() for one in part.units]
+
+    @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        xml = [self.styles, *(part.xml.source.text for part in self.parts.values())]
+        return said_languages(self.name, xml, self.units)
 
     @property
     def notes(self) -> Sequence[str]:

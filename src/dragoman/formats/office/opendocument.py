@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.office.archive import MOST_BYTES, Archive
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions
+from dragoman.formats.office.languages import said_languages
+from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.nested import Replacement, replaced
@@ -54,6 +55,11 @@ class OpenDocument(Document):
     @property
     def units(self) -> Sequence[Unit]:
         return [one.unit for _, units in self.parts.values() for one in units]
+
+    @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        xml = (part.source.text for part, _ in self.parts.values())
+        return said_languages(self.name, xml, self.units)
 
     @property
     def notes(self) -> Sequence[str]:
