@@ -16,7 +16,7 @@ import pytest
 
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import Document, OutputOptions
-from dragoman.formats.units.inline import message_unit
+from dragoman.formats.units.inline import message_unit, written
 from dragoman.formats.units.unit import Target
 
 FEW, MANY = 20, 1000
@@ -295,3 +295,29 @@ def test_a_particle_behind_a_placeholder_is_not_of_it(kept: str) -> None:
     for source in (f"{kept}개의 파일", f"파일 {kept}을", f"ファイル {kept}を"):
         assert [one.written for one in message_unit(source).tags] == [kept]
     assert message_unit("100%für 5%p, %name").tags == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "wanted"),
+    [
+        ("{count}개의 파일", [0, "files"], "{count} files"),
+        ("파일{count}", ["files", 0], "files {count}"),
+        ("%d個のファイル", [0, "Dateien"], "%d Dateien"),
+        ("파일 {name}을", ["fi", 0, "le"], "fi {name} le"),
+        ("님{name}씨", ["様", 0, "先生"], "様{name}先生"),
+        ("저자{name}", ["著者", 0], "著者{name}"),
+        ("{count} files", [0, "개"], "{count} 개"),
+        ("{count}th", [0, "te"], "{count}te"),
+        ("파일 {count}개.", ["files", " ", 0, "."], "files {count}."),
+    ],
+)
+def test_a_placeholder_stays_glued_to_no_word_of_another_script(
+    source: str, target: Target, wanted: str
+) -> None:
+    assert written(message_unit(source), target) == wanted
+    xliff = (
+        '<xliff version="1.2"><file><body><trans-unit id="a"><source>{}</source></trans-unit>'
+        "</body></file></xliff>"
+    )
+    document = read_document(xliff.format(source).encode(), "a.xlf")
+    assert f">{wanted}</target>" in document.join([target], OutputOptions()).decode()

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 from dragoman.formats.units.apart import needs_space_before, needs_space_behind
 from dragoman.formats.units.document import check_pieces
@@ -149,7 +151,29 @@ class _Message(Joined):
 
 
 def spaced(unit: Unit, target: Target) -> Target:
-    """A translation with a space at each code that shows text and would else touch a word."""
+    """A translation with a space at each code that shows text and would else touch a word, unless
+    it did in the source and the scripts are alike. In East Asia, particles and counters touch what
+    they belong to (``{count}개``)."""
+    target = _with_spaces(unit, target)
+    found: Target = []
+    for one, following in pairwise([*target, ""]):
+        found.append(one)
+        number, text, side = (following, one, -1) if isinstance(one, str) else (one, following, 0)
+        if isinstance(number, int) and isinstance(text, str):
+            code, beside = unit.tags[number], text[side : side + 1 or None]
+            place = max(0, code.place + side)
+            touched = _is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
+            if touched and not (_is_asian(beside) or code.opens or code.closes):
+                found.append(" ")
+    return found
+
+
+def _is_asian(character: str) -> bool:
+    return character.isalnum() and east_asian_width(character) in "WF"
+
+
+def _with_spaces(unit: Unit, target: Target) -> Target:
+    """A space at each code that shows text, and that no word touched in the source."""
     if not unit.tags or not any(code.apart_before or code.apart_behind for code in unit.tags):
         return target
     behind: list[str | None] = [None] * (len(target) + 1)
