@@ -108,6 +108,20 @@ def test_parts_hold_what_one_process_writes(
     assert_same(joined(to), whole.read_bytes())
 
 
+@pytest.mark.parametrize("options", [[], ["--n-best", "2"], ["--scores"]], ids=str)
+def test_what_is_lost_in_all_parts_is_told_as_by_one_process(
+    options: list[str], runs: Callable[[str], Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    lines = [f"The dog {{a{n}}} sleeps." if n % 3 else "개가 잠을 잔다." for n in range(10)]
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    ask = ("translate", runs("translate"), tmp_path / "in.txt", *options)
+    parts = ("--on", "local", "--lines", "3", "--to", tmp_path / "out")
+    alone, together = dragoman(*ask).err, dragoman(*ask, *parts).err
+    told = [line for line in alone.splitlines() if " of 10 texts" in line]
+    assert len(told) == 2 and "{a1}" in told[0] and "Korean" in told[1], alone
+    assert together.splitlines()[-2:] == told, together
+
+
 @pytest.mark.parametrize("options", [[], ["--tokens"]], ids=str)
 def test_scores_of_pairs_are_those_of_one_process(
     options: list[str], runs: Callable[[str], Path], dragoman: Dragoman, tmp_path: Path

@@ -75,13 +75,15 @@ def in_parts(
     reads: int = 1,
     inputs_named: Sequence[str] = ("given",),
     further: Mapping[str, Any] | None = None,
+    seen: Callable[[Any], None] = lambda seen: None,
 ) -> None:
     """Do what ``verb`` does, in parts.
 
     ``inputs``: addresses; of several lists those whose lines belong together. ``make``: the mapper
     of arguments and a precision; a function of a module. ``language``: of the text. ``unfit``:
     options that have no place here. ``reads``: texts of a row. ``inputs_named``: the arguments that
-    name inputs. ``further``: what the output depends on besides the options.
+    name inputs. ``further``: what the output depends on besides the options. ``seen``: gets what
+    the mapper has seen in each part.
 
     Errors: ``DragomanError``.
     """
@@ -105,7 +107,9 @@ def in_parts(
         )
     given = _absolute(args)
     asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
-    wanted = CommandOptions(asked, args.to, partial(make, given), args.on, args.part, args.mixed)
+    wanted = CommandOptions(
+        asked, args.to, partial(make, given), args.on, args.part, args.mixed, seen
+    )
     quiet = getattr(args, "quiet", False)
 
     def write(text: str) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.documents import check_targets, documents_among, translate_documents
 from dragoman.cli.given import (
@@ -148,6 +148,7 @@ def translate(args: TranslateArguments) -> None:
     from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.documents.files import check_is_new
     from dragoman.errors import DragomanError
+    from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
     log_to_stderr(args.quiet, args.verbose)
 
@@ -178,7 +179,10 @@ def translate(args: TranslateArguments) -> None:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
         _check_document_options(args, [])
         unfit = ("text", "document", "final", "paragraphs", "warn")
-        in_parts("translate", args, [args.given], line_mapper, language, unfit=unfit)
+        with _told_after(PlainCheck(language, opened.lexicon)) as check:
+            in_parts(
+                "translate", args, [args.given], line_mapper, language, unfit=unfit, seen=check.add
+            )  # fmt: skip
         return
     to = None if args.to is None else Path(args.to)
     of_files, given, documents = not opened.recipe.source.is_text, args.given, []
@@ -309,8 +313,14 @@ def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
         found = in_order(translator.each(lines, prefix=args.prefix))
         return (_written(args, translation) for translation in found)
 
+    def seen(rows: Sequence[tuple[str, ...]], written: Sequence[str]) -> Any:
+        check = translator.plain_check()
+        for (text,), output in zip(rows, written, strict=True):
+            check.take(text, output.partition("\n")[0])
+        return check.counted
+
     told = translator.precision, translator.level, translator.description
-    return LineMapper(each(outputs), *told)
+    return LineMapper(each(outputs), *told, seen)
 
 
 def _written(args: TranslateArguments, translation: Translation) -> str:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from dragoman.cluster.driver import CommandOutcome, Driver
 from dragoman.cluster.parts.job import Job
@@ -95,6 +96,8 @@ class CommandOptions:
     on: str | None
     part: str | None
     mixed: bool
+    seen: Callable[[Any], None] = lambda seen: None
+    """Gets what was seen in each part that this command does (``PartNote.seen``)."""
 
 
 def run(
@@ -144,6 +147,8 @@ def run(
         driver = Driver(job, workers, mine, progress, say, mixed=wanted.mixed)
         try:
             tell(driver.run(), progress, say)
+            for note in driver.outcome.done:
+                wanted.seen(note.seen)
         except DragomanError:
             # Where no model could be opened, the plan is not to be in the way of the next command.
             if is_new and way_that_stands(store) is None:

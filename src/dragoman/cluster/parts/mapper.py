@@ -38,6 +38,8 @@ class LineMapper:
     level: str
     description: str
     """One line for people: what runs the model on this machine, and why."""
+    seen: Callable[[Sequence[Texts], Sequence[str]], Any] = lambda rows, outputs: None
+    """Rows and their outputs in, what is noted of them, as JSON can hold it."""
 
 
 MakeMapper = Callable[[str], LineMapper]

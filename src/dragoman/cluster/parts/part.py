@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from dragoman.cluster.inputs.compression import compressed
 from dragoman.cluster.inputs.rows.row import InputKind, PartOfInput, Row
@@ -49,6 +50,8 @@ class PartNote:
     bad_lines: tuple[BadLine, ...]
     way: str
     """How it was computed, in words."""
+    seen: Any = None
+    """What the mapper has seen in it."""
 
     def to_bytes(self) -> bytes:
         """As JSON."""
@@ -85,8 +88,10 @@ def do_part(
     data = compressed(kind.written(part, rows, outputs), part.compressions[0])
     digest = hashlib.sha256(data).hexdigest()
     name = plan.name(number, place)
+    good = [(r.texts, o) for r, o in zip(rows, outputs, strict=True) if r.texts and o is not None]
+    seen = mapper.seen([texts for texts, _ in good], [output for _, output in good])
     note = PartNote(
-        number, name, len(rows), len(data), digest, len(bad), tuple(bad[:MOST_BAD]), way.words
+        number, name, len(rows), len(data), digest, len(bad), tuple(bad[:MOST_BAD]), way.words, seen
     )
     store.create(note_name(number, digest), note.to_bytes())
     return note, store.create(name, data)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from dragoman.formats.units.inline import PLACEHOLDER
 from dragoman.formats.units.unit import Target, Unit
@@ -122,6 +122,21 @@ class PlainCheck:
         """Take all texts of a document and their translations; its codes are kept in any case."""
         for unit, target in zip(units, targets, strict=True):
             self.take(unit.text, "".join(one for one in target if isinstance(one, str)))
+
+    @property
+    def counted(self) -> list[Any]:
+        """What was counted, as JSON can hold it: for ``add`` of the check of other texts too."""
+        counts = [self._texts, self._with_lost, self._strange]
+        return [*counts, self._lost, self._example, dict(self._languages)]
+
+    def add(self, counted: Sequence[Any]) -> None:
+        """What another check has ``counted``, of the texts behind those of this one."""
+        texts, with_lost, strange, lost, example, languages = counted
+        self._texts += texts
+        self._with_lost += with_lost
+        self._strange += strange
+        self._lost, self._example = self._lost or lost, self._example or example
+        self._languages.update(languages)
 
     @property
     def found(self) -> list[PlainDoubt]:
