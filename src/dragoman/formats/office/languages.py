@@ -33,8 +33,7 @@ def said_languages(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list
     letters = (letter for unit in units for letter in unit.text if letter.isalpha())
     looked_at = list(islice(letters, _LOOKED_AT))
     is_asian = 2 * sum(east_asian_width(letter) in "WF" for letter in looked_at) > len(looked_at)
-    pattern = _ASIAN if is_asian else _WESTERN
-    found = {code for text in xml for code in pattern.findall(text)}
+    found = {code for text in xml for code in (_ASIAN if is_asian else _WESTERN).findall(text)}
     code = found.pop() if len(found) == 1 else "en"
     if code == "en" or (code in _OF_ASIA) != is_asian:
         return []
