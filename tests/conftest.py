@@ -127,7 +127,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 SHORT_DEMO = (
     "plan.tokens_per_update=512", "plan.tokens_per_micro_batch=512", "model.dropout=0.05",
-    "training.updates=1800", "training.validate_every=1800",
+    "training.updates=1200", "training.validate_every=1200", "training.schedule.peak=3e-3",
 )  # fmt: skip
 """The demo with less than half of its text: it translates nearly as well."""
 

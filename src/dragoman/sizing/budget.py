@@ -31,7 +31,7 @@ from dragoman.specs.translation import TRANSLATION
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import OptimizerSettings, TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
 
 UPDATES_WANTED = 2_000
@@ -167,7 +167,8 @@ def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
     sentences = torch.randint(3, size.vocabulary, (count, _LENGTH - 1), generator=draw)
     batch = make_batch(list(sentences) if reads else None, list(sentences), 1, 2)
     low = device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
-    settings = TrainingSettings(precision="bf16" if low else "auto")
+    optimizer = OptimizerSettings(kind=size.optimizer)
+    settings = TrainingSettings(precision="bf16" if low else "auto", optimizer=optimizer)
     measured = measure_throughput(
         model,
         next_token(model, settings.label_smoothing),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Size:
     peak: float
     epochs: int
     """How long to train if no time is given."""
+    optimizer: Literal["adam", "muon"] = "adam"
 
     @property
     def stack(self) -> dict[str, Any]:
@@ -62,6 +63,7 @@ class Size:
         return {
             "updates": 10 * self.warmup,
             "clip_norm": 1.0,
+            "optimizer": {"kind": self.optimizer},
             "schedule": {"kind": schedule, "warmup": self.warmup, "peak": self.peak},
         }
 
