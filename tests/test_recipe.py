@@ -117,6 +117,23 @@ def test_a_recipe_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         Recipe.load(tmp_path / "recipe.toml")
 
 
+def test_a_setting_that_was_removed_is_read_in_a_run_and_named_elsewhere(tmp_path: Path) -> None:
+    """Runs of commit c1266482 hold all settings that there were then."""
+    written = tmp_path / "recipe.toml"
+    Recipe.load("fsdd-digits").save(written)
+    text = written.read_text("utf-8")
+    old = text.replace("[training.spec_augment]", "[training.spec_augment]\nwarp = 0.1")
+    assert old != text
+    written.write_text(old, "utf-8")
+    assert Recipe.load(written) == Recipe.load("fsdd-digits")
+    written.write_text(old.replace("format = 1\n", ""), "utf-8")
+    gone = r"'training\.spec_augment\.warp' is no longer a setting: leave it out"
+    with pytest.raises(RecipeError, match=gone):
+        Recipe.load(written)
+    with pytest.raises(RecipeError, match=gone):
+        Recipe.load("fsdd-digits", ["training.spec_augment.warp=0.1"])
+
+
 def test_names_and_files_that_are_not_there() -> None:
     with pytest.raises(RecipeError, match="Did you mean demo"):
         Recipe.load("demmo")

@@ -27,7 +27,15 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
 from dragoman.models.settings import TransformerSettings
-from dragoman.recipe_text import explain, map_paths, merge, parse_toml, read_text, shipped
+from dragoman.recipe_text import (
+    explain,
+    map_paths,
+    merge,
+    parse_toml,
+    read_text,
+    shipped,
+    without_gone,
+)
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
 from dragoman.specs.catalogue import TASKS
@@ -168,7 +176,7 @@ class Recipe(Settings):
                 f"{where} has format {version}; this program reads up to {FORMAT}. "
                 "It was written by a newer dragoman: install that one, from where you got this one"
             )
-        merged = dict(values)
+        merged = without_gone(values)
         for change in changes:
             merged = merge(merged, change)
         _check_sections(str(merged.get("task", "translation")), changes)

@@ -4,6 +4,7 @@ its mistakes.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
 import tomllib
@@ -33,6 +34,9 @@ _KINDS_OF: Mapping[str, Mapping[str, type[BaseModel]]] = {
     "model": KINDS, "source": SOURCES,
 }  # fmt: skip
 """Sections of which there are several kinds."""
+
+_GONE = ("training.spec_augment.warp",)
+"""Settings that were removed before 0.1.0. All runs of commit c1266482 have them."""
 
 _TOLD, _SHOWN = 20, 200
 """Mistakes of a recipe that are told at once, and characters that are shown of each."""
@@ -146,6 +150,22 @@ def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
     return merged
 
 
+def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe that the program wrote, without the settings that it no longer has: they changed how
+    a model was trained, not how it is used. In a recipe that somebody wrote they are errors."""
+    if "format" not in values:
+        return dict(values)
+    kept = copy.deepcopy(dict(values))
+    for key in _GONE:
+        *sections, last = key.split(".")
+        inner: Any = kept
+        for section in sections:
+            inner = inner.get(section) if isinstance(inner, dict) else None
+        if isinstance(inner, dict):
+            inner.pop(last, None)
+    return kept
+
+
 def sets(changes: Sequence[str], key: str) -> bool:
     """Whether one of ``changes``, as ``merge`` takes them, sets ``key`` or the section it is in."""
     names = (change.partition("=")[0].strip() for change in changes)
@@ -165,7 +185,9 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
         has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(str(location[0]), ())
         written = location[:1] + location[2:] if has_kind else location
         key = shortened(".".join(str(part) for part in written), _SHOWN)
-        if problem["type"] == "extra_forbidden":
+        if key in _GONE:
+            lines.append(f"{key!r} is no longer a setting: leave it out")
+        elif problem["type"] == "extra_forbidden":
             known = sorted(_section(recipe, location[:-1]))
             near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
             hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)

@@ -6,8 +6,7 @@ from 0 to the greatest that is allowed, and a place drawn evenly; masks may lie 
 follows from one number, so that a recording of an update is masked alike in any batch and process,
 and after a resume. Their warp of time moves one place and keeps the length; here a whole recording
 may be stretched instead, as if it were said faster or more slowly (Ko et al., 2015, "Audio
-Augmentation for Speech Recognition"), but for its pitch, and its frequencies may be moved
-(``frequency_warp.py``).
+Augmentation for Speech Recognition"), but for its pitch.
 
 Shapes: T frames, F bands.
 """
@@ -17,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from dragoman.data.augmentation.frequency_warp import FrequencyWarp
 from dragoman.forms.form import Values
 from dragoman.settings import Settings
 
@@ -40,28 +38,20 @@ class SpecAugmentSettings(Settings):
     stretch: float = Field(default=0.0, ge=0, le=0.5)
     """The largest change of length, as a share (usually 0.1): a recording becomes as much longer or
     shorter, as if it were spoken more slowly or faster. Its pitch stays. 0: none."""
-    warp: float = Field(default=0.0, ge=0, le=0.3)
-    """The largest change of frequencies, as a share (usually 0.1): a recording sounds as if a
-    smaller or a larger person spoke, which helps where speakers are few. 0: none."""
 
     @property
     def is_on(self) -> bool:
         """Whether anything is hidden or varied."""
-        return bool(self.time_masks or self.band_masks or self.stretch or self.warp)
+        return bool(self.time_masks or self.band_masks or self.stretch)
 
 
-def masked(
-    rows: Values, settings: SpecAugmentSettings, seed: int, warp: FrequencyWarp | None = None
-) -> Values:
-    """A copy of a recording (T, F), varied and with parts hidden, by ``seed``, from 0.
-    ``warp``: what moves its frequencies, for settings that ask for it."""
+def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
+    """A copy of a recording (T, F), varied and with parts hidden, by ``seed``, from 0."""
     draw = np.random.default_rng(seed)
     found = np.array(rows)
     if settings.stretch:
         longer = 1 + float(draw.uniform(-settings.stretch, settings.stretch))
         found = stretched(found, max(1, round(len(found) * longer)))
-    if settings.warp and warp is not None:
-        found = warp(found, 1 + float(draw.uniform(-settings.warp, settings.warp)))
     frames, bands = found.shape
     longest = min(settings.time_width, int(frames * settings.time_share))
     for _ in range(settings.time_masks):

@@ -114,12 +114,5 @@ def _triangles(bands: int, points: int, rate: int) -> Floats:
     return np.maximum(0, np.minimum(rising, falling)).astype(np.float32)
 
 
-def middles(settings: FramesSource) -> npt.NDArray[np.float64]:
-    """(F,) the middle of each band, in Hz."""
-    edges = np.linspace(_mel(_LOWEST), _mel(settings.rate / 2), settings.bands + 2)
-    found: npt.NDArray[np.float64] = 700.0 * np.expm1(edges[1:-1] / 1127.0)
-    return found
-
-
 def _mel(hertz: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)

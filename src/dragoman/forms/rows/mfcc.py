@@ -86,7 +86,7 @@ class Mfcc:
         spectrum = np.fft.rfft(frames * self._shape, _POINTS)
         power = spectrum.real**2 + spectrum.imag**2
         logarithms = np.log(np.maximum(power @ self._filters, _FLOOR))
-        found: Floats = (logarithms @ COSINES).astype(np.float32)
+        found: Floats = (logarithms @ _COSINES).astype(np.float32)
         return found
 
 
@@ -117,9 +117,7 @@ def _cosines() -> npt.NDArray[np.float64]:
     return cosines / _BANDS
 
 
-MIDDLES = _edges()[1:-1]
-"""(40,) the middle of each band, in Hz."""
-COSINES = _cosines()
+_COSINES = _cosines()
 
 
 def read_features(path: Path) -> Floats:

@@ -15,7 +15,6 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from dragoman.data.augmentation.frequency_warp import FrequencyWarp
 from dragoman.data.augmentation.picture_augment import mixed, mixing, varied
 from dragoman.data.augmentation.spec_augment import masked
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
@@ -29,7 +28,7 @@ from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
-from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
+from dragoman.forms.rows.settings import PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
@@ -136,12 +135,11 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     be varied."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
     source, seed = recipe.source, recipe.seed
-    warp = FrequencyWarp(source) if hiding.warp and isinstance(source, FramesSource) else None
 
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
         if hiding.is_on:
-            return masked(values, hiding, key(seed, 7, update, int(example)), warp)
+            return masked(values, hiding, key(seed, 7, update, int(example)))
         if varying.is_on:
             assert isinstance(source, PictureSource)
             pixels = pixels_from(values, source.height, source.width, source.patch)
