@@ -35,7 +35,11 @@ _KINDS_OF: Mapping[str, Mapping[str, type[BaseModel]]] = {
 }  # fmt: skip
 """Sections of which there are several kinds."""
 
-_GONE = ("training.spec_augment.warp",)
+_GONE = (
+    "training.spec_augment.warp",
+    "training.picture_augment.operations",
+    "training.picture_augment.magnitude",
+)
 """Settings that were removed before 0.1.0. All runs of commit c1266482 have them."""
 
 _TOLD, _SHOWN = 20, 200

@@ -11,8 +11,12 @@ from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 from torch.nn import functional as F
 
-from dragoman.data.augmentation.between_pixels import read_at
-from dragoman.data.augmentation.picture_augment import PictureAugmentSettings, _places, varied
+from dragoman.data.augmentation.picture_augment import (
+    PictureAugmentSettings,
+    _places,
+    read_at,
+    varied,
+)
 from dragoman.errors import RecipeError
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
 from dragoman.runs.prepare import prepare
@@ -22,7 +26,7 @@ from dragoman.tasks.catalogue import runtime_of
 PIXELS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)
 ALL = {
     "shift": 0.2, "rotation": 30, "scale": 0.3, "shear": 0.2, "bend": 0.1, "flip": True,
-    "contrast": 0.3, "brightness": 0.1, "erase": 0.3, "operations": 2,
+    "contrast": 0.3, "brightness": 0.1, "erase": 0.3,
 }  # fmt: skip
 
 

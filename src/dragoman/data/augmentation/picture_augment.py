@@ -2,8 +2,9 @@
 larger or smaller, sheared, bent, mirrored, lighter or darker, partly hidden, mixed.
 
 All that moves pixels is one map from the places of the new picture to those of the old one, which
-are read between pixels (``data/augmentation/between_pixels.py``). Everything follows from one
-number, so that a picture of an update is varied alike in any batch and process, and after a resume.
+are read between pixels (bilinear; what lies outside is the nearest pixel of the border). Everything
+follows from one number, so that a picture of an update is varied alike in any batch and process,
+and after a resume.
 
 Shapes: H, W, C of a picture.
 """
@@ -13,13 +14,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
-from dragoman.data.augmentation.between_pixels import Floats, centred, in_bytes, read_at
-from dragoman.data.augmentation.rand_augment import rand_augmented
 from dragoman.forms.rows.idx import Bytes
 from dragoman.settings import Settings
 
+Floats = npt.NDArray[np.float32]
 _ERASED = 0.5
 """How many pictures have a part hidden."""
 _BENDS = 4
@@ -52,12 +53,6 @@ class PictureAugmentSettings(Settings):
     erase: float = Field(default=0.0, ge=0, le=1)
     """The largest share of a picture that a rectangle of noise hides, in every second picture
     (usually 0.2; Zhong et al., 2020)."""
-    operations: int = Field(default=0, ge=0, le=8)
-    """RandAugment (Cubuk et al., 2020): the number of operations, drawn from fourteen, that each
-    picture goes through (usually 2). They rotate, shear, shift, and change light and colours. 0:
-    none."""
-    magnitude: float = Field(default=0.3, ge=0, le=1)
-    """How strong the operations of RandAugment are; 1: the strongest."""
     mixup: float = Field(default=0.0, ge=0, le=4)
     """Mix each picture with another one, and their labels in the same shares, which are drawn from
     a beta distribution with this parameter (usually 0.2; Zhang et al., 2018). For labels alone. 0:
@@ -66,7 +61,7 @@ class PictureAugmentSettings(Settings):
     @property
     def is_on(self) -> bool:
         """Whether anything is varied."""
-        others = self.flip, self.contrast, self.brightness, self.erase, self.operations, self.mixup
+        others = self.flip, self.contrast, self.brightness, self.erase, self.mixup
         return self.moves or any(others)
 
     @property
@@ -85,8 +80,6 @@ def varied(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
         found = found[:, ::-1]
     if settings.contrast or settings.brightness:
         found = _lit(found, settings, draw)
-    if settings.operations:
-        found = rand_augmented(found, settings.operations, settings.magnitude, draw)
     if settings.erase and draw.random() < _ERASED:
         found = _erased(found, settings.erase, draw)
     return np.array(found)
@@ -97,7 +90,7 @@ def _places(
 ) -> tuple[Floats, Floats]:
     """(H, W) rows and (H, W) columns of the old picture that the new one shows."""
     height, width = size
-    down, across = centred(height, width)
+    down, across = _centred(height, width)
     angle = np.deg2rad(_even(draw, settings.rotation))
     larger = (1 + settings.scale) ** _even(draw, 1.0)
     shear = _even(draw, settings.shear)
@@ -119,6 +112,33 @@ def _even(draw: np.random.Generator, most: float) -> float:
 
 
 @lru_cache(maxsize=8)
+def _centred(height: int, width: int) -> tuple[Floats, Floats]:
+    """(H, 1) rows and (1, W) columns, counted from the middle."""
+    down = np.arange(height, dtype=np.float32)[:, None] - (height - 1) / 2
+    across = np.arange(width, dtype=np.float32)[None] - (width - 1) / 2
+    return down, across
+
+
+def read_at(pixels: Bytes, rows: Floats, columns: Floats) -> Bytes:
+    """The picture at places (H, W) between its pixels."""
+    height, width, _ = pixels.shape
+    rows = np.clip(rows, 0, height - 1)
+    columns = np.clip(columns, 0, width - 1)
+    top, left = rows.astype(np.intp), columns.astype(np.intp)
+    down, across = (rows - top)[..., None], (columns - left)[..., None]
+    below, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
+    values = pixels.astype(np.float32)
+    above = values[top, left] * (1 - across) + values[top, right] * across
+    under = values[below, left] * (1 - across) + values[below, right] * across
+    return _in_bytes(above * (1 - down) + under * down)
+
+
+def _in_bytes(values: Floats) -> Bytes:
+    """Rounded, and cut off below 0 and above 255."""
+    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+
+
+@lru_cache(maxsize=8)
 def _spread(size: int) -> Floats:
     """(size, bends): how much of each bend is felt at each place, linearly between them."""
     at = np.linspace(0, _BENDS - 1, size)
@@ -130,7 +150,7 @@ def _lit(pixels: Bytes, settings: PictureAugmentSettings, draw: np.random.Genera
     values = pixels.astype(np.float32)
     middle = values.mean()
     more = 1 + _even(draw, settings.contrast)
-    return in_bytes((values - middle) * more + middle + 255 * _even(draw, settings.brightness))
+    return _in_bytes((values - middle) * more + middle + 255 * _even(draw, settings.brightness))
 
 
 def _erased(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
@@ -149,7 +169,7 @@ def _erased(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
 def mixed(pixels: Bytes, others: Bytes, share: float) -> Bytes:
     """``share`` of one picture and the rest of another, of the same size."""
     one, other = pixels.astype(np.float32), others.astype(np.float32)
-    return in_bytes(other + np.float32(share) * (one - other))
+    return _in_bytes(other + np.float32(share) * (one - other))
 
 
 def mixing(alpha: float, count: int, seed: int) -> tuple[float, int]:

@@ -1,20 +1,17 @@
-"""RandAugment's operations against Pillow's, and how they are drawn; mixup by hand."""
+"""Mixup, by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image, ImageEnhance, ImageOps
 from tiny_cells import tiny_cell
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.data.augmentation.picture_augment import PictureAugmentSettings, mixing, varied
-from dragoman.data.augmentation.rand_augment import OPERATIONS, rand_augmented
+from dragoman.data.augmentation.picture_augment import mixing
 from dragoman.data.labelled import LabelledBatch
 from dragoman.errors import RecipeError
 from dragoman.runs.prepare import prepare
@@ -22,81 +19,6 @@ from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.examples import LabelledTexts
 from dragoman.training.losses.loss import mixed_cross_entropy, smoothed_cross_entropy
-
-PICTURE = np.random.default_rng(3).normal(110, 45, (23, 17, 3)).clip(20, 230).astype(np.uint8)
-IMAGE = Image.fromarray(PICTURE)
-
-ORACLES: dict[str, Callable[[float, float], Image.Image]] = {
-    "autocontrast": lambda m, s: ImageOps.autocontrast(IMAGE),
-    "equalise": lambda m, s: ImageOps.equalize(IMAGE),
-    "solarise": lambda m, s: ImageOps.solarize(IMAGE, 256 - round(256 * m)),
-    "posterise": lambda m, s: ImageOps.posterize(IMAGE, 8 - round(4 * m)),
-    "colour": lambda m, s: ImageEnhance.Color(IMAGE).enhance(1 + s * 0.9 * m),
-    "contrast": lambda m, s: ImageEnhance.Contrast(IMAGE).enhance(1 + s * 0.9 * m),
-    "brightness": lambda m, s: ImageEnhance.Brightness(IMAGE).enhance(1 + s * 0.9 * m),
-    "sharpness": lambda m, s: ImageEnhance.Sharpness(IMAGE).enhance(1 + s * 0.9 * m),
-}
-
-
-@pytest.mark.parametrize("name", ORACLES)
-@pytest.mark.parametrize(("magnitude", "sign"), [(0.3, 1), (0.8, -1), (1.0, 1)])
-def test_light_and_colours_change_as_pillow_changes_them(
-    name: str, magnitude: float, sign: float
-) -> None:
-    found = OPERATIONS[name](PICTURE, magnitude, sign)
-    wanted = np.asarray(ORACLES[name](magnitude, sign)).astype(int)
-    assert np.abs(found - wanted).max() <= 1, name  # Pillow cuts off where this rounds
-    assert (wanted != PICTURE).any()
-
-
-def test_what_moves_goes_where_it_is_said_to() -> None:
-    black = np.zeros((31, 31, 1), np.uint8)
-    black[15, 25] = 255  # ten to the right of the middle
-
-    def place(name: str, magnitude: float, sign: float) -> tuple[int, int]:
-        found = OPERATIONS[name](black, magnitude, sign)[..., 0]
-        row, column = np.unravel_index(found.argmax(), found.shape)
-        return int(row) - 15, int(column) - 15
-
-    # By 15 degrees: ten to the right becomes (-2.6, 9.7).
-    assert {place("rotate", 0.5, one) for one in (1, -1)} == {(-3, 10), (3, 10)}
-    assert {place("shear down", 1, one) for one in (1, -1)} == {(-3, 10), (3, 10)}
-    assert place("shear across", 1, 1) == (0, 10)
-    third = round(31 * 150 / 331 / 2)
-    assert place("shift across", 0.5, 1) == (0, 10 - third)
-    assert place("shift down", 0.5, -1) == (third, 10)
-    for name, operation in OPERATIONS.items():
-        before = PICTURE.copy()
-        assert operation(PICTURE, 0.7, 1).shape == PICTURE.shape, name
-        assert operation(PICTURE[..., :1], 0.7, 1).shape == (23, 17, 1), name
-        assert (before == PICTURE).all(), name
-
-
-def test_operations_are_drawn_evenly_and_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, float, float]] = []
-    for name in OPERATIONS:
-
-        def note(pixels: np.ndarray, magnitude: float, sign: float, name: str = name) -> object:
-            asked.append((name, magnitude, sign))
-            return pixels
-
-        monkeypatch.setitem(OPERATIONS, name, note)
-    settings = PictureAugmentSettings(operations=2, magnitude=0.4)
-    for seed in range(1400):
-        varied(PICTURE, settings, seed)
-    assert len(asked) == 2800 and {magnitude for _, magnitude, _ in asked} == {0.4}
-    names = [name for name, _, _ in asked]
-    # 200 of each are expected; the standard deviation is 13.6.
-    assert all(130 < names.count(name) < 270 for name in OPERATIONS)
-    assert abs(sum(sign for *_, sign in asked)) < 4 * 2800**0.5
-    first = asked[:]
-    asked.clear()
-    rand_augmented(PICTURE, 3, 0.4, np.random.default_rng(1))
-    assert len(asked) == 3
-    asked.clear()
-    for seed in range(1400):
-        varied(PICTURE, settings, seed)
-    assert asked == first
 
 
 @pytest.fixture(scope="module")
