@@ -73,8 +73,6 @@ def _verb(name: str, verb: Any) -> str:
             usage.append(value if one.metadata["default"] is ... else f"[{value.strip('[]')}]")
             given.append(f"| `{_piped(value)}` | {text} |\n")
             continue
-        if one.metadata.get("was"):
-            text += f" Formerly `{one.metadata['was']}`, which still works."
         names = ", ".join(f"`{name}`" for name in option_names(one))
         value = f" `{_piped(value)}`" if value else ""
         options.append(f"| {names}{value} | {default} | {text} |\n")

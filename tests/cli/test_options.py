@@ -1,4 +1,4 @@
-"""What verbs take: one declaration an option, with its help, its bounds and its old name."""
+"""What verbs take: one declaration an option, with its help and its bounds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_option_that_is_a_setting_is_of_its_type(verb: VerbCommand) -> None:
 class DigArguments:
     """What a verb of this test takes."""
 
-    depth: int = option(3, "-d", ge=1, was="--deep")
+    depth: int = option(3, "-d", ge=1)
     """How deep."""
     mbr: int = setting(translator_settings)
     whole: bool = setting(translator_settings)
@@ -88,43 +88,15 @@ def test_an_option_is_declared_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("-d", "4", "--whole") == 0
     assert (given[-1].depth, given[-1].mbr, given[-1].whole) == (4, 0, True)
     assert values_of(given[-1], translator_settings) == {"mbr": 0, "whole": True}
-    assert call("--deep=5") == 0 and given[-1].depth == 5
-    assert capsys.readouterr().err == "--deep is now called --depth\n"
+    assert call("--depth=5") == 0 and given[-1].depth == 5
     assert call("--depth", "0") == call("--mbr", "2000") == 2
     err = capsys.readouterr().err
     assert "'--mbr'" in err and "1024" in err and len(given) == 2
     assert call("--help") == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert (
-        "-d, --depth" in told and "How deep. [default: 3; x>=1]" in told and "--deep " not in told
-    )
+    assert "-d, --depth" in told and "How deep. [default: 3; x>=1]" in told
     assert "Minimum Bayes risk decoding" in told and "0<=x<=1024" in told
     assert "The whole garden." in told and "single ones" not in told  # what stands here goes first
-
-
-@pytest.mark.parametrize(
-    ("line", "old", "new"),
-    [
-        (("classify", "nowhere", "--why"), "--why", "--explain"),
-        (("sweep", "demo", "--over", "model.dropout=1"), "--over", "--search-space"),
-        (("sweep", "demo", "--over=model.dropout=1"), "--over", "--search-space"),
-        (("train", "my.en", "my.de", "--take", "encoder"), "--take", "--init-part"),
-    ],
-)
-def test_an_old_name_works_and_names_the_new_one(
-    dragoman: Dragoman, line: tuple[str, ...], old: str, new: str
-) -> None:
-    first, *others = dragoman(*line).err.splitlines()
-    assert first == f"{old} is now called {new}"
-    renamed = dragoman(*(word.replace(old, new) for word in line))
-    assert renamed.code == 1 and renamed.err.splitlines() == others
-    told = dragoman(line[0], "--help").out
-    assert f"{new} " in told and f"{old} " not in told
-
-
-def test_what_follows_two_dashes_is_no_option(dragoman: Dragoman) -> None:
-    said = dragoman("classify", "nowhere", "--", "--why")
-    assert said.code == 1 and "is now called" not in said.err
 
 
 @pytest.mark.parametrize("verb", ["classify", "fill", "parse", "score", "tag", "translate"])

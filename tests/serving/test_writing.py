@@ -119,7 +119,7 @@ def test_bits_of_what_is_written_are_those_of_reading_it(letters: Run, served: S
         async with served() as client:
             wrote = await post(client, "/v1/write", text="Der", longest=20)
             text = wrote["begin"] + wrote["text"]
-            (read,) = (await post(client, "/v1/surprise", text=text))["texts"]
+            (read,) = (await post(client, "/v1/surprisal", text=text))["texts"]
             assert joined(read["words"]) == text == joined(wrote["words"])
             assert [w["bits"] for w in wrote["words"]] == pytest.approx(
                 [w["bits"] for w in read["words"]], abs=1e-3
@@ -217,8 +217,6 @@ def test_surprises_are_those_of_the_program(letters: Run, served: Served) -> Non
     async def check() -> None:
         async with served() as client:
             told = await post(client, "/v1/surprisal", text=texts, run="letters")
-            # As earlier versions called it.
-            assert told == await post(client, "/v1/surprise", text=texts, run="letters")
             for text, one, wanted in zip(texts, told["texts"], found, strict=True):
                 known = letters.target_text.known_as(text)
                 assert joined(one["words"]) == known
@@ -228,7 +226,7 @@ def test_surprises_are_those_of_the_program(letters: Run, served: Served) -> Non
                 assert one["perplexity"] == pytest.approx(wanted.perplexity, rel=1e-4)
                 together = (sum(bits)) / (len(known.encode()) + 1)
                 assert one["bits_per_byte"] == pytest.approx(together, rel=1e-3)
-            (nothing,) = (await post(client, "/v1/surprise", text=""))["texts"]
+            (nothing,) = (await post(client, "/v1/surprisal", text=""))["texts"]
             assert nothing["words"] == [] and nothing["bits"] == 0 and nothing["end"] > 0
 
     asyncio.run(check())
@@ -286,9 +284,9 @@ def test_an_end_that_could_come_is_told_as_such() -> None:
         ("/v1/write", {"beam": 3}, 400, "beam"),
         ("/v1/write", {"run": "none"}, 404, "letters"),
         ("/v1/write", {"run": "echo"}, 400, "/v1/translate"),
-        ("/v1/surprise", {}, 400, "missing text"),
-        ("/v1/surprise", {"text": ["x"] * 300}, 400, "256"),
-        ("/v1/surprise", {"text": "x", "run": "echo"}, 400, "/v1/translate"),
+        ("/v1/surprisal", {}, 400, "missing text"),
+        ("/v1/surprisal", {"text": ["x"] * 300}, 400, "256"),
+        ("/v1/surprisal", {"text": "x", "run": "echo"}, 400, "/v1/translate"),
         ("/v1/continuations", {"text": "Der Hund", "word": 2}, 400, "the text has 2"),
         ("/v1/continuations", {"text": "Der", "count": 17}, 400, "16 at most"),
         ("/v1/translate", {"text": "Der", "run": "letters"}, 400, "/v1/write"),
@@ -307,7 +305,7 @@ def test_errors_are_clear(
 def test_a_server_without_a_language_model_says_so() -> None:
     async def check() -> None:
         async with client_of() as client:
-            for path in ("/v1/write", "/v1/surprise", "/v1/continuations"):
+            for path in ("/v1/write", "/v1/surprisal", "/v1/continuations"):
                 answer = await client.post(path, json={"text": "x"})
                 assert answer.status_code == 400
                 assert "--task language-model" in answer.json()["error"]
@@ -338,7 +336,7 @@ def test_keys_limits_and_the_queue_hold_for_writing_too(letters: Run, tmp_path: 
             gate.set()
             answers = [await one for one in held]
             assert {answer.status_code for answer in answers} == {200, 429}
-            read = await client.post("/v1/surprise", json={**key, "text": "abc"})
+            read = await client.post("/v1/surprisal", json={**key, "text": "abc"})
             assert read.status_code == 200
             assert b'dragoman_key_characters_total{holder="Ada"}' in meters_of(client).text()
 
@@ -376,7 +374,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
             asked: list[tuple[str, dict[str, Any]]] = [
                 ("/v1/write", {"text": BEGIN, "longest": 20}),
                 ("/v1/write", {"text": BEGIN, "longest": 20, "stream": True}),
-                ("/v1/surprise", {"text": [BEGIN, BEGIN * 9]}),
+                ("/v1/surprisal", {"text": [BEGIN, BEGIN * 9]}),
                 ("/v1/continuations", {"text": BEGIN, "word": 2}),
                 ("/v1/look", {"text": BEGIN, "maps": 4, "choices": 2}),
                 ("/v1/look/attention", {"text": BEGIN, "part": "decoder", "layer": 0}),
@@ -482,7 +480,7 @@ def test_what_the_run_can_do_is_told(letters: Run) -> None:
             (told,) = (await client.get("/v1/info")).json()["runs"]
             assert told["task"] == "language-model" and told["target"] == "de"
             page = (await client.get("/docs")).text
-            for path in ("/v1/write", "/v1/surprise", "/v1/continuations"):
+            for path in ("/v1/write", "/v1/surprisal", "/v1/continuations"):
                 assert path in page
             described = (await client.get("/openapi.json")).json()["components"]["schemas"]
             assert {"WriteRequest", "SurpriseRequest", "ContinuationsRequest"} <= set(described)

@@ -72,7 +72,7 @@ def test_texts_that_a_run_has_learned_from_are_counted(
     # The same figures as on a file of what is left.
     again = dragoman("compare", less.folder, less.folder, "--samples", "20", "--json")
     assert json.loads(again.out)["unseen"] is None and "has learned from" not in again.out
-    # Without its text a run still knows it by hashes; one of an earlier version does not.
+    # Without its text a run still knows it by hashes.
     for path in tmp_path.glob("my.*"):
         path.unlink()
     assert words in dragoman("compare", less.folder, more.folder, "--samples", "20").out

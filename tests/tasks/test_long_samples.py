@@ -16,7 +16,7 @@ from dragoman.reading import MAX_JSON
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, SCORES, Run
 from dragoman.runs.scores import keep_scores, samples
-from dragoman.training.records import MAX_SHOWN, Sample, ValidationRecord, as_json
+from dragoman.training.records import MAX_SHOWN
 
 SMALL = (
     "text.vocabulary=300", "text.character_coverage=0.99",
@@ -45,27 +45,9 @@ def test_a_document_in_the_dev_set_is_trained_with_and_reported(
     assert dragoman("resume", tmp_path / "run").code == 0
 
 
-def validation(text: str) -> str:
-    record = ValidationRecord(
-        update=7, weights="current", scores={"loss": 2.0}, best=True, seconds=1.0, elapsed=2.0,
-        samples=(Sample(text, "dog", "cat"), Sample('], "best": ', '"samples": [', "")),
-    )  # fmt: skip
-    return as_json(record)
-
-
-def test_what_an_earlier_version_recorded_is_read_without_its_samples(tmp_path: Path) -> None:
-    path = tmp_path / METRICS
-    long, short = validation("가 나 다 " * 400_000), validation("short")
-    path.write_text(f"{short}\n{long}\n{short}\n", encoding="utf-8")
-    first, second, third = read_metrics(path)
-    assert second == first | {"samples": []} and third == first
-    assert [sample["source"] for sample in first["samples"]] == ["short", '], "best": ']
-
-
-@pytest.mark.parametrize("line", ["x" * (MAX_JSON + 9), '{"samples": [' + "1," * MAX_JSON])
-def test_what_is_longer_for_another_reason_is_damaged(tmp_path: Path, line: str) -> None:
-    (tmp_path / METRICS).write_text(f"{line}\n", encoding="utf-8")
-    with pytest.raises(RunError, match="line 1"):
+def test_a_line_that_is_too_long_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / METRICS).write_text("x" * (MAX_JSON + 9) + "\n", encoding="utf-8")
+    with pytest.raises(RunError, match=r"line 1 has more than .* Remove the file"):
         list(read_metrics(tmp_path / METRICS))
 
 

@@ -256,7 +256,7 @@ def test_what_guessing_costs_is_noted_and_a_brief_training_says_what_it_came_to(
     told = open_run(Run.open(run), ServeSettings(), "run").knowledge.verdict
     assert told and line.endswith(told)
     capsys.readouterr()
-    (run / "verdict.json").unlink()  # runs of earlier versions have none
+    (run / "verdict.json").unlink()
     said = dragoman("write", run, words[0], "--longest", 2)
     assert said.code == 0 and "hardly learned" not in said.err
     assert open_run(Run.open(run), ServeSettings(), "run").knowledge.verdict == ""

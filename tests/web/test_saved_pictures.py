@@ -67,7 +67,7 @@ def test_words_with_their_labels_and_surprise(opened_kinds: Open) -> None:
         assert texts[1:] == [row[0] for row in rows] and texts[0].startswith(found["label"])
     with opened_kinds(PLACES["write"]) as page:
         expect(page.locator("p.text")).to_have_attribute("data-status", "read")
-        (found,) = told(page, "v1/surprise", text="Der Hund", run="writer")["texts"]
+        (found,) = told(page, "v1/surprisal", text="Der Hund", run="writer")["texts"]
         header, *rows = rows_of(saved(page, "Numbers (CSV)", "The text"))
         assert header == ["word", "bits", "probability"]
         assert [row[0] for row in rows] == ["Der", "Hund"]

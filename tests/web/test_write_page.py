@@ -40,7 +40,7 @@ def test_every_word_is_coloured_by_its_surprise(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
         expect(page.locator(".word")).to_have_text(BEGIN.split())
-        (found,) = told(page, "v1/surprise", text=BEGIN)["texts"]
+        (found,) = told(page, "v1/surprisal", text=BEGIN)["texts"]
         for number, word in enumerate(found["words"]):
             shown = page.locator(".word").nth(number)
             bits = f"{word['bits']:.1f}"

@@ -11,7 +11,7 @@ import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
-from dragoman.cli.options import RunFolder, argument, arguments, option
+from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.plural import plural
 from dragoman.reading import readable
 
@@ -33,7 +33,7 @@ class ClassifyArguments(PartsArguments):
     plain: Plain = False
     all_: bool = False
     """Write all labels for each line, the most probable first."""
-    explain: bool = option(False, was="--why")
+    explain: bool = False
     """Also show how much each word contributes to the label, by two measures."""
     into: Into = "label"
 

@@ -14,7 +14,7 @@ twenty verbs starts as quickly as one of a single verb.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import (
@@ -69,15 +69,13 @@ def option(
     ge: float | None = None,
     le: float | None = None,
     metavar: str | None = None,
-    was: str | None = None,
     may_be_one: bool = False,
 ) -> Any:
     """A field with a short name, bounds or another placeholder.
 
-    ``was``: its old name, which goes on working. ``may_be_one``: of two values the second may be
-    missing (``cli/one_or_two.py``).
+    ``may_be_one``: of two values the second may be missing (``cli/one_or_two.py``).
     """
-    about = {"ge": ge, "le": le, "metavar": metavar, "was": was, "may_be_one": may_be_one}
+    about = {"ge": ge, "le": le, "metavar": metavar, "may_be_one": may_be_one}
     return field(metadata={"default": default, "short": short, **about})
 
 
@@ -132,9 +130,8 @@ class VerbCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = fields(self._arguments)
-        renamed = {one.metadata["was"]: _long(one) for one in known if one.metadata.get("was")}
         may_be_one = [_long(one) for one in known if one.metadata.get("may_be_one")]
-        return super().parse_args(ctx, filled(_by_new_names(args, renamed), may_be_one))
+        return super().parse_args(ctx, filled(args, may_be_one))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts = self.help_of_fields()
@@ -187,19 +184,6 @@ def commands(*verbs: Callable[[Any], None]) -> dict[str, Any]:
 
 def _long(one: Field[Any]) -> str:
     return "--" + one.name.strip("_").replace("_", "-")
-
-
-def _by_new_names(args: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
-    """Old names of options become the new ones, each with a line on standard error."""
-    found = list(args)
-    for place, word in enumerate(args):
-        name, equals, value = word.partition("=")
-        if word == "--":
-            break
-        if name in renamed:
-            typer.echo(f"{name} is now called {renamed[name]}", err=True)
-            found[place] = f"{renamed[name]}{equals}{value}"
-    return found
 
 
 def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:

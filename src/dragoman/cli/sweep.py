@@ -19,7 +19,7 @@ class SweepArguments:
 
     recipe: str = argument("RECIPE")
     """A recipe: a .toml file, or the name of a recipe that comes with dragoman."""
-    search_space: list[str] = option(was="--over")
+    search_space: list[str] = option()
     """A setting and the values to try: key=LOW..HIGH, key=LOW..HIGH:log (uniform on a logarithmic
     scale), or key=A,B,C. If both ends of a range are integers, the values are integers. May be
     repeated."""

@@ -94,7 +94,7 @@ class TrainArguments(FilesArguments):
     the model depends on the amount of text and on --minutes."""
     from_: Path | None = None
     """Fine-tune this run: start with its best weights and its vocabulary."""
-    init_part: str | None = option(metavar="encoder|decoder", was="--take")
+    init_part: str | None = option(metavar="encoder|decoder")
     """Use only the encoder or the decoder of the --from run, for another kind of task. Weights
     whose shape does not fit are initialised anew."""
     seed: int | None = None

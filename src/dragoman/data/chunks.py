@@ -106,24 +106,21 @@ class ChunkSums:
         return head.tobytes() + self.tokens.tobytes() + self.long.tobytes()
 
     @classmethod
-    def read(cls, path: Path, sides: int, corpora: Sequence[CorpusRange]) -> Self | None:
-        """What ``to_bytes`` gave, memory-mapped; None where there is no such file, or one of
-        another version. Errors: ``DataError`` for one that is not whole."""
+    def read(cls, path: Path, sides: int, corpora: Sequence[CorpusRange]) -> Self:
+        """What ``to_bytes`` gave, memory-mapped. Errors: ``DataError`` for a file that is missing,
+        not whole or of another version."""
         try:
             data = np.memmap(path, np.uint8, mode="r")
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read ({error}); delete the folder") from error
         head = data[:40].tobytes()
         version, found, chunks, long, longest = (
             np.frombuffer(head, np.int64).tolist() if len(head) == 40 else [_FORMAT, 0, 0, 0, 0]
         )
-        if version != _FORMAT:
-            return None
         end = 40 + 8 * chunks * sides
         expected = sum(map(number_of_chunks, corpora))
-        if (found, chunks) != (sides, expected) or len(data) != end + 4 * long * (1 + sides):
+        is_whole = len(data) == end + 4 * long * (1 + sides)
+        if (version, found, chunks) != (_FORMAT, sides, expected) or not is_whole:
             raise DataError(f"{path} is damaged; delete the folder, and it will be made again")
         tokens = np.asarray(data[40:end]).view(np.int64).reshape(chunks, sides)
         return cls(tokens, np.asarray(data[end:]).view(np.int32).reshape(-1, 1 + sides), longest)

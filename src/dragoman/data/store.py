@@ -38,8 +38,8 @@ Tokens = npt.NDArray[np.int32]
 FORMAT = 1
 """Of the files of a store whose sides are tokens."""
 FORMAT_OF_ROWS = 2
-"""Of one that has rows: earlier versions of this program cannot read it."""
-_FORMATS = (None, FORMAT, FORMAT_OF_ROWS)
+"""Of one that has rows."""
+_FORMATS = (FORMAT, FORMAT_OF_ROWS)
 SUMS = "sums"
 _LOOKED_THROUGH = 1 << 24
 """Lengths that are looked through when a store is opened; of more, each shard is when it is."""
@@ -68,8 +68,8 @@ class TokenStore:
             found = read_json(self.folder / "store.json")
             if isinstance(found, dict) and found.get("format") not in _FORMATS:
                 raise DataError(
-                    f"{self.folder} has format {found['format']!r:.20}, and this program reads up "
-                    f"to {FORMAT_OF_ROWS}: delete it"
+                    f"{self.folder} has format {found.get('format')!r:.20}, and this program reads "
+                    f"{FORMAT} and {FORMAT_OF_ROWS}; {self._mend}"
                 )
             about = _About.model_validate(found)
         except (RunError, ValidationError) as error:
@@ -104,7 +104,7 @@ class TokenStore:
             }
             self.lengths = _WholeLengths(self._units, [*self._types])
         self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
-        """Of the chunks; None of a store that an earlier version made."""
+        """Of the chunks."""
         # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
 
@@ -137,8 +137,6 @@ class TokenStore:
 
     def total(self, side: str) -> int:
         """The sum of all lengths of a side."""
-        if self.sums is None:
-            return int(self.lengths[side].sum(dtype=np.int64))
         return int(self.sums.tokens.sum(axis=0)[[*self._types].index(side)])
 
     def tokens(self, side: str, example: int, part: slice = slice(None)) -> Tokens:

@@ -7,7 +7,6 @@ by ``training/metrics_log.py``. Only what readers rely on stands here; more is p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,10 +18,6 @@ from dragoman.reading import MAX_JSON, open_regular, parse_json, read_json
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Share = Annotated[float, Field(ge=0, le=1)]
-
-
-_AROUND = 1 << 16
-"""Bytes of a line that stand before and behind its samples at most."""
 
 
 class _Record(BaseModel):
@@ -199,23 +194,15 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             line = file.readline(MAX_JSON + 1)
             where = f"{path}, line {number}"
             if len(line) > MAX_JSON:
-                line = _without_samples(line, file)
-            if not line.endswith(b"\n") and len(line) <= MAX_JSON:
+                raise RunError(
+                    f"{where} has more than the {MAX_JSON:,} bytes that it may have. Remove the "
+                    "file: the model works without, and only the curves of its training are lost"
+                )
+            if not line.endswith(b"\n"):
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
             _checked({"record": record}, _LineNote, where)
             yield record
-
-
-def _without_samples(begun: bytes, file: BufferedReader) -> bytes:
-    """A line of which ``begun`` has been read, without the samples that it holds: a validation on
-    documents recorded them in full before they were cut. The rest is read, and not kept."""
-    end = begun[-_AROUND:]
-    while not end.endswith(b"\n") and (more := file.readline(MAX_JSON)):
-        end = (end + more)[-_AROUND:]
-    before, samples, _ = begun[:_AROUND].partition(b'"samples": [')
-    _, _, behind = end.rpartition(b'], "best": ')
-    return before + samples + b'], "best": ' + behind if samples and behind else begun
 
 
 def _checked(found: Any, what: type[BaseModel], where: str) -> dict[str, Any]:

@@ -27,13 +27,13 @@ import numpy.typing as npt
 from dragoman.atomic import replacing_file
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import find_overlaps, hash_of
-from dragoman.errors import DragomanError, RunError
+from dragoman.errors import RunError
 from dragoman.forms.rows.content import content_of
 from dragoman.plural import plural
 from dragoman.reading import read_bytes
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
-from dragoman.runs.prepare import Say, fingerprints
+from dragoman.runs.prepare import Say
 from dragoman.runs.prepared import too_much_text
 from dragoman.runs.run import Run
 from dragoman.task import ModelPart
@@ -218,7 +218,7 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
             {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
         ],
     }
-    found = [(own, learned_itself(base, unchanged=True))]
+    found = [(own, learned_itself(base))]
     for note, learned in zip(
         notes.get(BASES, []), learned_before(base.folder, notes.get(BASES, [])), strict=True
     ):
@@ -229,24 +229,13 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
     return [note for note, _ in found]
 
 
-def learned_itself(run: Run, *, unchanged: bool = False) -> Learned:
-    """What a run has learned from, but for what those before it have; of a run of an earlier
-    version, which kept no hashes, by reading its text, if that is ``unchanged`` where this counts.
-    """
+def learned_itself(run: Run) -> Learned:
+    """What a run has learned from, but for what those before it have."""
     try:
         hashes = _load(run.folder, 0)
-        if not hashes:
-            run.require_text("train")
-            if unchanged:
-                _require_unchanged(run)
-            watch = _Watch(run.recipe)
-            corpora = plain_corpora(run.recipe, "train")
-            for _ in watch.pairs(chain.from_iterable(corpus.pairs for corpus in corpora)):
-                pass
-            hashes = watch.hashes()
-    except DragomanError as error:
+    except RunError as error:
         return Learned("", None, {}, str(error))
-    return Learned("", None, hashes)
+    return Learned("", None, hashes, "" if hashes else _without_hashes(run.folder))
 
 
 def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
@@ -258,15 +247,8 @@ def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator
         except RunError as error:
             unknown = str(error)
         if not hashes and not unknown:
-            unknown = f"{folder / _FOLDER} has no hashes of its texts"
+            unknown = _without_hashes(folder)
         yield Learned(note["name"], note.get("part"), hashes, unknown)
-
-
-def _require_unchanged(run: Run) -> None:
-    begun = [(one["name"], one["sha256"]) for one in run.notes().get("corpora", [])]
-    now = [(name, fingerprint) for name, fingerprint, _ in fingerprints(run.recipe)]
-    if begun != now:
-        raise RunError(f"the training text of {run.folder} is not what it learned from")
 
 
 def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
@@ -276,7 +258,7 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     of = plural(len(pairs), f"test {noun}")
     pairs = list(texts_of(run.recipe, pairs))
     before = learned_before(run.folder, run.notes().get(BASES, []))
-    kept = (run.folder / _FOLDER).is_dir()  # else all text would be read: compare does that
+    kept = (run.folder / _FOLDER).is_dir()  # else compare says that it is not known
     for learned in chain([learned_itself(run)] if kept else [], before):
         count = sum(learned.has(pairs))
         if count or learned.unknown:
@@ -290,6 +272,10 @@ def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
         pairs.append(Pair(number, "", text))
         yield text
     warn_of_learned(run, pairs)
+
+
+def _without_hashes(folder: Path) -> str:
+    return f"{folder / _FOLDER} has no hashes of its texts"
 
 
 def _save(folder: Path, number: int, hashes: Hashes) -> None:

@@ -254,7 +254,7 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
             f"dragoman train FILES --from {shlex.quote(str(folder))}"
         )
     begun_held = notes.get("held_out")
-    if begun_held is None:  # an older run, which did not write them down
+    if begun_held is None:  # its data.json was removed
         return
     held = _held_fingerprints(recipe)
     if held.get("dev") != begun_held.get("dev"):

@@ -265,8 +265,8 @@ class Run:
         return read_file(self.folder / NOTES, Notes)
 
     def lexicon(self) -> Lexicon | None:
-        """The words of its training sources; None where they were not written down (runs of earlier
-        versions, scripts without spaces, Moses tokens). Errors: ``RunError`` if damaged."""
+        """The words of its training sources; None where they were not written down (scripts
+        without spaces, Moses tokens). Errors: ``RunError`` if damaged."""
         return Lexicon.load(self.folder / LEXICON)
 
     def length_ratio(self) -> LengthRatio | None:

@@ -40,10 +40,11 @@ from dragoman.reading import MAX_JSON, open_regular, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 5
-"""5: names the optimizer, and the files with their SHA-256; 4: names the GPU; 3: says where masks
-of dropout come from; 2: it is drawn for each example; 1: for each micro-batch."""
+"""5: names the optimizer, and the files with their SHA-256."""
+_OLDEST = 4
+"""Of the runs of commit c1266482."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
-"""The files of every checkpoint, also of those before format 5, which do not name them."""
+"""The files of every checkpoint, also of those of format 4, which do not name them."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
@@ -119,15 +120,12 @@ class TrainingState:
             raise RunError(f"{where} is damaged: it does not say what it is{remedy}")
         if written > _FORMAT:
             raise RunError(f"{where} was written by a newer version of dragoman; update it.")
-        if written < 2:
+        if written < _OLDEST:
             raise RunError(
-                f"{where} was written by an older version of dragoman, which drew dropout for each "
-                "micro-batch. This one draws it for each example, so training cannot go on as if "
-                "nothing had happened. The model still works; go on with the older version, or "
-                "train from these weights: dragoman train FILES --from RUN"
+                f"{where} was written by a version of dragoman before 0.1.0, and this one cannot "
+                "go on from it. The model still works: train from its weights with dragoman train "
+                "FILES --from RUN"
             )
-        if written == 2:
-            content["masks"] = "pool"  # for all, then
         try:
             return _checked().validate_json(json.dumps(content))
         except ValidationError as error:

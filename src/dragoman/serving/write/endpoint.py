@@ -68,6 +68,12 @@ def endpoints(service: Service) -> Endpoints:
             leave, seconds = held.pop_all().aclose, 2 * service.settings.limits.seconds
             return event_stream(writing.events(), leave, seconds, service.too_slow())
 
+    @routes.answers(
+        "/surprisal",
+        SurpriseRequest,
+        SurpriseAnswer,
+        "How much each word of a text surprises a language model",
+    )
     async def surprisal(request: SurpriseRequest, client: str) -> bytes:
         """In bits: one more is half as likely. A long text is read in windows that overlap."""
         texts = service.check_texts(request.text, client)
@@ -80,10 +86,6 @@ def endpoints(service: Service) -> Endpoints:
             found.append(await service.texts.do(client, partial(run.surprise, text, tokens, costs)))
         service.meters.count_characters(run.name, client, sum(map(len, texts)))
         return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=found))
-
-    how_much = "How much each word of a text surprises a language model"
-    for name in ("surprisal", "surprise"):  # the second as earlier versions have it
-        routes.answers(f"/{name}", SurpriseRequest, SurpriseAnswer, how_much, name=name)(surprisal)
 
     @routes.answers(
         "/continuations", ContinuationsRequest, ContinuationsAnswer, "What could come in a text"

@@ -120,7 +120,7 @@ def _on_one_line(passage: Passage) -> Passage:
 def learned_single_sentences(run: Run) -> bool | None:
     """Whether hardly a line of the training text had more than one sentence; None: not known.
 
-    Runs of earlier versions do not say, nor do those of Moses tokens.
+    Runs of Moses tokens do not say.
     """
     try:
         share = run.notes().get(SEVERAL_SENTENCES)
