@@ -205,12 +205,16 @@ def test_costly_searches_hold_a_quarter_of_the_rows() -> None:
 def test_an_answer_comes_hypothesis_by_hypothesis() -> None:
     """Sixteen translations of a thousand tokens are not written in one turn of the thread."""
     from dragoman.serving.translate.endpoint import translation_message
+    from dragoman.serving.translate.schema import TranslateAnswer, Translation
 
     async def check() -> None:
         served = echo_run()
         async with client_of(served) as client:
             wish = {"text": "Das Brot. Das Tier.", "beam": 3, "n_best": 3}
-            answer = (await client.post("/v1/translate", json=wish)).json()["translations"][0]
+            told = await client.post("/v1/translate", json={**wish, "text": [wish["text"], ""]})
+            as_pydantic = TranslateAnswer.model_validate_json(told.content)
+            assert as_pydantic.model_dump_json(exclude_none=True).encode() == told.content
+            answer = told.json()["translations"][0]
             assert [len(one["hypotheses"]) for one in answer["sentences"]] == [3, 3]
         (passage,) = served.engine.cut(["Das Brot. Das Tier."], whole=False)
         found = served.engine.search(
@@ -221,5 +225,7 @@ def test_an_answer_comes_hypothesis_by_hypothesis() -> None:
             translation_message(served.head(passage, None), served.engine.target, passage, found)
         )
         assert sum(part.count(b'"log_probability":') > 0 for part in parts) == 6
+        whole = Translation.model_validate_json(b"".join(parts))
+        assert whole.model_dump_json(exclude_none=True).encode() == b"".join(parts)
 
     asyncio.run(check())

@@ -23,6 +23,7 @@ from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.tag import served_tagger
+from dragoman.serving.tag.schema import TagAnswer
 from dragoman.serving.tag.served_tagger import ServedTagger
 from dragoman.tasks.tagging.tagger import Tagger
 
@@ -255,7 +256,10 @@ def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPa
     assert len(read) == 1 and first.text in (1, 2)
     found = [first, *parts]
     assert len(read) > 3 and max(read) <= 40 and max(len(one.tags) for one in found) == 5
-    told = json.loads(b"".join(run.answer(3, reversed(found))))
+    written = b"".join(run.answer(3, reversed(found)))
+    as_pydantic = TagAnswer.model_validate_json(written)
+    assert as_pydantic.model_dump_json(exclude_none=True).encode() == written
+    told = json.loads(written)
     assert [len(one["words"]) for one in told["texts"]] == [160, 1, 7]
     assert [one["parts"] for one in told["texts"]] == [one.parts for one in Tagger(spans)(texts)]
     asyncio.run(run.close())

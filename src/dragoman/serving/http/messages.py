@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +13,21 @@ class Message(BaseModel):
     """A part of a request or an answer. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+    """The JSON of ``message``, part by part: to write a long list at once would hold up everybody.
+
+    ``items``: the JSON of each item of its list ``name``, in parts. The list is written behind all
+    other fields, and fields that are None are left out."""
+    others = message.model_dump_json(exclude={name}, exclude_none=True).removesuffix("}")
+    comma = "" if others == "{" else ","
+    yield f"{others}{comma}{json.dumps(name)}:[".encode()
+    for number, item in enumerate(items):
+        if number:
+            yield b","
+        yield from item
+    yield b"]}"
 
 
 Texts = str | Annotated[list[str], Field(fail_fast=True)]

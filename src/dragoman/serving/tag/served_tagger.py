@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dragoman.metrics.tagging import has_spans, spans_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
+from dragoman.serving.http.messages import json_in_parts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
@@ -136,19 +137,18 @@ class ServedTagger(ServedRun):
         of_texts: list[list[TaggedPart]] = [[] for _ in range(texts)]
         for part in sorted(found, key=lambda part: part[:2]):
             of_texts[part.text].append(part)
-        head = TagAnswer(run=self.name, longest=self.tagger.longest, texts=[]).model_dump_json()
-        assert head.endswith("[]}"), "the texts stand last"
-        yield head[:-2].encode()
-        for number, parts in enumerate(of_texts):
-            told = TaggedText(
-                parts=sum(part.begins for part in parts), spans=self._spans(parts), words=[]
-            ).model_dump_json(exclude_none=True)
-            assert told.endswith("[]}"), "the words stand last"
-            yield ("," * (number > 0) + told[:-2]).encode()
-            for place, part in enumerate(parts):
-                yield ("," * (place > 0) + part.written).encode()
-            yield b"]}"
-        yield b"]}"
+        texts_told = (
+            json_in_parts(
+                TaggedText(
+                    parts=sum(part.begins for part in parts), spans=self._spans(parts), words=[]
+                ),
+                "words",
+                ([part.written.encode()] for part in parts),
+            )
+            for parts in of_texts
+        )
+        answer = TagAnswer(run=self.name, longest=self.tagger.longest, texts=[])
+        yield from json_in_parts(answer, "texts", texts_told)
 
     def _spans(self, parts: Sequence[TaggedPart]) -> list[TaggedSpan] | None:
         if not self._has_spans:

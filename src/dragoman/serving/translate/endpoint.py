@@ -14,6 +14,7 @@ from starlette.responses import Response
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.messages import json_in_parts
 from dragoman.serving.http.openapi import REFUSALS, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
@@ -110,18 +111,19 @@ async def _parts(
             pairs = list(zip(one.passage.pieces, best, strict=True))
             proofs[number] = await one.choice.run.proofs(pairs, client)
 
-    def parts() -> Iterator[bytes]:
-        yield b'{"translations":['
-        for number, one in enumerate(every):
-            yield b"," if number else b""
-            run = one.choice.run
-            head = run.head(one.passage, one.choice.detected)
-            yield from translation_message(
-                head, run.engine.target, one.passage, one.found, proofs[number]
-            )
-        yield b"]}"
-
-    async for some, is_last in service.texts.each(client, parts()):
+    translations = (
+        translation_message(
+            one.choice.run.head(one.passage, one.choice.detected),
+            one.choice.run.engine.target,
+            one.passage,
+            one.found,
+            proofs[number],
+        )
+        for number, one in enumerate(every)
+    )
+    answer = schema.TranslateAnswer(translations=[])
+    parts = json_in_parts(answer, "translations", translations)
+    async for some, is_last in service.texts.each(client, parts):
         yield b"".join(some), is_last
 
 
@@ -240,19 +242,16 @@ def translation_message(
         texts.append(texts_of(target, hypotheses))
         yield b""
     text = passage.join([best for best, *_ in texts])
-    whole = head.model_copy(update={"text": text}).model_dump_json(exclude_none=True)
-    assert whole.endswith("]}"), "the sentences stand last"
-    yield whole[:-2].encode()
-    for number, (piece, hypotheses) in enumerate(zip(passage.pieces, found, strict=True)):
-        comma = "," if number else ""
-        sentence = sentence_message(target, piece).model_dump_json(exclude_none=True)
-        assert sentence.endswith("[]}"), "the hypotheses stand last"
-        yield (comma + sentence[:-2]).encode()
-        for rank, hypothesis in enumerate(hypotheses):
+
+    def hypotheses_of(number: int, piece: Piece) -> Iterator[list[bytes]]:
+        for rank, (hypothesis, text) in enumerate(zip(found[number], texts[number], strict=True)):
             proof = proofs[number] if proofs and rank == 0 else None
             source = piece.text if rank == 0 else ""
-            told = hypothesis_message(target, hypothesis, texts[number][rank], proof, source)
-            comma = "," if rank else ""
-            yield (comma + told.model_dump_json(exclude_none=True)).encode()
-        yield b"]}"
-    yield b"]}"
+            told = hypothesis_message(target, hypothesis, text, proof, source)
+            yield [told.model_dump_json(exclude_none=True).encode()]
+
+    sentences = (
+        json_in_parts(sentence_message(target, piece), "hypotheses", hypotheses_of(number, piece))
+        for number, piece in enumerate(passage.pieces)
+    )
+    yield from json_in_parts(head.model_copy(update={"text": text}), "sentences", sentences)
