@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,22 +66,11 @@ class LogMel:
 
     def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
         """The same as it is computed: what each block completes."""
-        kept, is_empty = np.empty(0, np.float32), True
-        for block in blocks:
-            kept = np.concatenate([kept, block * np.float32(_FULL_SCALE)])
-            whole = 1 + (len(kept) - self.window) // self.hop if len(kept) >= self.window else 0
-            for first in range(0, whole, _TOGETHER):
-                yield self._some(kept, first, min(whole, first + _TOGETHER))
-                is_empty = False
-            kept = kept[whole * self.hop :]
-        if is_empty:
-            kept = np.pad(kept, (0, max(0, self.window - len(kept))))
-            yield self._some(kept, 0, 1)
+        loud = (block * np.float32(_FULL_SCALE) for block in blocks)
+        return map(self._some, frames_in_turns(loud, self.window, self.hop))
 
-    def _some(self, samples: Floats, first: int, last: int) -> Floats:
-        """Frames ``first`` to ``last`` of some samples."""
-        begin = samples[first * self.hop : (last - 1) * self.hop + self.window]
-        frames = np.lib.stride_tricks.sliding_window_view(begin, self.window)[:: self.hop]
+    def _some(self, frames: Floats) -> Floats:
+        """The energies of some frames (T, window)."""
         frames = frames - frames.mean(axis=1, keepdims=True)
         before = np.concatenate([frames[:, :1], frames[:, :-1]], axis=1)
         shaped = (frames - _EMPHASIS * before) * self._shape
@@ -89,6 +79,23 @@ class LogMel:
         energies = power.astype(np.float32) @ self._filters
         logarithms: Floats = np.log(np.maximum(energies, _FLOOR))
         return logarithms
+
+
+def frames_in_turns(blocks: Iterable[npt.NDArray[Any]], window: int, hop: int) -> Iterator[Any]:
+    """Whole frames (T, window) of samples that come in blocks, every ``hop``: what each block
+    completes, some thousands at once. Where there is none, one frame with zeros behind."""
+    kept, is_empty = np.empty(0, np.float32), True
+    for block in blocks:
+        kept = np.concatenate([kept, block])
+        whole = 1 + (len(kept) - window) // hop if len(kept) >= window else 0
+        for first in range(0, whole, _TOGETHER):
+            last = min(whole, first + _TOGETHER)
+            some = kept[first * hop : (last - 1) * hop + window]
+            yield np.lib.stride_tricks.sliding_window_view(some, window)[::hop]
+            is_empty = False
+        kept = kept[whole * hop :]
+    if is_empty:
+        yield np.pad(kept, (0, window - len(kept)))[None]
 
 
 def _samples(rate: int, milliseconds: float) -> int:

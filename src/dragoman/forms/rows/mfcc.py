@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
+from dragoman.forms.rows.log_mel import frames_in_turns
 from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.settings import COEFFICIENTS
 from dragoman.forms.rows.settings import MFCC_RATE as RATE
@@ -39,8 +40,6 @@ _FLOOR = 1e-5
 """Of an energy: the logarithm of silence stays finite."""
 _LARGEST = 50 << 20
 """Bytes of a feature file: nearly three hours of sound."""
-_TOGETHER = 4_096
-"""Frames whose spectra are computed at once."""
 
 
 class Mfcc:
@@ -63,26 +62,10 @@ class Mfcc:
 
     def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
         """The same as it is computed: what each block completes."""
-        kept, before, is_empty = np.empty(0), 0.0, True
-        for block in blocks:
-            if not len(block):
-                continue
-            loud = block.astype(np.float64) * _FULL_SCALE
-            kept = np.concatenate([kept, loud - _EMPHASIS * np.append(before, loud[:-1])])
-            before = loud[-1]
-            whole = 1 + (len(kept) - _WINDOW) // _HOP if len(kept) >= _WINDOW else 0
-            for first in range(0, whole, _TOGETHER):
-                yield self._some(kept, first, min(whole, first + _TOGETHER))
-                is_empty = False
-            kept = kept[whole * _HOP :]
-        if is_empty:
-            kept = np.pad(kept, (0, max(0, _WINDOW - len(kept))))
-            yield self._some(kept, 0, 1)
+        return map(self._some, frames_in_turns(_emphasised(blocks), _WINDOW, _HOP))
 
-    def _some(self, emphasised: npt.NDArray[np.float64], first: int, last: int) -> Floats:
-        """Frames ``first`` to ``last``."""
-        begin = emphasised[first * _HOP : (last - 1) * _HOP + _WINDOW]
-        frames = np.lib.stride_tricks.sliding_window_view(begin, _WINDOW)[::_HOP]
+    def _some(self, frames: npt.NDArray[np.float64]) -> Floats:
+        """The coefficients of some frames (T, 410)."""
         spectrum = np.fft.rfft(frames * self._shape, _POINTS)
         power = spectrum.real**2 + spectrum.imag**2
         logarithms = np.log(np.maximum(power @ self._filters, _FLOOR))
@@ -90,20 +73,24 @@ class Mfcc:
         return found
 
 
-def _edges() -> npt.NDArray[np.float64]:
-    """(42,) where triangles begin, have their middle and end, in Hz, as points of a spectrum."""
-    low, high = 2595 * np.log10(1 + np.array([_LOWEST, _HIGHEST]) / 700)
-    edges = 700 * (10 ** (np.linspace(low, high, _BANDS + 2) / 2595) - 1)
-    step = RATE / _POINTS
-    rounded: npt.NDArray[np.float64] = np.floor(edges / step + 0.5) * step
-    return rounded
+def _emphasised(blocks: Iterable[Floats]) -> Iterator[npt.NDArray[np.float64]]:
+    before = 0.0
+    for block in blocks:
+        if len(block):
+            loud = block.astype(np.float64) * _FULL_SCALE
+            yield loud - _EMPHASIS * np.append(before, loud[:-1])
+            before = loud[-1]
 
 
 def _triangles() -> npt.NDArray[np.float64]:
-    """(257, 40): how much each point of a spectrum counts in each band."""
-    edges = _edges()
+    """(257, 40): how much each point of a spectrum counts in each band. The corners of triangles
+    are rounded to points."""
+    low, high = 2595 * np.log10(1 + np.array([_LOWEST, _HIGHEST]) / 700)
+    edges = 700 * (10 ** (np.linspace(low, high, _BANDS + 2) / 2595) - 1)
+    step = RATE / _POINTS
+    edges = np.floor(edges / step + 0.5) * step
     begin, middle, end = edges[:-2], edges[1:-1], edges[2:]
-    at = (np.arange(_POINTS // 2 + 1) * (RATE / _POINTS))[:, None]
+    at = (np.arange(_POINTS // 2 + 1) * step)[:, None]
     rising, falling = (at - begin) / (middle - begin), (end - at) / (end - middle)
     found: npt.NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling)) * 2 / (end - begin)
     return found
