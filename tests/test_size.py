@@ -18,13 +18,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 801,
-    "code lines in src": 71_265,
-    "code lines beside src": 1_019,
+    "Python files in src": 798,
+    "code lines in src": 71_105,
+    "code lines beside src": 1_017,
     "code lines in benchmarks": 7_564,
     "lines of the page in web/src": 19_833,
     "lines of C++ in src": 7_181,
-    "lines of data, style and scripts in src": 2_879,
+    "lines of data, style and scripts in src": 2_876,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in
 docs/decisions.md. Whoever removes code writes the smaller number."""

@@ -28,7 +28,6 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 OFTEN = 10
 """So many records of one kind are written each minute."""
-MAX_KINDS = 1_000
 _LONGEST = 1_000
 """Bytes of a line that a library writes on standard error."""
 
@@ -98,8 +97,6 @@ class Bounded(logging.Filter):
                 left_out = f"({count - OFTEN:,} more like the next were left out) "
                 record.msg = left_out + str(record.msg)
             since, count = now, 0
-        if len(self._kinds) >= MAX_KINDS and kind not in self._kinds:
-            self._kinds.clear()
         self._kinds[kind] = (since, count + 1)
         return count < OFTEN
 
