@@ -1,4 +1,4 @@
-"""Writes api.md from the docstrings of the package: python docs/api.py > docs/api.md"""
+"""Prints the Python reference, from the docstrings of the package: python docs/api.py"""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ _HEAD = """\
 
 Every public name of the package `dragoman`, from its docstrings. [From Python](python.md) is the
 tour.
-
-This page is made from the source: `python docs/api.py > docs/api.md`.
 """
 
 

@@ -1,4 +1,4 @@
-"""Writes endpoints.md from the OpenAPI description: python docs/endpoints.py > docs/endpoints.md"""
+"""Prints the page of endpoints, from the OpenAPI description: python docs/endpoints.py"""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ _HEAD = """\
 Every path of the server, with what it takes and gives. A running server shows the same at `/docs`,
 and the OpenAPI description at `/openapi.json`. [Serve](serve.md) explains them with examples, and
 lists the errors that every path may answer with.
-
-This page is made from the program: `python docs/endpoints.py > docs/endpoints.md`.
 """
 
 _PAGES = """\

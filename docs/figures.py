@@ -1,4 +1,4 @@
-"""Writes figures.md from the catalogue of figures: python docs/figures.py > docs/figures.md"""
+"""Prints the page of figures, from the catalogue of figures: python docs/figures.py"""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ _HEAD = """\
 Every figure that `dragoman figure NAME` computes, in the order of the book that `--all` writes.
 `--set NAME=VALUE` changes what the table of a figure lists; in the browser these are sliders. [Look
 inside](look.md) shows how to use them.
-
-This page is made from the catalogue: `python docs/figures.py > docs/figures.md`.
 """
 
 

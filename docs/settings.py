@@ -18,6 +18,8 @@ from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
 
 _HEAD = """\
+<!-- Generated: python docs/settings.py > docs/settings.md. Do not edit this page. -->
+
 # Settings
 
 This page lists every setting of a recipe, with its default.
@@ -27,8 +29,6 @@ In a recipe file, `training.schedule.peak` is written as `peak` in the section
 translate` and `dragoman evaluate` accept only settings of `search`, without the prefix:
 `--set beam=8`. A setting that you leave out has its default value; the `recipe.toml` of a run
 contains all settings.
-
-This page is generated from the source code: `python docs/settings.py > docs/settings.md`.
 """
 
 

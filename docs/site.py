@@ -1,18 +1,21 @@
 """Builds this documentation as a site: python docs/site.py (make docs)
 
-It gathers the pages into build/docs-source, one folder for each language, has Zensical make HTML of
-them in build/docs, and then checks the result: every link leads somewhere, and nothing is loaded
-from another machine. Open build/docs/index.html; no server is needed.
+It gathers the pages into build/docs-source, one folder for each language, with those that only
+programs write; has Zensical make HTML of them in build/docs; and then checks the result: every link
+leads somewhere, and nothing is loaded from another machine. Open build/docs/index.html; no server
+is needed.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -53,14 +56,20 @@ GATHERED = {
 }
 """Pages that lie elsewhere in the source tree."""
 
+GENERATED = ("endpoints", "figures", "api")
+"""Pages of the English site that are in no file of the source tree: NAME.py here prints each."""
+
 
 def gather() -> None:
     """Copy the pages of both languages, with links that fit where they are now."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     for page in sorted(DOCS.glob("*.md")):
-        _write(SOURCE / "en" / page.name, _relinked(page))
+        _write(SOURCE / "en" / page.name, _relinked(page, page.read_text(encoding="utf-8")))
     for name, where in GATHERED.items():
-        _write(SOURCE / "en" / name, _relinked(ROOT / where))
+        text = (ROOT / where).read_text(encoding="utf-8")
+        _write(SOURCE / "en" / name, _relinked(ROOT / where, text))
+    for name in GENERATED:
+        _write(SOURCE / "en" / f"{name}.md", _relinked(DOCS / f"{name}.md", generated(name)))
     shutil.copytree(DOCS / "images", SOURCE / "en" / "images")
     shutil.copytree(DOCS / "images", SOURCE / "ko" / "images")
     for picture in (ROOT / "benchmarks" / "results").glob("*.svg"):
@@ -68,13 +77,20 @@ def gather() -> None:
     for data in DOCS.glob("*.tsv"):
         _copy(data, SOURCE / "en" / data.name)
     for page in sorted((DOCS / "ko").glob("*.md")):
-        _write(SOURCE / "ko" / page.name, _relinked(page))
+        _write(SOURCE / "ko" / page.name, _relinked(page, page.read_text(encoding="utf-8")))
     for language in ("en", "ko"):
         _write(SOURCE / language / "style.css", _STYLE)
         _copy(DOCS / "from_disk.js", SOURCE / language / "from_disk.js")
 
 
-def _relinked(page: Path) -> str:
+@cache
+def generated(name: str) -> str:
+    """The text of a page that a program prints."""
+    text: str = runpy.run_path(str(DOCS / f"{name}.py"))[f"{name}_page"]()
+    return text
+
+
+def _relinked(page: Path, content: str) -> str:
     """A page whose links lead to pages of the site; those to source files become plain text."""
     korean = page.parent.name == "ko"
 
@@ -97,7 +113,6 @@ def _relinked(page: Path) -> str:
             where = re.sub(r"\.md$", ".html", where)
         return f"[{text}]({where}{'#' + anchor if anchor else ''})"
 
-    content = page.read_text(encoding="utf-8")
     parts = re.split(r"(^```.*?^```$)", content, flags=re.MULTILINE | re.DOTALL)
     for place in range(0, len(parts), 2):
         parts[place] = re.sub(r"\[([^\]\[]*)\]\(([^)\s]+)\)", link, parts[place])

@@ -16,13 +16,13 @@ from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
 
 _HEAD = """\
+<!-- Generated: python docs/verbs.py > docs/verbs.md. Do not edit this page. -->
+
 # Verbs
 
 This page lists every command of dragoman, with its arguments and options. `dragoman VERB --help`
 prints the same text. The exit code is 0 for success, 1 for an error, 2 for a wrong command line,
 and 130 if the command was interrupted.
-
-This page is generated from the program: `python docs/verbs.py > docs/verbs.md`.
 """
 
 

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+import dragoman
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
 from dragoman.insight.figures.catalogue import FIGURES
@@ -20,7 +21,7 @@ from dragoman.task import TRAINED_AS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-MADE = ("api", "endpoints", "figures", "settings", "verbs")
+KEPT = ("settings", "verbs")
 """Each NAME.md is what NAME.py prints."""
 
 
@@ -39,10 +40,32 @@ def page(name: str) -> str:
     return (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", MADE)
+def generated(name: str) -> str:
+    """A page that is only in the site."""
+    text: str = program("site").generated(name)
+    return text
+
+
+@pytest.mark.parametrize("name", KEPT)
 def test_a_page_is_what_its_program_makes(name: str) -> None:
     made = getattr(program(name), f"{name}_page")()
     assert page(name) == made, f"python docs/{name}.py > docs/{name}.md"
+    assert "Generated" in made.splitlines()[0]
+
+
+def test_the_pages_that_are_only_in_the_site_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = program("site")
+    monkeypatch.setattr(site, "SOURCE", tmp_path)
+    site.gather()
+    for name in site.GENERATED:
+        text = (tmp_path / "en" / f"{name}.md").read_text(encoding="utf-8")
+        assert text.startswith("# ") and text.count("\n## ") > 5, name
+        for target in re.findall(r"\]\(([^)#]+)", text):
+            assert (tmp_path / "en" / target).is_file(), f"{name}: {target}"
+    for name in dragoman.__all__:
+        assert f"\n## dragoman.{name}\n" in generated("api")
 
 
 def test_the_chart_of_speed_is_that_of_the_benchmark() -> None:
@@ -52,7 +75,7 @@ def test_the_chart_of_speed_is_that_of_the_benchmark() -> None:
 
 def written_by_people() -> dict[str, str]:
     """The pages that no program makes, records left out: name -> text."""
-    left_out = {*MADE, "results", "experiments", "decisions"}
+    left_out = {*KEPT, "results", "experiments", "decisions"}
     paths = [ROOT / "README.md", *(p for p in sorted(DOCS.glob("*.md")) if p.stem not in left_out)]
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
@@ -84,7 +107,7 @@ def test_every_endpoint_stands_in_the_page_of_endpoints() -> None:
     from dragoman.serving.operate.settings import ServeSettings
     from dragoman.serving.service.catalogue import LanguageDetector
 
-    app, text = create_app([], ServeSettings(), LanguageDetector()), page("endpoints")
+    app, text = create_app([], ServeSettings(), LanguageDetector()), generated("endpoints")
     paths = {path for route in app.routes if (path := getattr(route, "path", None))}
     paths |= set(app.openapi()["paths"])
     assert len(paths) > 15 and not {path for path in paths if path not in text}
@@ -152,7 +175,7 @@ def test_every_task_and_recipe_and_figure_is_named() -> None:
     for name in TRAINED_AS:
         assert f"\n| `{name}`" in page("tasks"), name
     for name in FIGURES:
-        assert f"\n## {name}\n" in page("figures"), name
+        assert f"\n## {name}\n" in generated("figures"), name
 
 
 def test_settings_that_guides_name_exist() -> None:
@@ -172,5 +195,5 @@ def test_the_index_leads_to_every_page() -> None:
     assert names <= set(re.findall(r"\]\(([\w-]+\.md)", page("index")))
     site = program("site")
     listed = {name for pages in site.NAVIGATION.values() for name in pages}
-    assert listed == names | set(site.GATHERED)
+    assert listed == names | set(site.GATHERED) | {f"{name}.md" for name in site.GENERATED}
     assert {path.name for path in (DOCS / "ko").glob("*.md")} == {"index.md", *site.KOREAN}

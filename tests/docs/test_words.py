@@ -6,6 +6,8 @@ They are those of a text that was translated in the head: English readers stumbl
 from __future__ import annotations
 
 import re
+import runpy
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,13 +37,17 @@ NOT_SO = {
 }
 
 
+@cache
 def guides() -> dict[str, str]:
     """The pages that people read, without their blocks of code."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    site = runpy.run_path(str(ROOT / "docs" / "site.py"))
+    pages |= {name: site["generated"](name) for name in site["GENERATED"]}
     return {
-        page.name: re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-        for page in pages
-        if page.name not in RECORDS
+        name: re.sub(r"^```.*?^```|^<!--.*?-->\s*", "", text, flags=re.M | re.S)
+        for name, text in pages.items()
+        if name not in RECORDS
     }
 
 
@@ -68,8 +74,8 @@ def test_a_construction_that_readers_stumble_over_stays_away(pattern: str) -> No
 def test_a_page_begins_with_what_it_is_for() -> None:
     """A whole sentence under its title, before any table, list or picture."""
     for page in sorted((ROOT / "docs").glob("*.md")):
-        _, _, rest = page.read_text(encoding="utf-8").partition("\n")
-        first = rest.lstrip("\n")
+        text = re.sub(r"^<!--.*-->\n*", "", page.read_text(encoding="utf-8"))
+        first = text.partition("\n")[2].lstrip("\n")
         assert first[:1].isalpha(), page.name
         assert "." in first.split("\n\n")[0] or ":" in first.split("\n\n")[0], page.name
 
