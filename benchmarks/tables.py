@@ -252,19 +252,6 @@ def neighbour(results: Row) -> str:
     return f"{Origin([results]).line} {load}\n\n{markdown(header, cells)}"
 
 
-def minutes(results: Row) -> str:
-    origin = Origin(results["rows"])
-    parts = [origin.line]
-    for row in results["rows"]:
-        cells = [
-            (number(p["minutes"], 1), number(p["updates"]), f"{p['bleu']:.1f}")
-            for p in row["points"]
-        ]
-        table = markdown(("minutes", "updates", "BLEU"), cells)
-        parts.append(f"{_titled(row['system'], row, origin)}\n\n{table}")
-    return "\n\n".join(parts)
-
-
 def cost(results: Row) -> str:
     origin = Origin(results["rows"])
     parts = [origin.line]
@@ -376,17 +363,6 @@ def _titled(title: str, row: Row, origin: Origin) -> str:
     return f"{title} ({more})" if more else title
 
 
-def constants(results: Row) -> str:
-    return one_table(
-        results,
-        ["", "in use", "tried: time relative to the least"],
-        lambda row: [(
-            row["constant"], row["used"],
-            ", ".join(f"{value}: {time:.2f}" for value, time in row["times"].items()),
-        )],
-    )  # fmt: skip
-
-
 def demo_hops(results: Row) -> str:
     def lines(row: Row) -> Iterable[Sequence[object]]:
         hops = (
@@ -408,7 +384,6 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "train": train,
     "train-avx2": train,
     "train-amx": train,
-    "minutes": minutes,
     "translate": translate,
     "translate-avx2": translate,
     "translate-avxvnni": translate,
@@ -420,7 +395,6 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "masked": masked,
     "parsing": parsing,
     "labels": labels,
-    "constants": constants,
     "demo-hops": demo_hops,
 }
 

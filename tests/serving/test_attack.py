@@ -1,33 +1,157 @@
-"""The attacks that take long, on a server of its own; the quick ones are tests of their modules."""
+"""Attacks that take long, each on a server of its own; the quick ones are tests of their modules.
+
+Attackers sit at 127.0.0.2 and another client at 127.0.0.1, so that limits tell them apart.
+"""
 
 from __future__ import annotations
 
-import re
+import resource
+import select
+import socket
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from told_address import address_told
 
-ATTACK = Path(__file__).parents[2] / "benchmarks" / "attack.py"
+pytestmark = pytest.mark.slow  # two minutes: it is time that the attackers take
 
 
-@pytest.mark.slow  # two minutes: it is time that the attackers take
-def test_the_server_bears_attacks(tiny_run: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, ATTACK, "--run", tiny_run, "--only",
-         "headers", "idle", "body", "garbage"],
-        capture_output=True, text=True, timeout=900, check=False,
+class Served:
+    """A server under attack, which another client asks for ``/health`` meanwhile."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.log: list[str] = []
+        """The lines that it wrote since it was up."""
+        self.attack_is_over = threading.Event()
+        self.asked = self.answered = 0
+
+    def connect(self) -> socket.socket:
+        """An attacker's connection."""
+        return socket.create_connection(("127.0.0.1", self._port), 10, ("127.0.0.2", 0))
+
+    def ask_meanwhile(self) -> None:
+        """Be the other client."""
+        while not self.attack_is_over.wait(0.25):
+            other = HTTPConnection("127.0.0.1", self._port, 5, source_address=("127.0.0.1", 0))
+            self.asked += 1
+            with closing(other), suppress(OSError, HTTPException):
+                other.request("GET", "/health")
+                self.answered += other.getresponse().status == 200
+
+
+@contextmanager
+def served(run: Path, descriptors: int = 1024) -> Iterator[Served]:
+    """``dragoman serve`` of a run, which may have this many files open."""
+    limit = (descriptors, descriptors)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"],
+        stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    print(done.stdout)
-    rows = re.findall(r"^\| `(\w+)`.*\| (.*) \|$", done.stdout, re.MULTILINE)
-    seen = dict(rows)
-    for name in ("headers", "idle", "garbage"):
-        answered, asked = re.findall(r"(\d+) of (\d+) other requests answered", seen[name])[0]
-        assert answered == asked, (name, seen[name])
-    for name in ("headers", "garbage"):
-        (written,) = re.findall(r"log of ([\d,]+) bytes", seen[name])
-        assert int(written.replace(",", "")) < 10_000, (name, seen[name])
-    assert ", 0 after 45 s" in seen["idle"]
-    assert seen["body"].startswith("0 of 50")
+    assert process.stderr is not None
+    with closing(process.stderr) as lines:
+        try:
+            server = Served(urlsplit(address_told(lines)).port or 0)
+            other = threading.Thread(target=server.ask_meanwhile)
+            reader = threading.Thread(target=lambda: server.log.extend(lines))
+            other.start()
+            reader.start()
+            try:
+                yield server
+            finally:
+                server.attack_is_over.set()
+                other.join()
+        finally:
+            process.kill()
+            process.wait()
+        reader.join()
+
+
+def still_open(connections: list[socket.socket]) -> int:
+    """How many the server has not closed."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection, select.POLLIN | select.POLLHUP | select.POLLERR)
+    numbers = {connection.fileno(): connection for connection in connections}
+    ended = 0
+    for number, _ in poll.poll(0):
+        with suppress(BlockingIOError):
+            numbers[number].setblocking(False)
+            try:
+                ended += not numbers[number].recv(1, socket.MSG_PEEK)
+            except ConnectionError:
+                ended += 1
+    return len(connections) - ended
+
+
+def test_headers_that_never_end_keep_nobody_out(tiny_run: Path) -> None:
+    """200 connections send a byte of a header now and then; the server has 64 descriptors."""
+    held: list[socket.socket] = []
+    with served(tiny_run, descriptors=64) as server:
+        end = time.monotonic() + 40
+        while time.monotonic() < end:
+            with suppress(OSError):
+                while len(held) < 200:
+                    held.append(server.connect())
+                    held[-1].sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+            time.sleep(1)
+            for connection in list(held):
+                try:
+                    connection.sendall(b"x")
+                except OSError:
+                    connection.close()
+                    held.remove(connection)
+    for connection in held:
+        connection.close()
+    assert server.answered == server.asked > 50
+    assert sum(map(len, server.log)) < 10_000
+
+
+def test_connections_that_say_nothing_are_closed(tiny_run: Path) -> None:
+    with served(tiny_run) as server:
+        held = [server.connect() for _ in range(600)]
+        time.sleep(45)
+        assert still_open(held) == 0
+    for connection in held:
+        connection.close()
+    assert server.answered == server.asked > 50
+
+
+def test_a_body_that_never_ends_is_not_read_on(tiny_run: Path) -> None:
+    """It is sent on after the answer."""
+    start = b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n{"
+    with served(tiny_run) as server:
+        held = [server.connect() for _ in range(50)]
+        ended: set[socket.socket] = set()
+        for connection in held:
+            connection.sendall(start)
+        for _ in range(45):
+            time.sleep(1)
+            for connection in held:
+                try:
+                    connection.sendall(b" ")
+                except OSError:
+                    ended.add(connection)
+    for connection in held:
+        connection.close()
+    assert len(ended) == 50
+
+
+def test_what_is_not_http_disturbs_nobody(tiny_run: Path) -> None:
+    with served(tiny_run) as server:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with suppress(OSError), closing(server.connect()) as connection:
+                connection.sendall(b"\x16\x03\x01\x00 not http\r\n\r\n")
+                connection.recv(100)
+    assert server.answered == server.asked > 25
+    assert sum(map(len, server.log)) < 10_000

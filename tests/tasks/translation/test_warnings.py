@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from itertools import chain
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from bag_model import BagModel
 from command_line import Dragoman
+from compound_sentences import compound, loses_a_part
 
 import dragoman as library
 from dragoman.data.length_ratio import LengthRatio
@@ -27,11 +27,6 @@ from dragoman.tasks.translation.proofreading.omissions import suspects_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 from dragoman.tasks.translation.proofreading.source import ReadSource
 from dragoman.tasks.translation.proofreading.warning import ProofWarning
-
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-from compound_sentences import compound, loses_a_part  # noqa: E402
 
 READ = [
     "the cat sees the old dog",
