@@ -23,7 +23,7 @@ from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.plural import plural
 from dragoman.runs.prepare import Say
-from dragoman.sizing.families import settings_of
+from dragoman.sizing.families import learned_by, settings_of
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size
 from dragoman.specs.language_model import LANGUAGE_MODEL
@@ -92,7 +92,7 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 
 def tokens_per_second(family: str, size: Size) -> float:
     """Target tokens a second, while this machine trains a translator of this size."""
-    return _measured(size, settings_of(family, TRANSLATION, size), reads=True)
+    return _measured(learned_by(family, size), settings_of(family, TRANSLATION, size), reads=True)
 
 
 def text_tokens_per_second(family: str, size: Size) -> float:

@@ -35,6 +35,8 @@ class Family:
     """Its highest learning rate, beside the row's."""
     schedule: str = ""
     """The kind of schedule; "": the table's."""
+    by_adam: bool = False
+    """Whether it learns with Adam where the table has Muon."""
 
 
 def _lstm(row: Size) -> dict[str, Any]:
@@ -68,11 +70,22 @@ FAMILIES = {
         reader=lambda row: {"kind": "encoder", **row.stack},
         writer=lambda row: {"kind": "decoder", **row.stack},
     ),
-    "lstm": Family(both=_lstm, reader=_lstm_alone, writer=_lstm_alone, rate=1.4, schedule="cosine"),
-    "conv": Family(both=_convolutions, reader=None, writer=None, rate=0.75, schedule="cosine"),
+    "lstm": Family(
+        both=_lstm,
+        reader=_lstm_alone,
+        writer=_lstm_alone,
+        rate=1.4,
+        schedule="cosine",
+        by_adam=True,
+    ),
+    "conv": Family(
+        both=_convolutions, reader=None, writer=None, rate=0.75, schedule="cosine", by_adam=True
+    ),
 }
 """By the name that a user gives."""
 DEFAULT = "transformer"
+_MUONS = 1.4
+"""The learning rate of rows with Muon, beside that of Adam."""
 
 
 def shape_of(family: str, task: Spec) -> Shape:
@@ -99,9 +112,15 @@ def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
 
 def training_of(family: str, row: Size, schedule: str) -> dict[str, Any]:
     """The section ``training`` of a row, whose table has that kind of ``schedule``."""
-    one = FAMILIES[family]
-    faster = replace(row, peak=float(f"{one.rate * row.peak:.2g}"))
-    return faster.training(one.schedule or schedule)
+    return learned_by(family, row).training(FAMILIES[family].schedule or schedule)
+
+
+def learned_by(family: str, row: Size) -> Size:
+    """The row with the optimizer and the highest learning rate of a family."""
+    rate, optimizer = FAMILIES[family].rate, row.optimizer
+    if FAMILIES[family].by_adam and optimizer == "muon":
+        rate, optimizer = rate / _MUONS, "adam"
+    return replace(row, peak=float(f"{rate * row.peak:.2g}"), optimizer=optimizer)
 
 
 def _shape(family: Family, task: Spec) -> Shape | None:

@@ -47,7 +47,6 @@ class TranslationBuilder(RecipeBuilder):
     """Sentences and their translations, in two files or in one that holds both sides."""
 
     task: ClassVar[Spec] = TRANSLATION
-    schedule: ClassVar[str] = "inverse_square_root"
 
     def takes(self, inputs: Inputs) -> bool:
         return len(inputs.names) > 1 or is_one_file(inputs.names[0])

@@ -16,7 +16,7 @@ from dragoman.measure import LOSS
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.shortened import shortened
-from dragoman.sizing.minutes import min_tokens
+from dragoman.sizing.minutes import tokens_to_begin
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 
@@ -86,10 +86,7 @@ def _advice(run: Run, training: TrainingSummary) -> str:
             "them would help, more minutes would not."
         )
     more = training.seconds
-    wanted = min_tokens(
-        run.task, run.recipe.model.model_dim, notes.get("length", 0.0),
-        notes.get("tokens") or math.inf,
-    )  # fmt: skip
+    wanted = tokens_to_begin(run.recipe, notes.get("length", 0.0), notes.get("tokens") or math.inf)
     longer = ""
     if training.tokens < wanted:
         more *= wanted / training.tokens - 1
