@@ -1,10 +1,12 @@
 """Gives parts to workers until all stand.
 
-A worker that dies loses one part, which another does. A part with which two died is suspected: it
-waits until the others are done, and is then the only one at work. If a third worker dies with it,
-it is given up; but each death with a part that was done later shows that something else ends
-workers, and allows one try more. Nothing that must be kept lies in this process: who gives the same
-command again goes on from the parts that stand.
+A worker that dies loses one part, which goes to the end of the queue. Each part is tried
+``TRIES`` times, as a task of Ray is with ``max_task_retries=2``, and is then given up. Nothing that
+must be kept lies in this process: who gives the same command again goes on from the parts that
+stand.
+
+``concurrent.futures`` cannot say with which part a process died: one death breaks all the futures
+of a ``ProcessPoolExecutor`` and ends its other processes, and it tries nothing again.
 """
 
 from __future__ import annotations
@@ -35,9 +37,7 @@ from dragoman.plural import plural
 logger = logging.getLogger("dragoman.cluster")
 
 TRIES = 3
-"""Workers that a part may cost before it is given up, where no others were lost."""
-_SUSPECTED = 2
-"""Workers that it may cost before it is tried alone."""
+"""Workers that a part may cost before it is given up."""
 _STARTS = 3
 """Workers that may die one after another before their model is open."""
 _TICK = 1.0
@@ -67,8 +67,6 @@ class Driver:
         """``parts``: those that are to be done; ``say``: writes a line for people."""
         self._work, self._workers = work, workers
         self._waiting = deque(parts)
-        self._suspected: deque[int] = deque()
-        """Parts with which workers died; each is done alone, at the end."""
         self._progress, self._say = progress, say
         self._mixed = mixed
         self._busy: dict[int, int] = {}
@@ -78,12 +76,8 @@ class Driver:
         self._ready: set[int] = set()
         self._starting: set[int] = set()
         self._wished: set[int] = set()
-        self._failed: dict[int, str] = {}
-        """Parts with all their tries used up, and how the last worker died."""
         self._tries: Counter[int] = Counter()
         """Part -> workers that died with it."""
-        self._acquitted = 0
-        """Workers that died with parts that were done later."""
         self._starts = 0
         self._started = 0
         self.outcome = CommandOutcome()
@@ -93,7 +87,7 @@ class Driver:
         help; all workers are ended first."""
         try:
             self._start()  # one alone: how it computes is how all do
-            while self._waiting or self._suspected or self._failed or self._busy:
+            while self._waiting or self._busy:
                 for event in self._workers.wait(_TICK):
                     self._take(event)
                 self._give()
@@ -115,19 +109,13 @@ class Driver:
 
     def _fill(self) -> None:
         """As many workers as there are to be, and no more than there are parts."""
-        parts = len(self._waiting) + len(self._busy)
-        wanted = min(self._workers.number, max(parts, min(1, len(self._suspected))))
+        wanted = min(self._workers.number, len(self._waiting) + len(self._busy))
         if self._ready or self._work.way is not None:
             for _ in range(wanted - len(self._ready) - len(self._starting)):
                 self._start()
 
     def _give(self) -> None:
         self._fill()
-        if not self._waiting and not self._busy:
-            if not self._suspected:
-                self._judge()
-            elif self._ready:
-                self._waiting.append(self._suspected.popleft())
         for worker in sorted(self._ready - self._busy.keys()):
             while self._waiting:
                 number = self._waiting.popleft()
@@ -151,7 +139,6 @@ class Driver:
         elif isinstance(event, Done):
             number = self._busy.pop(event.worker)
             lines = self._under_way.pop(event.worker)
-            self._acquitted += self._tries.pop(number, 0)
             if event.own:
                 self.outcome.done.append(event.note)
             else:
@@ -200,28 +187,12 @@ class Driver:
         self._tries[number] += 1
         name = self._work.described(number)
         self._progress.clear()
-        if self._tries[number] >= TRIES + self._acquitted:
-            self._failed[number] = event.how
-            self._say(f"a worker is lost: {event.how}: {name}")
-            return
-        if self._tries[number] < _SUSPECTED:
+        if self._tries[number] < TRIES:
             self._waiting.append(number)
+            self._say(f"a worker is lost: {event.how}. Once more: {name}")
         else:
-            self._suspected.append(number)
-        self._say(f"a worker is lost: {event.how}. Once more: {name}")
-
-    def _judge(self) -> None:
-        """Give up the parts that failed, but those that are owed a try by now."""
-        for number, how in self._failed.items():
-            name = self._work.described(number)
-            if self._tries[number] < TRIES + self._acquitted:
-                self._suspected.append(number)
-                self._say(f"workers were lost with other parts too. Once more: {name}")
-            else:
-                self.outcome.given_up[number] = how
-                count = plural(self._tries[number], "worker")
-                self._say(f"given up after {count}: {name}: {how}")
-        self._failed.clear()
+            self.outcome.given_up[number] = event.how
+            self._say(f"given up after {plural(TRIES, 'worker')}: {name}: {event.how}")
 
     def _stood(self, number: int) -> None:
         """Somebody else works on the same parts: take the rest in another order than theirs."""
