@@ -1,35 +1,33 @@
-"""Training on prepared text that stays in an object store: the same weights, whatever fails."""
+"""Training on prepared text that lies in an object store: it is fetched, checked, and is the same
+text, whatever fails meanwhile."""
 
 from __future__ import annotations
 
+import logging
 import random
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
 from tiny_recipe import TINY
 
 from dragoman.cluster.prepare import command
-from dragoman.data import chunks, store_writer
-from dragoman.data.files.pair import Pair
-from dragoman.data.plan import Plan, PlanSettings
-from dragoman.data.store import SUMS, TokenStore
-from dragoman.data.store_writer import ABOUT, WeightedPairs, build_store
-from dragoman.data.units import Remote, Units
-from dragoman.errors import DataError, DragomanError, TrainingError
+from dragoman.data import store_writer
+from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.recipe import Recipe
+from dragoman.runs import bucket_text
+from dragoman.runs.bucket_text import local_folder
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.stores import patient
-from dragoman.stores.folder import FolderStore
+from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened
 from dragoman.stores.store import StoreError
-from dragoman.tasks.shared.examples import TrainingBatches
-from dragoman.tasks.training import resume, train
+from dragoman.tasks.training import train
 
 ADDRESS = f"s3://{BUCKET}/prepared"
 CHANGES = [
@@ -41,9 +39,8 @@ QUIET: dict[str, Any] = {"say": lambda line: None, "display": False, "measure": 
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Run]]:
-    """Text that was prepared in a folder, in units of 16 examples and shards of 100, and a run that
-    was trained from there."""
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Text that was prepared in a folder, in shards of 100 examples."""
     here = tmp_path_factory.mktemp("made")
     draw = random.Random(1)
     words = ["lamak", "toriel", "sipon", "neuir", "akto", "elsi", "onne", "irla"]
@@ -59,266 +56,137 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Run]]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "workers_at", lambda place: InlineWorkers(1))
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
-        patched.setattr(chunks, "LARGEST", 16)
         wanted = command.Preparation(recipe, str(here / "prepared"), None, None, 60)
         command.run(wanted, lambda line: None, lambda text: None, terminal=False)
-        yield here / "prepared", trained(str(here / "prepared"), here / "run")
+    return here / "prepared"
 
 
 @pytest.fixture
-def expected(made: tuple[Path, Run]) -> Run:
-    """Trained from a folder."""
-    return made[1]
-
-
-@pytest.fixture
-def bucket(
-    made: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FaultySwitch]:
+def bucket(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultySwitch]:
     """One that holds the text; the cache is empty."""
     monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     with s3(monkeypatch) as switch:
         store = opened(ADDRESS)
-        for path in made[0].rglob("*"):
-            name = path.relative_to(made[0]).as_posix()
-            if path.is_file() and not name.startswith("_"):
-                store.create(name, path.read_bytes())
+        for name, content in files_of(made).items():
+            store.create(name, content)
         yield switch
 
 
-def trained(place: str, folder: Path, *changes: str) -> Run:
-    chosen, _ = recipe_of([place], changes=[*CHANGES, *changes])
-    train(chosen, folder, **QUIET)
-    return Run.open(folder)
-
-
-def kept(tmp_path: Path) -> list[Path]:
-    return [*(tmp_path / "cache").rglob("*.tokens")]
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [pytest.param(one, marks=pytest.mark.slow) for one in ("refuse", "none", "short", "slow")],
-)
-def test_the_weights_are_those_of_a_folder(
-    fault: str, bucket: FaultySwitch, expected: Run, tmp_path: Path
-) -> None:
-    """One request in fifty fails, is slow, or its answer is cut short."""
-    bucket.every = {} if fault == "none" else {fault: 50}
-    run = trained(ADDRESS, tmp_path / "run")
-    assert run.weights_hash == expected.weights_hash
-    assert bool(bucket.injected[fault]) == (fault != "none")
-    assert run.recipe.data.prepared == ADDRESS
-    notes, others = run.notes(), expected.notes()
-    assert {k: v for k, v in notes.items() if k != "machine"} == {
-        k: v for k, v in others.items() if k != "machine"
+def files_of(folder: Path) -> dict[str, bytes]:
+    """All that a training reads."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.relative_to(folder).as_posix().startswith(("_", ".lock"))
     }
-    assert len(kept(tmp_path)) > 10
-    # Once it is here, another training asks for nothing but whether it is the same text.
-    bucket.every = {}
-    before = bucket.injected.copy()
-    assert trained(ADDRESS, tmp_path / "again").weights_hash == expected.weights_hash
-    assert bucket.injected == before
 
 
-@pytest.mark.slow  # several trainings from a bucket
-def test_what_is_kept_is_bounded_and_the_weights_are_the_same(
-    bucket: FaultySwitch, expected: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def replace(name: str, content: bytes) -> None:
+    store = opened(ADDRESS)
+    store.remove(name)
+    store.create(name, content)
+
+
+@pytest.mark.slow  # it trains twice
+def test_the_weights_are_those_of_a_folder(
+    made: Path, bucket: FaultySwitch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DRAGOMAN_CACHE_GB", "0")
-    most = []
-    room = Units._make_room
-
-    def watched(self: Units, new: int) -> None:
-        room(self, new)
-        in_use = self._in_use["now"] | self._in_use["next"]
-        most.append((len(kept(tmp_path)), len(in_use)))
-
-    monkeypatch.setattr(Units, "_make_room", watched)
-    run = trained(ADDRESS, tmp_path / "run")
-    assert run.weights_hash == expected.weights_hash
-    assert most and all(held <= in_use + 8 for held, in_use in most)
-    assert max(held for held, _ in most) < 20 - 2
-    monkeypatch.setenv("DRAGOMAN_CACHE_GB", "much")
-    with pytest.raises(DragomanError, match="DRAGOMAN_CACHE_GB=much is no number"):
-        trained(ADDRESS, tmp_path / "other")
+    """Without its text in the bucket, another training goes on with what is in the cache."""
+    runs = []
+    for number, place in enumerate((str(made), ADDRESS, ADDRESS)):
+        chosen, _ = recipe_of([place], changes=CHANGES)
+        train(chosen, tmp_path / str(number), **QUIET)
+        runs.append(Run.open(tmp_path / str(number)))
+        for name in files_of(made).keys() - {"prepared.json"} if number else ():
+            opened(ADDRESS).remove(name)
+    assert {run.weights_hash for run in runs} == {runs[0].weights_hash}
+    assert runs[1].recipe.data.prepared == ADDRESS
+    plain = [{k: v for k, v in run.notes().items() if k != "machine"} for run in runs]
+    assert plain[0] == plain[1] == plain[2]
 
 
-def at_second_block(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, do: Callable[[], None]
+@pytest.mark.parametrize("fault", ["refuse", "none", "short"])
+def test_the_text_in_the_cache_is_that_of_the_bucket(
+    fault: str, made: Path, bucket: FaultySwitch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Something happens before the second block, of which nothing was fetched ahead."""
-    need, calls = Units.need, []
-
-    def watched(self: Units, *args: Any) -> None:
-        calls.append(args)
-        if len(calls) == 3:  # twice before the first update: ways are measured
-            for path in kept(tmp_path):
-                path.unlink()
-            do()
-        need(self, *args)
-
-    monkeypatch.setattr(Units, "need", watched)
-    monkeypatch.setattr(Units, "ahead", lambda self, *args: None)
+    """One request in ten fails, or its answer is cut short."""
+    bucket.every = {} if fault == "none" else {fault: 10}
+    with caplog.at_level(logging.INFO, "dragoman"):
+        folder = local_folder(ADDRESS)
+    assert bool(bucket.injected[fault]) == (fault != "none")
+    content = files_of(folder)
+    assert content | {"SHA256SUMS": b""} == files_of(made) | {"SHA256SUMS": b""}
+    assert f"fetching {ADDRESS}: {len(content) - 1} files" in caplog.text
 
 
-@pytest.mark.slow  # it waits between tries
-def test_credentials_that_expire_are_told_and_the_training_goes_on(
-    bucket: FaultySwitch, expected: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_checksums_are_what_sha256sum_reads(made: Path) -> None:
+    found = subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=made, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    named = {line.partition(":")[0] for line in found.stdout.splitlines()}
+    assert named == files_of(made).keys() - {"prepared.json", "SHA256SUMS"}
+
+
+def test_a_fetch_that_was_interrupted_goes_on_with_what_is_missing(
+    made: Path, bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_second_block(monkeypatch, tmp_path, lambda: setattr(bucket, "denies", True))
-    with pytest.raises(TrainingError, match=r"\A[^\n]*Are there cred[^\n]*resume \S+\Z"):
-        trained(ADDRESS, tmp_path / "run")
+    read, names = ObjectStore.read, list[str]()
+
+    def watched(self: ObjectStore, name: str, *arguments: Any) -> bytes:
+        names.append(name)
+        bucket.denies = len(names) == 9
+        return read(self, name, *arguments)
+
+    monkeypatch.setattr(ObjectStore, "read", watched)
+    monkeypatch.setattr(bucket_text, "_AT_ONCE", 1)
     with pytest.raises(StoreError, match="AWS_SESSION_TOKEN"):
-        resume(tmp_path / "run", **{k: QUIET[k] for k in ("say", "display")})
+        local_folder(ADDRESS)
+    first = {name.removeprefix("prepared/") for name in names[1:8]}  # behind SHA256SUMS
     bucket.denies = False
-    outcome = resume(tmp_path / "run", say=lambda line: None, display=False)
-    assert outcome.update == 8
-    assert Run.open(tmp_path / "run").weights_hash == expected.weights_hash
+    names.clear()
+    names.extend([""] * 9)
+    folder = local_folder(ADDRESS)
+    assert len(first) == 7 and first.isdisjoint({n.removeprefix("prepared/") for n in names[9:]})
+    assert files_of(folder).keys() | {"SHA256SUMS"} == files_of(made).keys()
 
 
-@pytest.mark.slow  # it waits until it gives up
-def test_a_store_that_stays_silent_ends_it_with_one_line(
+def test_what_is_damaged_in_the_store_is_told_and_not_kept(
+    made: Path, bucket: FaultySwitch, tmp_path: Path
+) -> None:
+    name = "tokens/00001.target.tokens"
+    content = files_of(made)[name]
+    replace(name, bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(DataError, match=rf"{name} is damaged: it has the SHA-256 \w+, and \w+ was"):
+        local_folder(ADDRESS)
+    assert not [*tmp_path.rglob("00001.target.tokens")]
+    replace("SHA256SUMS", files_of(made)["SHA256SUMS"] + b"0" * 64 + b"  ../out\n")
+    with pytest.raises(DataError, match="SHA256SUMS is damaged"):
+        local_folder(ADDRESS)
+    opened(ADDRESS).remove("SHA256SUMS")
+    with pytest.raises(RunError, match="SHA256SUMS is missing"):
+        local_folder(ADDRESS)
+
+
+def test_more_than_the_disk_holds_is_refused(
     bucket: FaultySwitch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_second_block(monkeypatch, tmp_path, lambda: bucket.every.update(refuse=1))
-    monkeypatch.setattr(patient.PatientStore.__init__, "__defaults__", (0.05,))
-    with pytest.raises(TrainingError, match=r"\A[^\n]*asked for 0 seconds[^\n]*resume[^\n]*\Z"):
-        trained(ADDRESS, tmp_path / "run")
+    class Usage(NamedTuple):
+        free: int
+
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: Usage(1000))
+    with pytest.raises(RunError, match=r"GB free\. Name a folder on a larger disk, DRAGOMAN_CACHE"):
+        local_folder(ADDRESS)
+    assert not [*tmp_path.rglob("*.tokens")]
 
 
-@pytest.mark.slow  # several trainings; `make test-cluster` runs it
-def test_text_that_is_prepared_again_or_not_yet_is_told(
-    bucket: FaultySwitch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def again() -> None:
-        store = opened(ADDRESS)
-        data = store.read("prepared.json", 0, store.stat("prepared.json").size)  # type: ignore[union-attr]
-        store.remove("prepared.json")
-        store.create("prepared.json", data + b" ")
-
-    at_second_block(monkeypatch, tmp_path, again)
-    with pytest.raises(TrainingError, match="was prepared again since this training began"):
-        trained(ADDRESS, tmp_path / "run")
+def test_text_that_is_prepared_again_or_not_yet_is_told(made: Path, bucket: FaultySwitch) -> None:
+    before = local_folder(ADDRESS)
+    assert local_folder(ADDRESS) == before
+    replace("prepared.json", files_of(made)["prepared.json"] + b" ")
+    assert local_folder(ADDRESS) != before
     with pytest.raises(DragomanError, match=f"s3://{BUCKET}/none holds no prepared text"):
         recipe_of([f"s3://{BUCKET}/none"])
     with pytest.raises(DragomanError, match="ftp:// is not known"):
         recipe_of(["ftp://host/prepared"])
-
-
-# ---- what is read
-
-
-class Counting(FolderStore):
-    """A store that knows how many bytes it gave."""
-
-    given = 0
-
-    def read(self, name: str, start: int, length: int, tag: str = "") -> bytes:
-        data = super().read(name, start, length, tag)
-        self.given += len(data)
-        return data
-
-
-class Characters:
-    size = 0x110000
-
-    def encode(self, texts: Any) -> list[Any]:
-        return [np.full(len(text), ord(text[0]), np.int32) for text in texts]
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty thousand pairs of two corpora."""
-    draw = random.Random(1)
-    pairs = [Pair(n, "s" * draw.randint(20, 60), "t" * draw.randint(20, 60)) for n in range(20_000)]
-    both = [WeightedPairs(pairs[:12_000]), WeightedPairs(pairs[12_000:])]
-    sides = {"source": Characters(), "target": Characters()}
-    return build_store(both, sides, tmp_path_factory.mktemp("large"), "key").folder
-
-
-class Bare:
-    """Examples whose batches are their numbers, and the tokens of some."""
-
-    def __init__(self, store: TokenStore) -> None:
-        self.corpora, self.lengths, self.sums = store.corpora, store.some_lengths, store.sums
-        self._store = store
-
-    def stored(self, examples: Any) -> Any:
-        return examples
-
-    def batch(self, update: int, examples: Any) -> Any:
-        sides = [*self.lengths]
-        return [
-            (n, *(self._store.tokens(side, n).tolist() for side in (sides if n % 97 == 0 else [])))
-            for n in examples
-        ]
-
-
-def epoch(folder: Path, cache: Path, slices: int, rank: int, ranks: int) -> tuple[list[Any], int]:
-    """What a host trains on in an epoch, and the bytes that it read."""
-    counting = Counting(folder)
-    small = cache / "small"
-    small.mkdir(parents=True)
-    for name in (ABOUT, SUMS):
-        stat = counting.stat(name)
-        assert stat is not None
-        (small / name).write_bytes(counting.read(name, 0, stat.size))
-    remote = Remote(counting, counting, "", cache / "units", 10**9, lambda: None)
-    store = TokenStore(small, None, remote)
-    asked = PlanSettings(tokens_per_update=9000, block_examples=5_000, slices=slices)
-    bare = Bare(store)
-    plan = Plan(bare, asked, 1, store.sums)
-    batches = TrainingBatches(plan, bare, store)
-    found = [
-        make()
-        for update in range(plan.updates_per_epoch())
-        for make in batches(update, rank, ranks)
-    ]
-    for thread in store._units._threads:  # type: ignore[union-attr]
-        thread.join()
-    return found, counting.given
-
-
-@pytest.mark.slow  # whole epochs are read
-@pytest.mark.parametrize("hosts", [2, 3])
-def test_hosts_together_read_an_epoch_once(large: Path, tmp_path: Path, hosts: int) -> None:
-    one, bytes_of_one = epoch(large, tmp_path / "one", hosts, 0, 1)
-    known = [large / ABOUT, large / SUMS, *large.glob("*.tokens"), *large.glob("*.offsets")]
-    stored = sum(path.stat().st_size for path in known)
-    assert stored <= bytes_of_one < 1.01 * stored  # units share the offset between them
-    of_hosts = [epoch(large, tmp_path / f"host{h}", hosts, h, hosts) for h in range(hosts)]
-    assert sum(read for _, read in of_hosts) <= 1.1 * bytes_of_one
-    flat = lambda batches: sorted(example for batch in batches for example in batch)  # noqa: E731
-    assert flat([b for batches, _ in of_hosts for b in batches]) == flat(one)
-    store = TokenStore(large)
-    for number, *sides in flat(one)[::97]:
-        assert sides == [store.tokens(side, number).tolist() for side in ("source", "target")]
-
-
-def test_what_is_damaged_in_the_cache_is_fetched_again_and_in_the_store_told(
-    large: Path, tmp_path: Path
-) -> None:
-    remote = Remote(FolderStore(large), FolderStore(large), "", tmp_path / "units", 0, lambda: None)
-
-    def remotely(size: int = 1 << 20) -> TokenStore:
-        sizes = {"source": size, "target": size}
-        folder = tmp_path / "small"
-        folder.mkdir(exist_ok=True)
-        for name in (ABOUT, SUMS):
-            (folder / name).write_bytes((large / name).read_bytes())
-        return TokenStore(folder, sizes, remote)
-
-    whole = TokenStore(large)
-    assert remotely().text("target", 19_999) == whole.text("target", 19_999)
-    assert remotely().tokens("source", 5).tolist() == whole.tokens("source", 5).tolist()
-    path = tmp_path / "units" / "00000000.tokens"
-    data = bytearray(path.read_bytes())
-    begin = 16 + 8 * (int.from_bytes(data[8:16], "little") + 1)  # of the first side's tokens
-    data[begin : begin + 4000] = bytes(4000)
-    path.write_bytes(data)
-    assert remotely().tokens("source", 5).tolist() == whole.tokens("source", 5).tolist()
-    path.unlink()
-    with pytest.raises(DataError, match="examples from 1 on are damaged"):
-        remotely(50).tokens("source", 5)

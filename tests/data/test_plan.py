@@ -6,15 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.data import chunks
 from dragoman.data.chunks import ChunkSums
 from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.plan import MicroBatchPlan, Plan, PlanSettings, _roughly
@@ -153,36 +151,11 @@ def test_kept_sums_are_used_without_a_look_at_the_lengths(tmp_path: Path) -> Non
         ChunkSums.read(tmp_path / "none", 2, corpora)
 
 
-@settings(max_examples=10, deadline=None)
-@given(plans, st.lists(st.integers(0, 800), min_size=1, max_size=2), st.integers(1, 6))
-@example(PlanSettings(tokens_per_update=1), [0], 6)
-def test_slices(plan_settings: PlanSettings, sizes: list[int], slices: int) -> None:
-    """Every example once an epoch, every update the same for any number of processes, and a process
-    that has slices of its own takes nothing of the others."""
-    with mock.patch.object(chunks, "LARGEST", 32):
-        check_slices(plan_settings, [*sizes, 500], slices)
-
-
-def check_slices(plan_settings: PlanSettings, sizes: list[int], slices: int) -> None:
-    lengths = _lengths(sizes, [1.0] * len(sizes), long_sources=0.1)
-    asked = plan_settings.model_copy(update={"slices": slices})
-    plan = Plan(lengths, asked, 5)
-    fits = lengths.source_lengths + 1 <= plan_settings.max_source
-    updates = _epochs(plan, 1)[0]
-    assert _examples([*updates]) == Counter(np.flatnonzero(fits).tolist())
-    assert all(updates)
-    of_rank: list[set[int]] = [set() for _ in range(slices)]
-    for number, whole in enumerate(updates):
-        for ranks in (slices, 2, slices * 2):
-            shares = [plan.update(number, rank, ranks) for rank in range(ranks)]
-            assert _examples(shares) == _examples([whole])
-        for rank, share in enumerate(plan.update(number, rank, slices) for rank in range(slices)):
-            of_rank[rank] |= _examples([share]).keys()
-    for rank, taken in enumerate(of_rank):
-        blocks = plan.block_of(len(updates) - 1) + 1
-        known = {int(e) for b in range(blocks) for e in plan.examples_of(b, rank, slices)}
-        assert taken <= known
-        assert not any(taken & other for other in of_rank[:rank])
+def test_recipes_that_name_slices_are_read() -> None:
+    """Runs that were trained before 0.1.0 have ``slices = 1``, which is how all are planned now."""
+    assert PlanSettings.model_validate({"slices": 1}) == PlanSettings()
+    with pytest.raises(ValueError, match="slices"):
+        PlanSettings.model_validate({"slices": 2})
 
 
 @settings(max_examples=20, deadline=None)

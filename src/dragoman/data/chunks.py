@@ -15,7 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.hashing import hashes, keyed
 from dragoman.errors import DataError
 
@@ -38,7 +38,7 @@ class Lengths(Protocol):
         """The examples of each corpus and its weight."""
 
     @property
-    def lengths(self) -> Mapping[str, LengthsOfSide]:
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]:
         """Tokens of each example, without special symbols, by side: source, target or both."""
 
 
@@ -141,18 +141,14 @@ class ChunkSums:
 
 
 class Chunks:
-    """The chunks of a corpus, or of a slice of it: pass after pass, each in an order of its own."""
+    """The chunks of a corpus: pass after pass, each in an order of its own."""
 
-    def __init__(
-        self, corpus: CorpusRange, first: int, examples: Indices, tokens: Indices, key: int
-    ) -> None:
-        """``first``: the first chunk of the slice."""
+    def __init__(self, corpus: CorpusRange, examples: Indices, tokens: Indices, key: int) -> None:
         self.weight = corpus.weight
         self.examples = int(examples.sum())
         """That are not too long."""
         self._corpus = corpus
         self._size = chunk_size(corpus)
-        self._first = first
         self._examples = examples
         """(chunks,) examples in each that are not too long."""
         self._tokens = tokens
@@ -172,7 +168,7 @@ class Chunks:
     def examples_of(self, block: int, blocks: int) -> Indices:
         """Numbers of the examples of a block, the too long ones among them."""
         parts = [np.empty(0, np.int64), *self._parts(block, blocks)]
-        firsts = self._corpus.first + (self._first + np.concatenate(parts)) * self._size
+        firsts = self._corpus.first + np.concatenate(parts) * self._size
         grid = firsts[:, None] + np.arange(self._size)  # (chunks,) -> (chunks, size)
         return grid[grid < self._corpus.last]
 
@@ -199,12 +195,11 @@ class Chunks:
         return self._order[1]
 
 
-def slices_of(
-    store: Lengths, sums: ChunkSums | None, limits: Mapping[str, int], seed: int, slices: int
-) -> list[list[Chunks]]:
-    """For each slice, its part of each corpus. A slice is a run of chunks that begins where a unit
-    of ``units.py`` does, so that no unit is read for two slices."""
-    found: list[list[Chunks]] = [[] for _ in range(slices)]
+def chunks_of(
+    store: Lengths, sums: ChunkSums | None, limits: Mapping[str, int], seed: int
+) -> list[Chunks]:
+    """The chunks of each corpus. ``sums``: what the store keeps of them."""
+    found: list[Chunks] = []
     if sums is not None and not sums.holds_for([*limits.values()]):
         sums = None
     out = None if sums is None else sums.too_long([*limits.values()])
@@ -218,21 +213,8 @@ def slices_of(
         else:
             examples, tokens = _known(sums, out, corpus, before)
         before += count
-        together = chunks_of_unit(corpus)
-        units = -(-count // together)
-        for place, of_slice in enumerate(found):
-            first, last = (
-                min(count, together * (units * end // slices)) for end in (place, place + 1)
-            )
-            key = keyed(seed, 0, number, *([place] if slices > 1 else []))
-            part = slice(first, last)
-            of_slice.append(Chunks(corpus, first, examples[part], tokens[part], key))
+        found.append(Chunks(corpus, examples, tokens, keyed(seed, 0, number)))
     return found
-
-
-def chunks_of_unit(corpus: CorpusRange) -> int:
-    """Chunks that a remote store gives together."""
-    return max(1, LARGEST // chunk_size(corpus))
 
 
 def _known(

@@ -29,19 +29,19 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dragoman.data.chunks import (
     ChunkSums,
     Lengths,
+    chunks_of,
     first_too_long,
     fit,
     sizes_of,
-    slices_of,
     spans,
 )
 from dragoman.data.hashing import hashes, keyed
@@ -76,10 +76,14 @@ class PlanSettings(Settings):
     tokens from the beginning of a text."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """The number of examples that are shuffled together. Limits the memory use of the plan."""
-    slices: int = Field(1, ge=1, le=4096)
-    """Into how many slices each corpus is cut. Each update takes an equal part of every slice. Of
-    several processes that train from an object store, each reads only its own slices, if the number
-    of slices is a multiple of the number of processes. Changes the order of training."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_slices(cls, values: Any) -> Any:
+        """Runs trained before 0.1.0 name ``slices``; 1, which all but a few have, is this order."""
+        if isinstance(values, dict) and values.get("slices") == 1:
+            return {name: value for name, value in values.items() if name != "slices"}
+        return values
 
     def within(self, source: int, target: int) -> PlanSettings:
         """The same, for a model that reads and writes so many tokens or rows at most."""
@@ -131,10 +135,9 @@ class Plan:
         self._store = store
         self._sums = sums
         self._seed = seed
-        self._slices = slices_of(store, sums, self._limits, seed, settings.slices)
-        corpora = [chunks for of_slice in self._slices for chunks in of_slice]
-        self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in corpora)
-        if not any(chunks.examples for chunks in corpora):
+        self._corpora = chunks_of(store, sums, self._limits, seed)
+        self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
+        if not any(chunks.examples for chunks in self._corpora):
             raise DataError(
                 f"nothing to train on: of {self.left_out.examples:,}, "
                 f"{self.left_out.summary()}; raise "
@@ -144,7 +147,7 @@ class Plan:
         self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
         # updates before each block, over all epochs; grown as later updates are asked for
         self._updates_before = [0]
-        self._laid_out: tuple[int, dict[int, list[list[Indices]]]] = (-1, {})
+        self._laid_out: tuple[int, list[list[Indices]]] = (-1, [])
 
     @cached_property
     def left_out(self) -> LeftOut:
@@ -174,31 +177,9 @@ class Plan:
         none."""
         block = self.block_of(update)
         if self._laid_out[0] != block:
-            self._laid_out = (block, {})
-        place = update - self._updates_before[block]
-        batches: list[Indices] = []
-        for one in self.slices_for(rank, ranks):
-            if one not in self._laid_out[1]:
-                self._laid_out[1][one] = self._lay_out(block, one)
-            batches += self._laid_out[1][one][place]
-        # Processes that take the same slices share them.
-        together = gcd(self.settings.slices, ranks)
-        batches = _share(batches, rank // together, ranks // together)
-        return [MicroBatchPlan(update, examples) for examples in batches]
-
-    def slices_for(self, rank: int = 0, ranks: int = 1) -> list[int]:
-        """The slices of which a process takes examples."""
-        together = gcd(self.settings.slices, ranks)
-        return [*range(rank % together, self.settings.slices, together)]
-
-    def examples_of(self, block: int, rank: int = 0, ranks: int = 1) -> Indices:
-        """The examples that a process must know of to lay out a block (counted over all epochs),
-        the too long ones among them."""
-        return np.concatenate([
-            chunks.examples_of(block, self._blocks)
-            for one in self.slices_for(rank, ranks)
-            for chunks in self._slices[one]
-        ])  # fmt: skip
+            self._laid_out = (block, self._lay_out(block))
+        batches = self._laid_out[1][update - self._updates_before[block]]
+        return [MicroBatchPlan(update, examples) for examples in _share(batches, rank, ranks)]
 
     def block_of(self, update: int) -> int:
         """The block that an update stands in, counted over all epochs."""
@@ -211,15 +192,8 @@ class Plan:
     def _grow_to_block(self, block: int) -> None:
         while len(self._updates_before) <= block:
             number = len(self._updates_before) - 1
-            sizes = [
-                tuple(map(sum, zip(*(c.size_of(number, self._blocks) for c in one), strict=True)))
-                for one in self._slices
-            ]
-            tokens = sum(of_slice[1] for of_slice in sizes)
-            # Every slice gives each update an example, if it can.
-            examples = min(of_slice[0] for of_slice in sizes)
-            if not examples:
-                examples = max(of_slice[0] for of_slice in sizes)
+            sizes = [chunks.size_of(number, self._blocks) for chunks in self._corpora]
+            examples, tokens = map(sum, zip(*sizes, strict=True))
             added = self._updates_in(examples, tokens)
             self._updates_before.append(self._updates_before[-1] + added)
 
@@ -227,18 +201,15 @@ class Plan:
         """Rounded up, so that updates are not larger than asked; but none goes without a pair."""
         return min(examples, -(-tokens // self.settings.tokens_per_update))
 
-    def _lay_out(self, block: int, one: int) -> list[list[Indices]]:
-        """What a slice gives to the updates of a block (counted over all epochs): for each a list
-        of micro-batches."""
+    def _lay_out(self, block: int) -> list[list[Indices]]:
+        """The updates of a block (counted over all epochs), each a list of micro-batches."""
         examples = np.concatenate([
-            chunks.examples_of(block, self._blocks) for chunks in self._slices[one]
+            chunks.examples_of(block, self._blocks) for chunks in self._corpora
         ])  # fmt: skip
         sizes = sizes_of(self._store, examples)
         fits = fit(sizes, self._limits)
         examples, sizes = examples[fits], sizes[:, fits]
-        slices = self.settings.slices
-        own = [one] if slices > 1 else []
-        key = keyed(self._seed, 1, block, *own)
+        key = keyed(self._seed, 1, block)
         # A corpus may stand in a block twice (weight 2), so ties go by place, not by example.
         ties = hashes(np.arange(len(examples)), key)
         order = np.lexsort((ties, *map(_roughly, sizes)))  # the last key counts most
@@ -246,16 +217,14 @@ class Plan:
 
         counted = sizes[-1]
         updates = self._updates_before[block + 1] - self._updates_before[block]
-        in_update = -(
-            -self.settings.tokens_per_update // (slices * self.settings.tokens_per_micro_batch)
-        )
+        in_update = -(-self.settings.tokens_per_update // self.settings.tokens_per_micro_batch)
         laid_out: list[list[Indices]] = [[] for _ in range(updates)]
         if not len(examples):
             return laid_out
         pieces = _cut(counted, min(len(examples), updates * in_update))
         # In rounds: every update gets one of the shortest, …, one of the longest micro-batches.
         turns = np.arange(len(pieces))
-        ranked = hashes(turns, keyed(self._seed, 2, block, *own))
+        ranked = hashes(turns, keyed(self._seed, 2, block))
         dealt = np.lexsort((ranked, turns // max(updates, 1)))
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]

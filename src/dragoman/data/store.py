@@ -17,7 +17,7 @@ for each SIDE that the examples of the task have, ``source`` and ``target`` or o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,9 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.data.chunks import ChunkSums, Indices
-from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
-from dragoman.data.units import Remote, StoreShape, Units
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_json
 
@@ -52,12 +51,10 @@ class TokenStore:
         self,
         folder: str | os.PathLike[str],
         sizes: Mapping[str, int] | None = None,
-        remote: Remote | None = None,
         mend: str | None = None,
     ) -> None:
-        """``sizes``: of the vocabulary of each side; tokens are less than that. ``remote``: where
-        the examples are, if ``folder`` has only ``store.json`` and the sums. ``mend``: what to do
-        if it is damaged, where the tokens are not made again once it is deleted.
+        """``sizes``: of the vocabulary of each side; tokens are less than that. ``mend``: what to
+        do if it is damaged, where the tokens are not made again once it is deleted.
 
         Raises DataError if the folder holds no whole store.
         """
@@ -83,26 +80,11 @@ class TokenStore:
             side: np.dtype(name) for side, name in about.tokens.items()
         }
         self._row_widths: dict[str, int] = {str(side): width for side, width in about.rows.items()}
-        self._units: Units | None = None
-        if remote is not None:
-            shape = StoreShape(
-                self.corpora, self._shard_examples, self._types, self._row_widths, self._sizes
-            )
-            self._units = Units(remote, shape)
-        self.lengths: Mapping[str, npt.NDArray[np.int32]]
+        self.lengths: Mapping[str, npt.NDArray[np.int32]] = {
+            side: self._checked_lengths(side) for side in about.tokens
+        }
         """(len(self),) tokens or rows of each example, by side, no special symbols counted;
-        memory-mapped, or read as a whole when they are asked for.
-        Its keys are the sides that there are."""
-        self.some_lengths: Mapping[str, LengthsOfSide]
-        """The same, of which those that are asked for are read."""
-        if self._units is None:
-            self.lengths = {side: self._checked_lengths(side) for side in about.tokens}
-            self.some_lengths = self.lengths
-        else:
-            self.some_lengths = {
-                side: _RemoteLengths(self._units, side, self._length) for side in about.tokens
-            }
-            self.lengths = _WholeLengths(self._units, [*self._types])
+        memory-mapped. Its keys are the sides that there are."""
         self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
         """Of the chunks."""
         # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
@@ -110,30 +92,6 @@ class TokenStore:
 
     def __len__(self) -> int:
         return self._length
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether examples are fetched from elsewhere."""
-        return self._units is not None
-
-    def need(self, examples: Indices, *, text: bool = False) -> None:
-        """Have some examples on this machine before they are read, one after another.
-
-        Errors: those of the store that they come from.
-        """
-        if self._units is not None:
-            self._units.need(examples, ("tokens", "text") if text else ("tokens",))
-
-    def ahead(self, examples: Indices, *, text: bool = False) -> None:
-        """Begin to fetch examples that will be needed."""
-        if self._units is not None:
-            self._units.ahead(examples, ("tokens", "text") if text else ("tokens",))
-
-    def spread(self, step: int) -> Indices:
-        """Every ``step``-th example; of a large store that is elsewhere, from some parts of it."""
-        if self._units is not None:
-            return self._units.spread(step)
-        return np.arange(0, self._length, step)
 
     def total(self, side: str) -> int:
         """The sum of all lengths of a side."""
@@ -150,8 +108,6 @@ class TokenStore:
         return self.tokens(side, example)
 
     def _values(self, side: str, example: int) -> npt.NDArray[Any]:
-        if self._units is not None:
-            return self._units.values(side, self._checked(example))
         shard, place = divmod(self._checked(example), self._shard_examples)
         arrays = self._shard(shard)[side]
         return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
@@ -159,12 +115,9 @@ class TokenStore:
     def text(self, side: str, example: int) -> str:
         """One side as it was read; invalid bytes as lone surrogates."""
         shard, place = divmod(self._checked(example), self._shard_examples)
-        if self._units is not None:
-            text = self._units.text(side, int(example))
-        else:
-            arrays = self._shard(shard)[side]
-            offsets = arrays.text_offsets
-            text = arrays.text[offsets[place] : offsets[place + 1]].tobytes()
+        arrays = self._shard(shard)[side]
+        offsets = arrays.text_offsets
+        text = arrays.text[offsets[place] : offsets[place + 1]].tobytes()
         try:
             return text.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
@@ -221,40 +174,6 @@ class TokenStore:
 
     def _damaged(self, name: str) -> DataError:
         return DataError(f"{self.folder / name}: these stored tokens are damaged; {self._mend}")
-
-
-class _RemoteLengths:
-    """Of one side; each is read when it is asked for."""
-
-    def __init__(self, units: Units, side: str, length: int) -> None:
-        self._units, self._side, self._length = units, side, length
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, examples: Any, /) -> npt.NDArray[np.int32]:
-        if isinstance(examples, slice):
-            examples = np.arange(*examples.indices(self._length))
-        return self._units.lengths(self._side, np.asarray(examples))
-
-
-class _WholeLengths(Mapping[str, npt.NDArray[np.int32]]):
-    """Of all sides, each read as a whole and kept."""
-
-    def __init__(self, units: Units, sides: Sequence[str]) -> None:
-        self._units, self._sides = units, sides
-        self._read: dict[str, npt.NDArray[np.int32]] = {}
-
-    def __getitem__(self, side: str) -> npt.NDArray[np.int32]:
-        if side not in self._read:
-            self._read[side] = self._units.all_lengths(side)
-        return self._read[side]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sides)
-
-    def __len__(self) -> int:
-        return len(self._sides)
 
 
 def _lead_through(offsets: npt.NDArray[np.int64], length: int) -> bool:

@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.chunks import Indices
 from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.store import Tokens
 
@@ -97,10 +96,6 @@ class Cuts:
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    def texts(self, numbers: Indices) -> Indices:
-        """The texts that pieces are of."""
-        return np.searchsorted(self._first, numbers, side="right") - 1
-
     def where(self, number: int) -> tuple[int, int, int]:
         """The text that a piece is of, the place where it begins, and how many it has."""
         text = int(np.searchsorted(self._first, number, side="right")) - 1
@@ -122,10 +117,6 @@ class Windows:
     def __len__(self) -> int:
         return len(self._cuts)
 
-    def texts(self, numbers: Indices) -> Indices:
-        """The texts that they are of."""
-        return self._cuts.texts(numbers)
-
     def window(self, number: int) -> tuple[Tokens, Tokens]:
         """What a window reads and what it predicts, each (length,)."""
         text, begin, length = self._cuts.where(number)
@@ -146,10 +137,6 @@ class TextPieces:
 
     def __len__(self) -> int:
         return len(self._cuts)
-
-    def texts(self, numbers: Indices) -> Indices:
-        """The texts that they are of."""
-        return self._cuts.texts(numbers)
 
     def piece(self, number: int) -> Tokens:
         """The bare tokens of a piece, (length,)."""

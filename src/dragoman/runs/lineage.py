@@ -34,7 +34,6 @@ from dragoman.reading import read_bytes
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.prepare import Say
-from dragoman.runs.prepared import too_much_text
 from dragoman.runs.run import Run
 from dragoman.task import ModelPart
 
@@ -155,9 +154,6 @@ def record_learned(
 ) -> dict[str, Any]:
     """Write down what a new run will learn from, and what the runs before it have, and say how
     much of dev and test stands in either -> notes for the run. Reads the training text once."""
-    if (told := too_much_text(recipe)) is not None:
-        say(told)
-        return {}
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
     held = {side: list(texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}

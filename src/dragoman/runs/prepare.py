@@ -168,20 +168,20 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
 
 def _length_ratio(store: TokenStore) -> LengthRatio | None:
     """Of all training pairs, or of many that are spread over the store."""
-    some = store.spread(LengthRatio.step(len(store)))
-    return LengthRatio.of(store.some_lengths["source"][some], store.some_lengths["target"][some])
+    some = slice(None, None, LengthRatio.step(len(store)))
+    return LengthRatio.of(store.lengths["source"][some], store.lengths["target"][some])
 
 
 def _several_sentences(store: TokenStore, language: str) -> float:
     """The share of sources with more than one sentence, of some that are spread over the store."""
-    examples = store.spread(max(1, len(store) // _LOOKED_AT)).tolist()
+    examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
 
 
 def _longest_words(store: TokenStore) -> int:
     """What all but one in a thousand of some sources, spread over the store, have at most."""
-    examples = store.spread(max(1, len(store) // _COUNTED)).tolist()
+    examples = range(0, len(store), max(1, len(store) // _COUNTED))
     words = [len(words_in(store.text("source", n))) for n in examples]
     return int(np.quantile(words, 1 - _RARE, method="higher"))
 
@@ -193,8 +193,8 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
     if "source" not in recipe.spec.sides or not source.spaced or recipe.data.moses:
         return None
     store = prepared.train
-    some = store.spread(max(1, -(-len(store) // _MOST_READ)))
-    return Lexicon.count(store.text("source", n) for n in some.tolist())
+    some = range(0, len(store), max(1, -(-len(store) // _MOST_READ)))
+    return Lexicon.count(store.text("source", n) for n in some)
 
 
 def _stored(

@@ -5,9 +5,10 @@
     tokens/           the store (``data/store.py``)
     dev.jsonl, test.jsonl   what was held out, if anything was
     train.jsonl       the plain text, where the store has it as Moses prepares it
+    SHA256SUMS        of all files but the first
 
 A recipe whose ``data.prepared`` names it reads none of the files in ``data.train``. It may be in an
-object store too (``bucket_text.py``).
+object store too, from which it comes into the cache (``bucket_text.py``).
 """
 
 from __future__ import annotations
@@ -25,16 +26,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.errors import RecipeError, RunError
-from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import FILE, TOKENS, fetch, local_folder, of_address, remote_tokens
+from dragoman.runs.bucket_text import FILE, TOKENS, local_folder, of_address
 
 FORMAT = 1
 BEGUN = Path("_dragoman") / "fingerprints"
 """What the first stage of ``prepare`` leaves in the folder."""
-_MOST_READ = 1_000_000
-"""Examples whose text is read as a whole from an object store."""
 
 
 class PreparedFile(BaseModel):
@@ -128,9 +126,6 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
             yield Pair(example + 1, texts.get("source", ""), texts.get("target", ""))
         return
     path = prepared / f"{side}.jsonl"
-    address = of_address(_place(recipe))
-    if address is not None and side == "train":
-        fetch(address, path.name)
     try:
         with path.open(encoding="utf-8", errors="surrogatepass", newline="\n") as file:
             for line in file:
@@ -140,31 +135,16 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
         raise RunError(f"{path} is missing or damaged ({error}). Prepare the text again") from error
 
 
-def too_much_text(recipe: Recipe) -> str | None:
-    """Why the text of a recipe is not read as a whole; None if it is.
-
-    Tokens are fetched while a training goes on; its text would be fetched before it begins.
-    """
-    if recipe.data.prepared is None or of_address(recipe.data.prepared) is None:
-        return None
-    examples = len(_opened(recipe))
-    if examples <= _MOST_READ:
-        return None
-    return (
-        f"the text in {recipe.data.prepared} is not compared with dev and test: "
-        f"{plural(examples, 'example')} would be read from the store for it"
-    )
-
-
 def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
-    address = of_address(_place(recipe))
-    remote = remote_tokens(address) if address else None
+    folder = _folder(recipe)
     mend = "prepare the text again, in another folder"
-    return TokenStore(_folder(recipe) / TOKENS, sizes, remote, mend)
+    if of_address(_place(recipe)) is not None:
+        mend = f"delete {folder}, and it is fetched again"
+    return TokenStore(folder / TOKENS, sizes, mend)
 
 
 def _folder(recipe: Recipe) -> Path:
-    """Where its small files are."""
+    """The folder of the text on this machine."""
     address = of_address(_place(recipe))
     return local_folder(address) if address else Path(_place(recipe))
 

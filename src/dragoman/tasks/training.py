@@ -325,7 +325,7 @@ def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan
     plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *prepared.forms)
-    batches = TrainingBatches(plan, examples, prepared.train, text=recipe.text.sampling > 0)
+    batches = TrainingBatches(plan, examples)
     return model, _objective(model, recipe, prepared), plan, batches
 
 

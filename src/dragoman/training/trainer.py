@@ -20,9 +20,8 @@ from typing import Literal
 import torch
 from torch import nn
 
-from dragoman.errors import RunError, TrainingError, UntrainableError
+from dragoman.errors import RunError, UntrainableError
 from dragoman.plural import plural
-from dragoman.stores.store import InputChanged, StoreError
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
@@ -181,12 +180,7 @@ class Trainer:
         return self._stop_here()
 
     def _update(self, gradients: Gradients) -> None:
-        try:
-            record = self._updater.update(self._state, self.batches, gradients)
-        except (StoreError, InputChanged) as error:
-            if self.ranks.size == 1:  # else it ends the others, and nobody can save
-                self._save()
-            raise TrainingError(f"{error}. That command is now: {self.resume_command}") from error
+        record = self._updater.update(self._state, self.batches, gradients)
         self._pace.count_update(record.seconds)
         if self._log is not None:
             self._log.write(record)

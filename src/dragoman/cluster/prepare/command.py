@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
@@ -56,7 +56,7 @@ from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.errors import DataError, DragomanError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import FILE, TOKENS
+from dragoman.runs.bucket_text import FILE, SUMS_OF_FILES, TOKENS, listed, summed
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FORMAT
 from dragoman.runs.vocabularies import sides_of_vocabularies
@@ -120,10 +120,11 @@ def run(
         raise DataError(NOTHING_LEFT)
     forms = forms_of(store, plan)
     types = {side: type_of(form) for side, form in forms.items()}
-    do(Shards(plan, to, None, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES))
+    shards = Shards(plan, to, None, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES)
+    do(shards)
     ranges = _ranges(plan, examples)
     about = about_store(types, ranges, {"cleaning": report.to_dict()})
-    _finish(store, plan, forms, ranges, about, say)
+    _finish(store, plan, forms, ranges, about, shards.sums(), say)
     held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in HELD)
     say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
 
@@ -153,20 +154,28 @@ def _do(
 
 def _finish(
     store: Store, plan: DataPlan, forms: Forms, ranges: Sequence[CorpusRange], about: bytes,
-    say: Callable[[str], None],
+    sums: dict[str, str], say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """What one process writes when all shards stand, ``FILE`` last."""
+    """What one process writes when all shards stand, ``FILE`` last. ``sums``: of their files."""
     parts = len(plan.parts)
+
+    def write(name: str, blocks: Iterable[bytes]) -> None:
+        store.create_of(name, summed(sums, name, blocks))
+
     for side in forms:
-        store.create_of(f"{TOKENS}/{side}.lengths", lengths_of(store, parts, side))
+        write(f"{TOKENS}/{side}.lengths", lengths_of(store, parts, side))
     blocks = (
         np.stack([np.frombuffer(data, np.int32) for data in of_part])
         for of_part in zip(*(lengths_of(store, parts, side) for side in forms), strict=True)
     )
-    store.create(f"{TOKENS}/{SUMS}", ChunkSums.of(ranges, blocks).to_bytes())
+    write(f"{TOKENS}/{SUMS}", [ChunkSums.of(ranges, blocks).to_bytes()])
     for side in sides_as_text(plan.recipe):
-        store.create_of(f"{side}.jsonl", held_of(store, parts, side))
-    store.create(f"{TOKENS}/{ABOUT}", about)
+        write(f"{side}.jsonl", held_of(store, parts, side))
+    write(f"{TOKENS}/{ABOUT}", [about])
+    learned = json.loads(read(store, VOCABULARIES))
+    for name in learned:
+        write(name, [read(store, name)])
+    store.create(SUMS_OF_FILES, listed(sums))
     corpora = [
         (corpus.name, read(store, name_of(FINGERPRINTS, number, "txt")).decode(), corpus.weight)
         for number, corpus in enumerate(plan.recipe.data.train)
@@ -179,7 +188,7 @@ def _finish(
         "recipe": plan.recipe.model_dump(mode="json", exclude_none=True),
         "key": key_of(plan.recipe, forms, corpora),
         "corpora": corpora,
-        "learned": json.loads(read(store, VOCABULARIES)),
+        "learned": learned,
         "doubts": [doubt.to_dict() for doubt in doubts],
     }
     store.create(FILE, json.dumps(done, indent=1, ensure_ascii=False).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import TOKENS
+from dragoman.runs.bucket_text import TOKENS, summed
 from dragoman.runs.run import load_forms
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import Store
@@ -114,6 +114,7 @@ class Shards(PlanStage):
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
         spans = spans_of(self.counts, number * self.size, self.lines(number))
         found: dict[str, Content] = {}
+        sums: dict[str, str] = {}
         for side, kind in self.types:
             name = f"{TOKENS}/{number:05}.{side}"
             for values, lengths, stored, width in (
@@ -125,9 +126,22 @@ class Shards(PlanStage):
                     for part, _, _ in spans
                 ]
                 offsets = "offsets" if values == "tokens" else "text-offsets"
-                found[f"{name}.{values}"] = _joined(self.store, side, values, width, spans, sizes)
-                found[f"{name}.{offsets}"] = _offsets(spans, sizes)
-        found[self.name(number)] = b"{}"
+                contents: dict[str, Iterable[bytes]] = {
+                    f"{name}.{values}": _joined(self.store, side, values, width, spans, sizes),
+                    f"{name}.{offsets}": [_offsets(spans, sizes)],
+                }
+                for of_file, blocks in contents.items():
+                    found[of_file] = summed(sums, of_file, blocks)
+        found[self.name(number)] = (
+            json.dumps(one).encode() for one in [sums]
+        )  # when all are known
+        return found
+
+    def sums(self) -> dict[str, str]:
+        """The checksums of the files of all shards, which are complete."""
+        found: dict[str, str] = {}
+        for number in range(self.parts):
+            found |= json.loads(read(self.store, self.name(number)))
         return found
 
 

@@ -12,7 +12,6 @@ import torch
 from torch.nn import functional as F
 
 from dragoman.data.batches import Values, join_rows, rows_of
-from dragoman.data.chunks import Indices
 from dragoman.data.store import TokenStore
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
@@ -71,9 +70,6 @@ class Pictures:
         self.lengths: dict[str, npt.NDArray[np.int32]] = {"target": store.lengths["source"] - 1}
         self.sums = None
         self._store = store
-
-    def stored(self, examples: Indices) -> Indices:
-        return examples
 
     def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:
         return picture_batch([self._store.values("source", one) for one in examples], examples)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import torch
 
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
-from dragoman.data.chunks import Indices
 from dragoman.data.store import TokenStore
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
@@ -89,9 +88,6 @@ class PicturesWithBoxes:
         }  # fmt: skip
         self.sums = None
         self._store, self._recipe = store, recipe
-
-    def stored(self, examples: Indices) -> Indices:
-        return examples
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         store = self._store

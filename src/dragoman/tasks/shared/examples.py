@@ -13,13 +13,14 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from dragoman.data.augmentation.picture_augment import mixed, mixing, varied
 from dragoman.data.augmentation.spec_augment import masked
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
-from dragoman.data.chunks import ChunkSums, Indices
-from dragoman.data.corpus_range import CorpusRange, LengthsOfSide
+from dragoman.data.chunks import ChunkSums
+from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
@@ -43,14 +44,11 @@ class Examples(Protocol):
     def corpora(self) -> Sequence[CorpusRange]: ...
 
     @property
-    def lengths(self) -> Mapping[str, LengthsOfSide]: ...
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
 
     @property
     def sums(self) -> ChunkSums | None:
         """Of the lengths, if they are those that the store has."""
-
-    def stored(self, examples: Indices) -> Indices:
-        """The examples of the store that those with these numbers are made of."""
 
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
         """The examples with these numbers, as a batch of update ``update``."""
@@ -62,26 +60,11 @@ class TrainingBatches:
     A pure function of the plan's seed and that of the examples.
     """
 
-    def __init__(
-        self, plan: Plan, examples: Examples, store: TokenStore | None = None, *, text: bool = False
-    ) -> None:
-        """``store``: what the examples are made of, if it may be elsewhere; ``text``: whether their
-        text is read too."""
+    def __init__(self, plan: Plan, examples: Examples) -> None:
         self._plan = plan
         self._examples = examples
-        self._store = store if store is not None and store.is_remote else None
-        self._text = text
-        self._block = -1
 
     def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
-        if self._store is not None and self._plan.block_of(update) != self._block:
-            self._block = self._plan.block_of(update)
-            now, following = (
-                self._examples.stored(self._plan.examples_of(block, rank, ranks))
-                for block in (self._block, self._block + 1)
-            )
-            self._store.need(now, text=self._text)
-            self._store.ahead(following, text=self._text)
         return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
 
     def _make(self, micro_batch: MicroBatchPlan) -> MicroBatch:
@@ -95,18 +78,14 @@ class Pairs:
         self.corpora = store.corpora
         # A plan counts an end symbol on either side, and nothing ends rows.
         spare = {"source": int(forms.source.end is None), "target": 0}
-        self.lengths: dict[str, LengthsOfSide] = {
-            side: store.lengths[side] - 1 if spare[side] else lengths
-            for side, lengths in store.some_lengths.items()
+        self.lengths = {
+            side: lengths - 1 if spare[side] else lengths for side, lengths in store.lengths.items()
         }
         self.sums = None if any(spare.values()) else store.sums
         self._read = _reads(store, recipe)
         self._store = store
         self._forms = forms
         self._seed = recipe.seed
-
-    def stored(self, examples: Indices) -> Indices:
-        return examples
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         source, target = self._forms
@@ -161,9 +140,6 @@ class TextWindows:
         self.sums = None
         self._eos = target.eos
 
-    def stored(self, examples: Indices) -> Indices:
-        return self._windows.texts(examples)
-
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         windows = [self._windows.window(number) for number in examples]
         return window_batch(windows, self._eos, examples)
@@ -181,9 +157,6 @@ class MaskedTexts:
         self._masking = Masking(target.vocabulary, recipe.masking)
         self._seed = recipe.seed
         self._eos = target.eos
-
-    def stored(self, examples: Indices) -> Indices:
-        return self._pieces.texts(examples)
 
     def batch(self, update: int, examples: Sequence[int]) -> MaskedBatch:
         pieces = [(number, self._pieces.piece(number)) for number in examples]
@@ -211,9 +184,6 @@ class LabelledTexts:
         read = np.minimum(store.lengths["source"], longest - symbols) + (symbols - 1)
         self.lengths = {"target": read.astype(np.int32)}
         self.sums = None
-
-    def stored(self, examples: Indices) -> Indices:
-        return examples
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
         texts = [self._read(update, one) for one in examples]

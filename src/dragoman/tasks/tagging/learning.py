@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.data.chunks import Indices
 from dragoman.data.store import TokenStore
 from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.sides import Forms
@@ -34,9 +33,6 @@ class TaggedSentences:
         read = np.minimum(store.lengths["source"], self._reading.longest - 1)
         self.lengths = {"target": read.astype(np.int32)}
         self.sums = None
-
-    def stored(self, examples: Indices) -> Indices:
-        return examples
 
     def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
         """The examples with these numbers, as a batch of update ``update``."""
