@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 798,
-    "code lines in src": 71_105,
-    "code lines beside src": 1_017,
-    "code lines in benchmarks": 7_564,
+    "code lines in src": 70_919,
+    "code lines beside src": 1_020,
+    "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 19_833,
     "lines of C++ in src": 7_181,
-    "lines of data, style and scripts in src": 2_876,
+    "lines of data, style and scripts in src": 2_877,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in
 docs/decisions.md. Whoever removes code writes the smaller number."""
