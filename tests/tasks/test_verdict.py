@@ -140,12 +140,12 @@ def test_the_minutes_that_are_missing_follow_from_what_was_seen(tmp_path: Path) 
         verdict(recorded(tmp_path / str(tokens), "demo", {"bleu": 1.0}, tokens=tokens))[0]
         for tokens in (16_000, 64_000)
     )
-    # The demo's model is 128 wide, and learns with Muon: 10,000 / 3 tokens for each make 426,667.
-    assert "About 26 more minutes" in few and "--minutes 27" in few
-    assert "About 6 more minutes" in more and "--minutes 7" in more
+    # The demo's model is 128 wide, and 10,000 tokens for each make 1,280,000.
+    assert "About 79 more minutes" in few and "--minutes 80" in few
+    assert "About 19 more minutes" in more and "--minutes 20" in more
     late = verdict(recorded(tmp_path / "late", "demo", {"bleu": 1.0}, tokens=2_000_000))[0]
     assert "has seen 2,000,000 target tokens, and such a model usually begins after about" in late
-    assert "426,667: this one takes longer. About 1 more minute" in late
+    assert "1,280,000: this one takes longer. About 1 more minute" in late
 
 
 def test_before_and_after_a_training_the_same_minutes_are_told(tmp_path: Path) -> None:
@@ -155,11 +155,11 @@ def test_before_and_after_a_training_the_same_minutes_are_told(tmp_path: Path) -
     measured = Throughput(64_000 / 60, 1.0, 60, 1)
     planned = with_updates(run.recipe, 60, minutes=1.0)
     before = too_short(planned, measured, round(1_000_000 / (64_000 / 60)), 9.0)
-    assert before is not None and "--minutes 7," in before
-    assert "--minutes 7," in verdict(run)[0]
-    by_adam = planned.change(["training.optimizer.kind=adam"])
-    before = too_short(by_adam, measured, round(1_000_000 / (64_000 / 60)), 9.0)
     assert before is not None and "--minutes 20," in before
+    assert "--minutes 20," in verdict(run)[0]
+    by_muon = planned.change(["training.optimizer.kind=muon"])
+    sooner = too_short(by_muon, measured, round(1_000_000 / (64_000 / 60)), 9.0)
+    assert sooner is not None and "--minutes 7," in sooner
 
 
 def test_what_a_model_must_see_grows_with_its_width_and_with_the_text() -> None:
