@@ -84,6 +84,12 @@ BOUNDED = {
 MADE = {
     "dragoman.forms.identification": [r"[A-Za-z]", "[\u3040-\u30ff]"],
     "dragoman.forms.subwords.sampling": ["(<2de>|<a>|a1|a)"],
+    "dragoman.formats.office.languages": [
+        (
+            r"(?:<w:lang(?=\s)[^<>]{0,200}?\sw:val|<a:rPr(?=\s)[^<>]{0,200}?\slang|\sfo:language)"
+            r'="([a-z]{2,3})\b'
+        )
+    ],
     "dragoman.formats.units.icu": ["'", r"'(?=['{}#]|\Z)", "[{}#]+", "[{}]+"],
     "dragoman.formats.html.tokens": [r"</title(?=[\t\n\f\r />])", r"</a(?=[\t\n />])"],
 }

@@ -33,7 +33,8 @@ _TRAINING = (
     "training.updates=30", "training.validate_every=10", "training.schedule.peak=1e-2",
     "training.schedule.warmup=5", "training.label_smoothing=0", "training.average_last=0",
     "training.precision=fp32", "training.clip_norm=1", "data.split.dev=0.2", "data.split.test=0.1",
-    "evaluation.dev_sentences=2",
+    "evaluation.dev_sentences=2", "training.optimizer.kind=adam",
+    "training.schedule.kind=inverse_square_root",
 )  # fmt: skip
 
 

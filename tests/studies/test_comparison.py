@@ -113,7 +113,8 @@ def test_systems_that_have_hardly_learned_are_not_told_apart(
         for run, value in zip(runs, bleu, strict=True) if value is not None and value < 5
     ]  # fmt: skip
     told += ["no difference between systems that have hardly learned is marked"]
-    assert list(found.warnings) == told
+    # Of runs that were not trained it is not known either what they have learned from.
+    assert [line for line in found.warnings if "is not known" not in line] == told
     assert "run-a: 2,090 updates, 20,900 target tokens\n" in table
     first, second, _ = found.to_dict()["systems"]
     assert (first["updates"], first["tokens"]) == ([2_090], [20_900])
