@@ -45,9 +45,9 @@ def ablate(args: AblateArguments) -> None:
 
     The rows are scaled to the recipe. For example, the paper tries 1, 4, 16 and 32 heads instead of
     8, so a recipe with 4 heads gets rows with 1, 2, 8 and 16 heads. There are some rows that the
-    paper does not have: index, normalised and binary positions; unscaled attention scores; no warm-
-    up; the other optimizer; pre-norm; and heads that read slices of the input. All rows are trained
-    with the same number of updates on the same data. The table shows the mean and the 95 %
+    paper does not have: index, normalised and binary positions; unscaled attention scores; no
+    warm-up; the other optimizer; pre-norm; and heads that read slices of the input. All rows are
+    trained with the same number of updates on the same data. The table shows the mean and the 95 %
     confidence interval over the seeds, the difference from the unchanged recipe, and the paper's
     figures; ablation.svg is a plot of the table. If a row is impossible for the recipe, the table
     gives the reason.

@@ -21,7 +21,7 @@ from dragoman.data.split import SplitSettings, decided_by
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
-from dragoman.sizing.families import DEFAULT, shape_of, training_of
+from dragoman.sizing.families import DEFAULT, learned_by, shape_of
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.languages import given_language
 from dragoman.sizing.size import Size
@@ -62,7 +62,6 @@ class RecipeBuilder(ABC):
     task: ClassVar[Spec]
     side: ClassVar[Side] = "source"
     """The side whose language is known."""
-    schedule: ClassVar[str] = "cosine"
     texts_alone: ClassVar[str] = "--task language-model, or --task masked"
     """What is told of ``--texts`` where texts do not stand alone."""
 
@@ -154,7 +153,7 @@ class RecipeBuilder(ABC):
         family = family or DEFAULT
         return {
             "model": shape_of(family, self.task)(row),
-            "training": training_of(family, row, self.schedule),
+            "training": learned_by(family, row).training(),
         }
 
     @abstractmethod

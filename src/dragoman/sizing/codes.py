@@ -101,7 +101,7 @@ class CodesBuilder(RecipeBuilder):
 
     def learned(self, row: Size, family: str | None) -> Sections:
         model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}
-        return {"model": model, "training": row.training(self.schedule)}
+        return {"model": model, "training": row.training()}
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert isinstance(seen, CodesSummary)

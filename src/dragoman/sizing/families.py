@@ -33,8 +33,6 @@ class Family:
     """One that writes alone."""
     rate: float = 1.0
     """Its highest learning rate, beside the row's."""
-    schedule: str = ""
-    """The kind of schedule; "": the table's."""
     by_adam: bool = False
     """Whether it learns with Adam where the table has Muon."""
 
@@ -70,21 +68,12 @@ FAMILIES = {
         reader=lambda row: {"kind": "encoder", **row.stack},
         writer=lambda row: {"kind": "decoder", **row.stack},
     ),
-    "lstm": Family(
-        both=_lstm,
-        reader=_lstm_alone,
-        writer=_lstm_alone,
-        rate=1.4,
-        schedule="cosine",
-        by_adam=True,
-    ),
-    "conv": Family(
-        both=_convolutions, reader=None, writer=None, rate=0.75, schedule="cosine", by_adam=True
-    ),
+    "lstm": Family(both=_lstm, reader=_lstm_alone, writer=_lstm_alone, rate=1.4, by_adam=True),
+    "conv": Family(both=_convolutions, reader=None, writer=None, rate=0.75, by_adam=True),
 }
 """By the name that a user gives."""
 DEFAULT = "transformer"
-_MUONS = 1.4
+_RATE_OF_MUON = 1.4
 """The learning rate of rows with Muon, beside that of Adam."""
 
 
@@ -110,16 +99,11 @@ def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
     return made
 
 
-def training_of(family: str, row: Size, schedule: str) -> dict[str, Any]:
-    """The section ``training`` of a row, whose table has that kind of ``schedule``."""
-    return learned_by(family, row).training(FAMILIES[family].schedule or schedule)
-
-
 def learned_by(family: str, row: Size) -> Size:
     """The row with the optimizer and the highest learning rate of a family."""
     rate, optimizer = FAMILIES[family].rate, row.optimizer
     if FAMILIES[family].by_adam and optimizer == "muon":
-        rate, optimizer = rate / _MUONS, "adam"
+        rate, optimizer = rate / _RATE_OF_MUON, "adam"
     return replace(row, peak=float(f"{rate * row.peak:.2g}"), optimizer=optimizer)
 
 

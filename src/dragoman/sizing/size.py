@@ -58,7 +58,7 @@ class Size:
             "tokens_per_micro_batch": min(4096, self.tokens_per_update),
         }
 
-    def training(self, schedule: str) -> dict[str, Any]:
+    def training(self, schedule: str = "cosine") -> dict[str, Any]:
         """The section ``training``, with that kind of schedule."""
         return {
             "updates": 10 * self.warmup,

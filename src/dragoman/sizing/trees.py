@@ -118,7 +118,7 @@ def _recurrent(row: Size) -> dict[str, Any]:
         "decoder_layers": row.layers, "attention": "additive", "attends": "first",
         "dropout": row.dropout, "tie": "target",
     }  # fmt: skip
-    training = {**row.training("cosine"), "average_last": 5, "guided": {"weight": 0.2}}
+    training = {**row.training(), "average_last": 5, "guided": {"weight": 0.2}}
     return {"model": model, "training": training, "trees": {"tags": "kept"}}
 
 
