@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 798,
-    "code lines in src": 70_919,
+    "code lines in src": 70_915,
     "code lines beside src": 1_020,
     "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 19_833,

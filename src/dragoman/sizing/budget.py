@@ -28,14 +28,16 @@ from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.translation import TRANSLATION
+from dragoman.task import Task
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
 
-UPDATES_WANTED = 2_000
-"""Where tokens are few, updates are made smaller until there are so many of them."""
+UPDATES_WANTED = {"adam": 2_000, "muon": 500}
+"""By the optimizer: where tokens are few, updates are made smaller until there are so many of them.
+Muon makes more of a large one, and each costs it more."""
 SMALLEST_UPDATE = 512
 """The fewest target tokens of an update: smaller ones are noise, and no faster."""
 SMALLEST_TEXT_UPDATE = 1_024
@@ -57,7 +59,7 @@ def size_in(
 
     Its updates are smaller than in the table where there would be too few of them.
     """
-    needed = partial(min_tokens, TRANSLATION, length=length, epoch=epoch)
+    needed = partial(_needed, TRANSLATION, length=length, epoch=epoch)
     taught = _taught_in(minutes, rows, partial(tokens_per_second, family), needed)
     fitted = smaller_updates(taught.size, taught.tokens)
     if fitted != rows[0]:
@@ -71,7 +73,7 @@ def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) ->
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``texts.py``).
     """
-    needed = partial(min_tokens, LANGUAGE_MODEL)
+    needed = partial(_needed, LANGUAGE_MODEL)
     taught = _taught_in(minutes, rows, partial(text_tokens_per_second, family), needed)
     update = _update(taught.size, taught.tokens, SMALLEST_TEXT_UPDATE)
     fitted = replace(taught.size, tokens_per_update=update)
@@ -117,23 +119,28 @@ def _taught_in(
     minutes: float,
     sizes: Sequence[Size],
     speed_of: Callable[[Size], float],
-    needed: Callable[[int], float],
+    needed: Callable[[Size], float],
 ) -> _Taught:
     """The first of ``sizes`` that sees enough in the time, or the last. ``needed``: tokens after
-    which a model of some width begins to learn."""
+    which a model of some size begins to learn."""
     whole = 0.0
     for size in sizes:
         tokens = (1 - SHARE) * 60 * minutes * speed_of(size) * processes()
-        enough = ENOUGH * needed(size.model_dim)
+        enough = ENOUGH * needed(size)
         whole = whole or minutes * enough / tokens
         if tokens >= enough:
             break
     return _Taught(size, tokens, tokens >= enough, whole)
 
 
+def _needed(task: Task, size: Size, length: float = 0.0, epoch: float = math.inf) -> float:
+    return min_tokens(task, size.model_dim, length, epoch, size.optimizer)
+
+
 def _update(size: Size, tokens: float, smallest: int) -> int:
     """Target tokens of an update, so that enough of them fit into ``tokens``."""
-    return min(size.tokens_per_update, max(smallest, int(tokens / UPDATES_WANTED) // 64 * 64))
+    wanted = int(tokens / UPDATES_WANTED[size.optimizer])
+    return min(size.tokens_per_update, max(smallest, wanted // 64 * 64))
 
 
 def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:

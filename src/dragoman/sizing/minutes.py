@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LITTLE, _EPOCHS = 2_000, 12
 """Little text is learned sooner: after so many epochs, but not before so many tokens for each unit
 of width."""
-_MUON = 3.0
+_SOONER_WITH_MUON = 3.0
 """A translator begins so many times sooner with Muon than with Adam (docs/experiments.md)."""
 
 
@@ -96,7 +96,10 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     """A warning where a run has too little time to learn anything, by the estimate that the verdict
     at its end is based on (``tasks/verdict.py``). ``length``: of a target, in tokens."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
-    needed = tokens_to_begin(recipe, length, per_epoch * tokens_per_update)
+    needed = min_tokens(
+        recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update,
+        recipe.training.optimizer.kind,
+    )  # fmt: skip
     wanted = math.ceil(needed / tokens_per_update)
     updates = recipe.training.updates
     if updates >= wanted:
@@ -112,28 +115,24 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     )
 
 
-def tokens_to_begin(recipe: Recipe, length: float, epoch: float) -> float:
-    """``min_tokens`` of a recipe: fewer, where Muon learns."""
-    sooner = _MUON if recipe.training.optimizer.kind == "muon" else 1.0
-    return min_tokens(recipe.spec, recipe.model.model_dim, length, epoch, sooner)
-
-
 def min_tokens(
     task: Task,
     model_dim: int,
     length: float = 0.0,
     epoch: float = math.inf,
-    sooner: float = 1.0,
+    optimizer: str = "adam",
 ) -> float:
     """About how much of what is counted a model must see before it does anything of its task: more,
     the wider it is and the longer targets are, less of a text that it sees many times
     (docs/experiments.md, "Minutes that do not teach").
 
-    ``length``: tokens of a target; ``epoch``: of all targets of the text; ``sooner``: how many
-    times sooner than with Adam.
+    ``length``: tokens of a target; ``epoch``: of all targets of the text; ``optimizer``: which one
+    moves it, as the recipe names it.
     """
     a, b = task.begins
-    much = model_dim * max(a, b * length) / sooner
+    much = model_dim * max(a, b * length)
+    if optimizer == "muon":
+        much /= _SOONER_WITH_MUON
     return min(much, max(_LITTLE * model_dim, _EPOCHS * epoch))
 
 

@@ -16,7 +16,7 @@ from dragoman.measure import LOSS
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.shortened import shortened
-from dragoman.sizing.minutes import tokens_to_begin
+from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 
@@ -86,7 +86,10 @@ def _advice(run: Run, training: TrainingSummary) -> str:
             "them would help, more minutes would not."
         )
     more = training.seconds
-    wanted = tokens_to_begin(run.recipe, notes.get("length", 0.0), notes.get("tokens") or math.inf)
+    wanted = min_tokens(
+        run.task, run.recipe.model.model_dim, notes.get("length", 0.0),
+        notes.get("tokens") or math.inf, run.recipe.training.optimizer.kind,
+    )  # fmt: skip
     longer = ""
     if training.tokens < wanted:
         more *= wanted / training.tokens - 1
