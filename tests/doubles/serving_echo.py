@@ -35,10 +35,9 @@ from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.refusals import KINDS
-from dragoman.serving.operate.listening import bind
 from dragoman.serving.operate.log import set_up
 from dragoman.serving.operate.meters import Meters
-from dragoman.serving.operate.settings import ServeSettings, parse_settings
+from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.server import serve_app
 from dragoman.serving.service.catalogue import LanguageDetector

@@ -10,8 +10,7 @@ import pytest
 from serving_echo import TEXT, EchoModel, client_of, echo_run, until
 
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.batches import Batches, QueueBatch
-from dragoman.serving.queue.worker import QueueCounters
+from dragoman.serving.queue.worker import Batches, QueueBatch, QueueCounters
 
 
 def test_costly_searches_have_a_batch_of_their_own() -> None:
@@ -89,10 +88,10 @@ def test_costly_searches_get_a_quarter_of_the_time(little: float, costly: float)
     class One:
         requests, watched = (None,), False
 
-    def steps(of: QueueBatch[Any]) -> Any:
+    def steps(of: QueueBatch) -> Any:
         return of.scheduler
 
-    batches: Batches[Any] = Batches(Steps, lambda: now)  # type: ignore[arg-type]
+    batches: Any = Batches(Steps, lambda: now)  # type: ignore[arg-type]
     steps(batches.little).seconds, steps(batches.costly).seconds = little, costly
     batches.submit(One(), 0, is_costly=True)
     for _ in range(100):

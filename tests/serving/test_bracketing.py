@@ -15,7 +15,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.tree_form import tree_of
 from dragoman.runs.run import Run
-from dragoman.serving.parse.served_parser import ServedParser
+from dragoman.serving.parse import ServedParser
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tree import Tree
 

@@ -185,9 +185,9 @@ def test_keys_and_turns_hold_for_labelling_too(
             long = await ask("0123456789abcdef", "x" * 101)
             assert long.status_code == 400 and "100 at once" in long.json()["error"]
             held = [ask("0123456789abcdef") for _ in range(10)]
-            await until(lambda: turns.waiting == 8 and sum(one.done() for one in held) == 2)
+            await until(lambda: turns.places.taken == 8 and sum(one.done() for one in held) == 2)
             other = ask("fedcba9876543210")
-            await until(lambda: turns.waiting == 9)
+            await until(lambda: turns.places.taken == 9)
             gate.set()
             assert (await other).status_code == 200
             statuses = sorted([(await one).status_code for one in held])

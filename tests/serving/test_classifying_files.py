@@ -27,8 +27,9 @@ from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.log_mel import LogMel
 from dragoman.runs.run import Run
-from dragoman.serving.classify import seen, served_files
+from dragoman.serving.classify import served_files
 from dragoman.serving.http import connection, uploads
+from dragoman.serving.http.limiter import Places
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
@@ -378,7 +379,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (FramesForm, "work_of"),
-        (LogMel, "_some"), (seen, "drawn"), (served_files, "_told"),
+        (LogMel, "_some"), (served_files, "drawn"), (served_files, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
@@ -418,21 +419,21 @@ def test_a_short_recording_does_not_wait_for_long_ones(
             await until(lambda: sum(one.done() for one in long) == 1)
             gate.set()
             assert sorted([(await one).status_code for one in long]) == [200, 429]
-            assert run.decoding.waiting == run.opening.waiting == 0
+            assert run._decoding.places.taken == run.opening.places.taken == 0
 
     asyncio.run(check())
 
 
 def test_one_client_holds_a_quarter_of_the_memory_for_files() -> None:
-    held = uploads.HeldBytes(1000)
-    with held.hold("a", 900):  # alone it always has room
-        with pytest.raises(Refusal, match="as many bytes as one client"), held.hold("a", 1):
+    held = Places("uploads", 250, 1000)
+    with held.held("a", 900):  # alone it always has room
+        with pytest.raises(Refusal, match="as much as one client"), held.held("a", 1):
             pass
-        with held.hold("b", 100), pytest.raises(Refusal, match="Others"):
-            held.hold("c", 1).__enter__()
-    with held.hold("a", 250), pytest.raises(Refusal):
-        held.hold("a", 1).__enter__()
-    with held.hold("c", 900):
+        with held.held("b", 100), pytest.raises(Refusal, match="Others"):
+            held.held("c", 1).__enter__()
+    with held.held("a", 250), pytest.raises(Refusal):
+        held.held("a", 1).__enter__()
+    with held.held("c", 900):
         pass
 
 

@@ -21,7 +21,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
-from dragoman.serving.queue.fair import FairQueue
+from dragoman.serving.queue.queued_request import FairQueue
 from dragoman.serving.served_tasks import open_run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
@@ -131,7 +131,7 @@ def test_whoever_may_not_enter_keeps_the_turn() -> None:
         def take(self) -> int | None:
             return len(self.left) - len(self.left[1:]) if self.left and self.left.pop(0) else None
 
-    queue: FairQueue[Party] = FairQueue()
+    queue: Any = FairQueue()
     ada, bob = Party("ada", ["long", "short"]), Party("bob", ["short", "short"])
     for party in (ada, bob):
         queue.add(party)

@@ -21,11 +21,11 @@ from trained_run import trained_run
 
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.runs.run import Run
-from dragoman.serving.detect import served_detector
-from dragoman.serving.detect.schema import FoundBox
+from dragoman.serving import detect as served_detector
+from dragoman.serving.detect import FoundBox
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.service import pictures as service_pictures
+from dragoman.serving.service import file_run
 from dragoman.tasks.detection.detector import Detector, box_form
 
 
@@ -187,7 +187,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     """25,600 boxes of 256 pictures took more than half a second to be told."""
     slow = [
-        (uploads.Upload, "read"), (service_pictures, "turned_size"), (PicturesForm, "in_turns"),
+        (uploads.Upload, "read"), (file_run, "turned_size"), (PicturesForm, "in_turns"),
         (served_detector, "detected"), (FoundBox, "__init__"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

@@ -20,7 +20,7 @@ from dragoman.serving.http.connection import InMemoryParser
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.translate.kept_documents import SECONDS, KeptDocuments
+from dragoman.serving.translate.documents import SECONDS, KeptDocuments
 
 docx = pytest.importorskip("docx")
 TEXT = f"{{{W}}}t"

@@ -14,8 +14,7 @@ from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
 from dragoman.runs.run import Run
-from dragoman.serving.fill.schema import FillRequest
-from dragoman.serving.fill.served_fill_mask import ServedFillMask
+from dragoman.serving.fill import FillRequest, ServedFillMask
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service import served_run
@@ -176,12 +175,12 @@ def test_turns_are_fair_and_bounded_and_nobody_is_filled_for_who_is_gone(
         async with client_of(run, settings=settings) as client:
             long = {"text": "___ " * 8, "pieces": 2}
             held = [asyncio.ensure_future(client.post("/v1/fill", json=long)) for _ in range(3)]
-            await until(lambda: turns.waiting == 2 and any(one.done() for one in held))
+            await until(lambda: turns.places.taken == 2 and any(one.done() for one in held))
             statuses = {one.result().status_code for one in held if one.done()}
             assert statuses == {429}
             for one in held:
                 one.cancel()
-            await until(lambda: turns.waiting == 0)
+            await until(lambda: turns.places.taken == 0)
             gate.set()
             told = await post(client, "/v1/fill", text="A ___.")
             assert told["blanks"] and threading.get_ident() not in asked

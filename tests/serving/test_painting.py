@@ -28,10 +28,10 @@ from dragoman.forms.codes.codes_form import WEIGHTS, CodesForm
 from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import LEXICON, Run
 from dragoman.search.settings import SamplingSettings
+from dragoman.serving import paint as served_painter
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import KINDS
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.paint import served_painter
 from dragoman.serving.served_tasks import open_run
 from dragoman.tasks.painting.painter import PaintedPicture, Painter
 

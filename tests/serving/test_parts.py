@@ -22,7 +22,7 @@ from dragoman.serving.http.limiter import Limiter
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _event_stream, event_of
-from dragoman.serving.queue.fair import FairQueue
+from dragoman.serving.queue.queued_request import FairQueue
 
 SLOW = Refusal("too_slow", "too slow", seconds=1)
 FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
@@ -65,7 +65,7 @@ class Book:
 
 
 def test_a_book_does_not_keep_a_line_waiting() -> None:
-    queue: FairQueue[Book] = FairQueue()
+    queue: Any = FairQueue()
     book, line, other = Book("ada", 100), Book("ada", 1), Book("bob", 1)
     for party in (book, line, other):
         queue.add(party)
@@ -78,7 +78,7 @@ def test_a_book_does_not_keep_a_line_waiting() -> None:
 
 
 def test_who_leaves_is_forgotten() -> None:
-    queue: FairQueue[Book] = FairQueue()
+    queue: Any = FairQueue()
     first, second = Book("ada", 5), Book("bob", 1)
     queue.add(first)
     queue.add(second)

@@ -24,9 +24,8 @@ from warm_server import serving
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.serving.app import create_app
-from dragoman.serving.http.openai_errors import IMAGES, MODELS, TRANSCRIPTIONS
-from dragoman.serving.operate.listening import bind
-from dragoman.serving.operate.settings import ServeSettings, parse_settings
+from dragoman.serving.http.messages import IMAGES, MODELS, TRANSCRIPTIONS
+from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
 from dragoman.serving.server import run_names, serve_app, torch_threads
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
@@ -244,12 +243,12 @@ def test_a_run_is_told_of_and_its_tags_are_placed_by_its_attention(tiny: str) ->
 
 
 def test_a_wrong_setting_is_told_in_one_line() -> None:
-    with pytest.raises(RecipeError, match=r"did you mean 'limits.characters'"):
+    with pytest.raises(RecipeError, match=r"'limits.charactrs'; did you mean 'characters'"):
         parse_settings({}, ["limits.charactrs=5"])
     with pytest.raises(RecipeError, match="port"):
         parse_settings({"port": 99999}, [])
     for depth in (100, 2_000):  # tables within each other, which nothing could show
-        with pytest.raises(RecipeError, match=r"^port: ") as found:
+        with pytest.raises(RecipeError, match=r"^settings of the server: port: ") as found:
             parse_settings({}, ["port={" + "a." * depth + "b=1}"])
         assert len(str(found.value)) < 400
     assert parse_settings({}, ["limits.characters=5"]).limits.characters == 5

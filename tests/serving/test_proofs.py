@@ -22,8 +22,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.knowledge import knowledge_of
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate import proofs
-from dragoman.serving.translate.proofs import Proofs
-from dragoman.serving.translate.served_translator import ServedTranslator
+from dragoman.serving.translate.served_translator import Proofs, ServedTranslator
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 ODD = "The animal 🐱 is tired. "

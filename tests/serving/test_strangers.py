@@ -283,10 +283,6 @@ def test_a_strangers_host_leads_nowhere() -> None:
                 answer = await client.request(method, path, json=WISH, headers=headers)
                 assert answer.status_code == 404
                 assert "evil" not in answer.text + str(answer.headers)
-            docs = await client.get("/docs")
-            assert (
-                docs.headers["cache-control"] == "no-store" and f"{ADDRESS}/translate" in docs.text
-            )
 
     asyncio.run(check())
 
@@ -322,7 +318,6 @@ def test_networks() -> None:
     [
         ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),  # no proxy of ours
         ("10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
-        ("::ffff:10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
         ("10.0.0.1", ["::ffff:198.51.100.7"], "198.51.100.7"),
         ("10.0.0.1", ["6.6.6.6, 198.51.100.7"], "198.51.100.7"),  # the client made up the first
         ("10.0.0.1", ["6.6.6.6", "198.51.100.7"], "198.51.100.7"),
@@ -547,7 +542,7 @@ def test_figures_wait_in_no_pool_that_texts_are_cut_in(monkeypatch: pytest.Monke
         gate.wait(30)
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dragoman.serving.endpoints.figures.make_figure", slow)
+    monkeypatch.setattr("dragoman.serving.figures.make_figure", slow)
 
     async def check() -> None:
         app = create_app((echo_run(),), ServeSettings(), detector())

@@ -19,12 +19,11 @@ from dragoman.data.tagged_batches import WordCutter
 from dragoman.forms.subwords.text import Text
 from dragoman.metrics.tagging import spans_of
 from dragoman.runs.run import Run
+from dragoman.serving import tag as served_tagger
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.tag import served_tagger
-from dragoman.serving.tag.schema import TagAnswer
-from dragoman.serving.tag.served_tagger import ServedTagger
+from dragoman.serving.tag import ServedTagger, TagAnswer
 from dragoman.tasks.tagging.tagger import Tagger
 
 TEXT = " dog the\u2003bread\n\n soup\x1fcat  zzz ☃ \n"

@@ -491,7 +491,7 @@ def test_a_short_recording_does_not_wait_for_long_ones(
             await until(lambda: sum(one.done() for one in asked) == 1)
             gate.set()
             assert sorted([(await one).status_code for one in asked]) == [200, 429]
-            assert run.decoding.waiting == run.opening.waiting == 0
+            assert run._decoding.places.taken == run.opening.places.taken == 0
 
     asyncio.run(check())
 
@@ -513,10 +513,10 @@ def test_a_client_that_goes_away_leaves_nothing_behind(
     async def check() -> None:
         async with client_of(run) as client:
             asked = asyncio.ensure_future(sent(client, GOOD))
-            await until(lambda: run.hearing.waiting)
+            await until(lambda: run.hearing.places.taken)
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
-            await until(lambda: run.hearing.waiting == run.opening.waiting == 0)
+            await until(lambda: run.hearing.places.taken == run.opening.places.taken == 0)
             gate.set()
             assert (await sent(client, GOOD)).status_code == 200
 

@@ -30,14 +30,12 @@ from dragoman.insight.session import Inspection
 from dragoman.models.transformer import Transformer
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import server
-from dragoman.serving.endpoints import run_view
+from dragoman.serving import server, server_info
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import inspector, packed
+from dragoman.serving.look import answer, inspector, outputs
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.outputs import hypothesis
 from dragoman.serving.queue import fair_executor
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
@@ -67,10 +65,10 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (LanguageDetector, "rank"), (BaseModel, "model_dump_json"),
-        (Engine, "cut"), (hypothesis, "words_of"), (served_run, "look_answer"),
+        (Engine, "cut"), (outputs, "words_of"), (served_run, "look_answer"),
         (placing, "project"), (AligningHead, "weights"), (inspector, "weights_message"),
         (endpoint, "_start"), (endpoint, "_event"), (libretranslate, "_answer"),
-        (connection, "_parsed"), (run_view, "view_of"),
+        (connection, "_parsed"), (server_info, "view_of"),
     ]  # fmt: skip
     of_folder = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)
@@ -117,7 +115,7 @@ def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
         await asyncio.sleep(0)
         of_ada[2].cancel()
         of_ada[0].cancel()  # it runs already: its place is free for the next when it has ended
-        await until(lambda: own.waiting == 3)
+        await until(lambda: own.places.taken == 3)
         others = [asyncio.ensure_future(own.do(f"client {n}", work("other"))) for n in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(Refusal, match="Others wait"):
@@ -125,7 +123,7 @@ def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
         gate.set()
         await asyncio.gather(of_ada[1], of_ada[3], of_bob, *others)
         assert done == ["Ada 0", "Bob", "other", "other", "other", "Ada 1", "Ada 3"]
-        assert own.waiting == 0
+        assert own.places.taken == 0
         own.close()
 
     asyncio.run(check())
@@ -328,7 +326,7 @@ def test_a_figure_that_nobody_waits_for_ends_at_its_next_part(
 def test_limits_of_looking_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many weights, a token that is not there: refused without a step of the model."""
     model = tiny_model()
-    monkeypatch.setattr(packed, "MAX_WEIGHTS", 1000)
+    monkeypatch.setattr(answer, "MAX_WEIGHTS", 1000)
     monkeypatch.setattr(model, "encode", None)
     text = "A small man eats a dinosaur. " * 4
 

@@ -53,9 +53,8 @@ def serve(args: ServeArguments) -> None:
         Run.open(run)
     from dragoman.cli.console import log_to_stderr
     from dragoman.serving.http.api_keys import ApiKeys
-    from dragoman.serving.operate.listening import bind
     from dragoman.serving.operate.log import catch_native
-    from dragoman.serving.operate.settings import parse_settings
+    from dragoman.serving.operate.settings import bind, parse_settings
 
     catch_native()
     log_to_stderr(args.quiet, args.verbose)

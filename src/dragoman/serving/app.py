@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
-from html import escape
 from importlib.metadata import version
 from itertools import chain
 
 from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import JSONResponse, Response
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman.errors import DragomanError
-from dragoman.serving import server_info
-from dragoman.serving.endpoints import figures, look
+from dragoman.serving import figures, look_endpoints, server_info
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys
-from dragoman.serving.http.compression import Compressed, Rendered
 from dragoman.serving.http.connection import ClientGone
-from dragoman.serving.http.docs import STYLE, docs_html
+from dragoman.serving.http.messages import STYLE, describe, docs_html, shaped
 from dragoman.serving.http.middleware import (
     BodyLimit,
     Failures,
     HeadAsGet,
-    Lingering,
     SafeHeaders,
 )
-from dragoman.serving.http.openai_errors import shaped
-from dragoman.serving.http.openapi import describe
-from dragoman.serving.http.proxy_headers import ProxyHeaders
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.measured import MeteredRequests
@@ -53,8 +46,8 @@ from dragoman.serving.translate.schema import DocumentRequest
 logger = logging.getLogger("dragoman")
 
 TOO_MANY = ("too_many_requests", "too_many_at_once")
-SERVER = "http://server.invalid"
-"""Stands for the address of this server in the page ``/docs``, which is written once."""
+IN_THREAD = 16_384
+"""Bytes. To compress more takes longer than half a millisecond, so a thread does it."""
 
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
@@ -110,7 +103,9 @@ def create_app(
     app.state.service = service
     of_tasks = dict.fromkeys(endpoints for _, endpoints in SERVED)
     own = [libretranslate.endpoints, documents.endpoints, *of_tasks]
-    routes = [endpoints(service) for endpoints in (*own, look.endpoints, figures.endpoints)]
+    routes = [
+        endpoints(service) for endpoints in (*own, look_endpoints.endpoints, figures.endpoints)
+    ]
     for router in (*routes, server_info.endpoints(service)):
         app.include_router(router)
     _add_page(app, service)
@@ -131,17 +126,22 @@ def create_app(
             allow_headers=["authorization", "content-type"],
             expose_headers=["retry-after", "x-request-id"],
         )
-    app.add_middleware(Compressed)
+    app.add_middleware(
+        GZipMiddleware, minimum_size=1_000, compresslevel=5, thread_minimum_size=IN_THREAD
+    )
     app.add_middleware(SafeHeaders)
+    every = "*" in settings.proxies
+    app.add_middleware(
+        ProxyHeadersMiddleware, trusted_hosts="*" if every else list(settings.proxies)
+    )
     app.add_middleware(
         MeteredRequests,
         meters=meters,
         is_closing=lambda: service.closing,
+        proxies=Networks(settings.proxies),
         access_log=settings.access_log,
     )
     app.add_middleware(HeadAsGet)
-    app.add_middleware(Lingering, most_seconds=settings.limits.idle_seconds)
-    app.add_middleware(ProxyHeaders, proxies=Networks(settings.proxies))
     return app
 
 
@@ -152,35 +152,27 @@ def _add_page(app: FastAPI, service: Service) -> None:
         @app.get("/", include_in_schema=False)
         async def index(http: Request) -> Response:
             service.count(http)
-            return (await asyncio.to_thread(page.index)).to(http)
+            return page.index()
 
         @app.get("/assets/{name}", include_in_schema=False)
         async def asset(name: str, http: Request) -> Response:
             service.count(http)
-            return (await asyncio.to_thread(page.file, name)).to(http)
+            return page.file(name)
 
     @app.get("/docs", include_in_schema=False)
     async def docs(http: Request) -> Response:
         service.count(http)
-        written = await service.once("/docs", lambda: docs_html(app.openapi(), SERVER))
-        return (await asyncio.to_thread(_docs_of, written, str(http.base_url))).to(http)
+        return HTMLResponse(await service.once("/docs", lambda: docs_html(app.openapi())))
 
     @app.get("/docs.css", include_in_schema=False)
     async def style(http: Request) -> Response:
         service.count(http)
-        return (await asyncio.to_thread(page.read, STYLE)).to(http)
+        return FileResponse(STYLE)
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi(http: Request) -> Response:
         service.count(http)
         return await service.rendered(http, lambda: json.dumps(app.openapi()).encode())
-
-
-@lru_cache(maxsize=8)
-def _docs_of(written: str, address: str) -> Rendered:
-    # The examples hold the address that was asked for: nobody else is to be shown them.
-    body = written.replace(SERVER, escape(address.rstrip("/"))).encode()
-    return Rendered(body, "text/html", "no-store")
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
@@ -193,8 +185,6 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         headers = {}
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
-        if error.status == 413:
-            headers["connection"] = "close"  # what is left of the body is thrown away
         body = shaped(http.url.path, error.status, error.body)
         return JSONResponse(body, error.status, headers)
 

@@ -6,18 +6,13 @@ from collections.abc import Callable
 
 from dragoman.errors import RunError
 from dragoman.runs.run import Run
+from dragoman.serving import detect, fill, lines, paint, parse, tag
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
-from dragoman.serving.detect import served_detector
-from dragoman.serving.fill import served_fill_mask
-from dragoman.serving.lines import served_lines
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.paint import served_painter
-from dragoman.serving.parse import served_parser
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.serving.tag import served_tagger
 from dragoman.serving.transcribe import endpoint as transcribing
 from dragoman.serving.transcribe import served_transcriber
 from dragoman.serving.translate import endpoint as translating
@@ -28,15 +23,15 @@ from dragoman.serving.write import served_language_model
 SERVED: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_translator.ServedTranslator, translating.endpoints),
     (served_language_model.ServedLanguageModel, writing.endpoints),
-    (served_fill_mask.ServedFillMask, served_fill_mask.endpoints),
+    (fill.ServedFillMask, fill.endpoints),
     (served_classifier.ServedClassifier, classifying.endpoints),
     (served_files.ServedFileClassifier, classifying.endpoints),
-    (served_parser.ServedParser, served_parser.endpoints),
-    (served_tagger.ServedTagger, served_tagger.endpoints),
+    (parse.ServedParser, parse.endpoints),
+    (tag.ServedTagger, tag.endpoints),
     (served_transcriber.ServedTranscriber, transcribing.endpoints),
-    (served_detector.ServedDetector, served_detector.endpoints),
-    (served_lines.ServedLines, served_lines.endpoints),
-    (served_painter.ServedPainter, served_painter.endpoints),
+    (detect.ServedDetector, detect.endpoints),
+    (lines.ServedLines, lines.endpoints),
+    (paint.ServedPainter, paint.endpoints),
 )
 """What holds such a run, and its endpoints."""
 

@@ -1,27 +1,167 @@
-"""What a server tells of itself: to those who use it, and to those who run it."""
+"""What a server tells of itself and of its runs: to those who use it, and to those who run it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
-from dragoman.serving.endpoints import run_view
-from dragoman.serving.http.messages import Message
-from dragoman.serving.http.openapi import error_of
+from dragoman.pictures.records import Chart, RunSummary, Series
+from dragoman.runs.run import Run
+from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.knowledge import Knowledge
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
+from dragoman.tasks.report import summarise
+
+MAX_POINTS = 400
+"""Points of one line: more than a screen can tell apart."""
+
+
+class _RunPart(Message):
+    """A part that is told as its record has it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Line(_RunPart):
+    """One line of a chart."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+
+
+class ChartView(_RunPart):
+    """Some lines over one axis."""
+
+    title: str
+    x_label: str
+    y_label: str
+    log_y: bool
+    marked_x: Annotated[float | None, Field(default=None)]
+    marked_as: str
+    series: list[Line]
+
+
+class ScoreView(Message):
+    name: str
+    value: float
+    """As it was computed."""
+    called: str
+    """What people call it; name is what files call it."""
+    times: float
+    """What a value is multiplied by to be shown."""
+    digits: int
+    """Behind the point of what is shown."""
+    unit: str
+    """What stands behind it: " %" or nothing."""
+    test: str
+    """Which sentences it was measured on."""
+    signature: str
+    """sacreBLEU's: without it a BLEU cannot be compared."""
+
+
+class SampleView(_RunPart):
+    source: str
+    hypothesis: str
+    reference: str
+
+
+class TableView(_RunPart):
+    title: str
+    header: list[str]
+    rows: list[list[str | int | float]]
+    note: str
+
+
+class RunView(Message):
+    """All that is told of a run."""
+
+    name: str
+    source: str
+    target: str
+    notice: str
+    """Said first and plainly, e.g. that the corpus is synthetic."""
+    facts: list[tuple[str, str]]
+    scores: list[ScoreView]
+    samples: list[SampleView]
+    charts: list[ChartView]
+    tables: list[TableView]
+    recipe: str
+    """As TOML."""
+    limits: list[str]
+
+
+def view(run: Run, name: str, source: str, target: str) -> bytes:
+    """A ``RunView`` as JSON, read from the run's folder; takes a moment, so call it in a thread.
+    ``source`` and ``target``: the languages as ``ServedRun`` has them.
+
+    Errors: ``RunError``.
+    """
+    return view_of(summarise(run), name, source, target).model_dump_json().encode()
+
+
+def view_of(summary: RunSummary, name: str, source: str, target: str) -> RunView:
+    return RunView(
+        name=name,
+        source=source,
+        target=target,
+        notice=summary.notice,
+        facts=list(summary.facts),
+        scores=[
+            ScoreView(
+                name=s.name,
+                value=s.value,
+                called=s.measure.called,
+                times=s.measure.times,
+                digits=s.measure.digits,
+                unit=s.measure.unit,
+                test=s.test,
+                signature=s.signature,
+            )
+            for s in summary.scores
+        ],
+        samples=[SampleView.model_validate(one) for one in summary.samples],
+        charts=[ChartView.model_validate(_thinned(one)) for one in summary.charts],
+        tables=[TableView.model_validate(one) for one in summary.data],
+        recipe=summary.recipe,
+        limits=list(summary.limits),
+    )
+
+
+def _thinned(chart: Chart) -> Chart:
+    return replace(chart, series=[_line(one.name, one.x, one.y) for one in chart.series])
+
+
+def _line(name: str, x: Sequence[float], y: Sequence[float]) -> Series:
+    """Thin a line, keeping in each stretch its least and its greatest value."""
+    points = [(a, b) for a, b in zip(x, y, strict=True) if _is_number(a) and _is_number(b)]
+    if len(points) > MAX_POINTS:
+        stretch = -(-2 * len(points) // MAX_POINTS)
+        kept = []
+        for begin in range(0, len(points), stretch):
+            part = points[begin : begin + stretch]
+            kept += sorted({min(part, key=lambda p: p[1]), max(part, key=lambda p: p[1])})
+        points = [points[0], *(p for p in kept if p not in (points[0], points[-1])), points[-1]]
+    return Series(name, [a for a, _ in points], [b for _, b in points])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and value == value and abs(value) != float("inf")
+
 
 _WHERE = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind, _ in SERVED))
 
@@ -161,7 +301,7 @@ def endpoints(service: Service) -> APIRouter:
         summary="How a run was trained, and how good it is",
         tags=["dragoman"],
         responses={
-            200: {"model": run_view.RunView},
+            200: {"model": RunView},
             404: error_of("There is no such run"),
         },
     )
@@ -173,7 +313,7 @@ def endpoints(service: Service) -> APIRouter:
             if run is None:
                 raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
             languages = served.source, served.target
-            return await service.rendered(http, partial(run_view.view, run, name, *languages))
+            return await service.rendered(http, partial(view, run, name, *languages))
 
     @routes.get("/health", summary="Whether the process lives", tags=["operation"])
     async def health(http: Request) -> Health:

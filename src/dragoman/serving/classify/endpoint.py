@@ -45,8 +45,8 @@ def endpoints(service: Service) -> Endpoints:
     async def files(run: ServedFileClassifier, request: ClassifyRequest, client: str) -> bytes:
         uploads = request.uploads
         run.check(uploads, request)
-        opened = await run.opening.all_in(client, 1, run.opened(uploads))
-        rows = await run.decoded(opened, client)
+        opened = await run.opening.all(client, run.opened(uploads))
+        rows = await run.decoded(opened, client, run.most_rows)
         run.check_rows(rows, request)
         found = dict(await run.labelling.all(client, run.label(opened, rows, request)))
         answer = ClassifyAnswer(

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.uploads import WithFiles
-from dragoman.serving.service.cells import Grid
-from dragoman.serving.service.seen import SeenFile
+from dragoman.serving.service.seen import Grid, SeenFile
 
 
 class ClassifyRequest(WithFiles):

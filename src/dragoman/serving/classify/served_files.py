@@ -1,22 +1,24 @@
 """A run that labels pictures or recordings and is served.
 
-A file goes through three hands: it is opened, which tells how much it holds; decoded into rows; and
-read by the model. Each is done in turns beside the event loop. What holds much is decoded in a
-thread of its own, in as many places as it costs, so that small files never wait for it.
+A file goes through three hands, in turns beside the event loop: it is opened; decoded into rows;
+and read by the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from dragoman.forms.rows.in_memory import InMemory
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
+from dragoman.insight.figures.patches import reading, rollout
+from dragoman.models.settings import EncoderSettings
 from dragoman.plural import plural
 from dragoman.runs.run import Run
-from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Seen
-from dragoman.serving.classify.seen import seen
+from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Rollout, Seen
 from dragoman.serving.classify.served_classifier import (
     TOKENS_AT_ONCE,
     check_labels,
@@ -24,54 +26,36 @@ from dragoman.serving.classify.served_classifier import (
 )
 from dragoman.serving.http.refusals import (
     Refusal,
-    body_too_large,
     invalid_request,
-    too_many_pixels,
-    too_much_sound,
 )
-from dragoman.serving.http.uploads import Upload, readable, too_many_files
+from dragoman.serving.http.uploads import Upload
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import (
-    PIXELS_OF_A_PLACE,
     READING,
-    SECONDS_OF_A_PLACE,
     SEEING,
 )
-from dragoman.serving.service.cells import hidden_cells, without
-from dragoman.serving.service.pictures import LINE
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
+from dragoman.serving.service.seen import (
+    MOST_PATCHES,
+    drawn,
+    grid_of,
+    hidden_cells,
+    row_of,
+    without,
+)
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A file whose header was read."""
-
-    file: InMemory
-    size: float
-    """Seconds of sound, or pixels."""
-
-
-class ServedFileClassifier(ServedRun):
+class ServedFileClassifier(FileRun):
     """A run that labels files and is served."""
 
     task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
     does = "labels pictures or recordings"
-    takes_files = True
 
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
-        form = labeller.run.source
-        assert isinstance(form, RowsForm)
-        form.check_library()
-        super().__init__(name, labeller.engine, settings, labeller.run, looked_into=False)
-        self.form = form
+        super().__init__(name, labeller.engine, settings, labeller.run)
         self.labeller = labeller
-        self.is_sound = isinstance(form.settings, FramesSource)
-        self.has_figures = isinstance(form.settings, PictureSource)
-        self.opening = self.executor("files")
-        """Where files are opened, and decoded where they hold little."""
-        self.decoding = self.executor("large files")
-        """Where others are decoded."""
+        self.has_figures = isinstance(self.form.settings, PictureSource)
         self.labelling = self.executor("classify")
         """Where files are labelled."""
 
@@ -80,20 +64,10 @@ class ServedFileClassifier(ServedRun):
         """Errors: ``RunError``, and ``DataError`` where what decodes its files is missing."""
         return cls(name, Labeller(run, settings), settings)
 
-    @property
-    def reads(self) -> str:
-        return self.form.settings.raws
-
-    @staticmethod
-    def examples(run: Run) -> list[str]:
-        """None: what it was measured on are files of the machine that it was trained on."""
-        return []
-
     def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for what needs no file to be read."""
-        limits, count = self.settings.limits, len(uploads)
-        if count > limits.items:
-            raise too_many_files(count, limits.items)
+        self.check_files(uploads)
+        count = len(uploads)
         if request.why:
             raise Refusal(
                 "no_words_in_files",
@@ -112,46 +86,8 @@ class ServedFileClassifier(ServedRun):
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
 
-    def opened(self, uploads: Sequence[Upload]) -> Iterator[Opened]:
-        """Each file with how much it holds. Raises Refusal 400 for one that cannot be read, and as
-        soon as they hold too much together."""
-        total, count = 0.0, 0
-        for upload in uploads:
-            file = upload.read()
-            count += len(file.data)
-            if count > self.settings.limits.upload_bytes:
-                raise body_too_large(self.settings.limits.upload_bytes)
-            with readable(file):
-                size = self.form.work_of(file)
-            total += size
-            self._check_total(total)
-            yield Opened(file, size)
-
-    def _check_total(self, total: float) -> None:
-        limits = self.settings.limits
-        if self.is_sound and total > limits.sound_seconds:
-            raise too_much_sound(total, limits.sound_seconds)
-        if not self.is_sound and total > limits.pixels:
-            raise too_many_pixels(int(total), limits.pixels)
-
-    def places(self, total: float) -> int:
-        """How many places the decoding of so much takes."""
-        return 1 + int(total // (SECONDS_OF_A_PLACE if self.is_sound else PIXELS_OF_A_PLACE))
-
-    async def decoded(self, opened: Sequence[Opened], client: str) -> list[Rows]:
-        """The rows of some files."""
-        places = self.places(sum(one.size for one in opened))
-        executor = self.opening if places == 1 else self.decoding
-        found = await executor.all_in(client, places, self._decoded(opened))
-        return [rows for rows in found if rows is not None]
-
-    def _decoded(self, opened: Sequence[Opened]) -> Iterator[Rows | None]:
-        for one in opened:
-            with readable(one.file):
-                yield from self.form.in_turns(one.file, self._most_rows)
-
     @property
-    def _most_rows(self) -> int:
+    def most_rows(self) -> int:
         """Of one file: those of the seconds that are allowed, which a header may have belied."""
         settings = self.form.settings
         if isinstance(settings, LineSource):  # what is behind the longest is not looked at
@@ -175,7 +111,7 @@ class ServedFileClassifier(ServedRun):
         )
 
     def label(
-        self, opened: Sequence[Opened], rows: Sequence[Rows], request: ClassifyRequest
+        self, opened: Sequence[OpenedFile], rows: Sequence[Rows], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledFile]]:
         """Each file with its number, as they come: a turn's worth is read at once."""
         names = [one.file.called for one in opened]
@@ -198,3 +134,72 @@ def _told(found: ClassifiedText, size: float, top: int | None, shown: Seen | Non
         size=round(size, 3),
         seen=shown,
     )
+
+
+_MOST_READ = 256
+"""Patches of a picture whose way through the model is drawn: its rows are sent as numbers."""
+
+
+def seen(
+    labeller: Labeller,
+    form: RowsForm,
+    rows: Rows,
+    ranked: Sequence[tuple[str, float]],
+    asked: ClassifyRequest,
+) -> Seen:
+    """A picture of what is read, and what else is asked of it. ``ranked``: its labels, the most
+    probable first. Raises Refusal 400 for a cell that is not there."""
+    read = rows[: labeller.longest]
+    looked = of_heads = panels = None
+    attended = _attended(labeller, form, read)
+    if attended is not None:
+        weights, places = attended
+        source = form.settings
+        shape = source.grid if isinstance(source, PictureSource) else (1, places)
+        shares = _digits(_filled(rollout(weights, places), shape))
+        looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
+        if asked.heads:
+            begin = weights.shape[-1] - places  # behind the class token, if there is one
+            if asked.at is not None:
+                given = weights[..., begin + row_of(form, asked.at, len(read), places), :]
+            else:
+                given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
+            each = _filled(given[..., begin:], shape)
+            of_heads = [[_digits(head) for head in layer] for layer in each]
+        if asked.reading and isinstance(form, PicturesForm) and places <= _MOST_READ:
+            way, _ = reading(labeller, form, read, ranked)
+            panels = [panel.to_dict() for panel in way]
+    width, height, png = drawn(form, read)
+    return Seen(
+        width=width, height=height, png=png, rollout=looked,
+        grid=grid_of(form, len(read)), heads=of_heads, reading=panels,
+    )  # fmt: skip
+
+
+def _attended(
+    labeller: Labeller, form: RowsForm, read: Rows
+) -> tuple[NDArray[np.float32], int] | None:
+    """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
+    file; None where nothing attends, or where they are more than a picture shows."""
+    source, model = form.settings, labeller.run.recipe.model
+    if isinstance(source, FramesSource):
+        is_shown = len(read) <= MOST_PATCHES * source.subsample
+    else:
+        is_shown = isinstance(source, PictureSource) and source.patches <= MOST_PATCHES
+    if not is_shown:
+        return None
+    weights = labeller.engine.attention.record(read, ()).encoder
+    if not len(weights):
+        return None
+    has_token = isinstance(model, EncoderSettings) and model.class_token
+    return weights, weights.shape[-1] - has_token
+
+
+def _filled(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
+    """(…, P) shares of the parts that are read -> of all; the rest has none."""
+    missing = shape[0] * shape[1] - shares.shape[-1]
+    return np.pad(shares, [(0, 0)] * (shares.ndim - 1) + [(0, missing)])
+
+
+def _digits(shares: NDArray[np.floating]) -> list[float]:
+    return [float(f"{share:.4g}") for share in shares]

@@ -24,7 +24,7 @@ import struct
 import termios
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from uvicorn.config import Config
@@ -75,10 +75,6 @@ class Guard:
         """Connections that were closed, by the reason."""
         self._open: dict[str, dict[GuardedConnection, None]] = {}
         """By who holds the address; proxies under their address too, but without a limit."""
-        self._waiting: dict[str, dict[GuardedConnection, None]] = {}
-        """Those without a request, of strangers, the one that waits longest first."""
-        self._oldest: dict[GuardedConnection, None] = {}
-        """The same, of all addresses."""
         self._count = 0
         self._told: Counter[str] = Counter()
         self._told_at = clock()
@@ -94,31 +90,23 @@ class Guard:
 
     def enters(self, connection: GuardedConnection) -> bool:
         """A new connection -> whether there is a place for it."""
-        if connection.is_proxy:
-            self._open.setdefault(connection.holder, {})[connection] = None
-            return True
         own = self._open.get(connection.holder, {})
-        if len(own) >= self.most_each and not self._make_room(
-            self._waiting.get(connection.holder, {})
-        ):
-            return False
-        if self._count >= self.most and not self._make_room(self._oldest):
-            return False
+        if not connection.is_proxy:
+            if len(own) >= self.most_each and not self._make_room(own):
+                return False
+            if self._count >= self.most and not self._make_room(self._strangers()):
+                return False
+            self._count += 1
         self._open.setdefault(connection.holder, {})[connection] = None
-        self._count += 1
         return True
 
     def waits(self, connection: GuardedConnection) -> None:
         """A connection has no request under way now."""
         connection.waits_since, connection.began_at = self.clock(), None
-        if not connection.is_proxy:
-            self._waiting.setdefault(connection.holder, {})[connection] = None
-            self._oldest[connection] = None
 
     def asks(self, connection: GuardedConnection) -> None:
         """A connection has a request under way now; nothing more is awaited of it."""
         connection.waits_since = connection.began_at = None
-        self._no_longer_waits(connection)
 
     def leaves(self, connection: GuardedConnection) -> None:
         """A connection is closed, or about to be: its place is free."""
@@ -128,7 +116,6 @@ class Guard:
             self._count -= not connection.is_proxy
             if not own:
                 del self._open[connection.holder]
-        self._no_longer_waits(connection)
 
     def sweep(self) -> None:
         """Close what has waited, or was read, for too long. Call it about every second."""
@@ -143,8 +130,7 @@ class Guard:
                 elif not connection.is_proxy:
                     unread.append(connection)
             self._cut(unread, self.limits.unread_bytes)
-        strangers = [c for own in self._open.values() for c in own if not c.is_proxy]
-        self._cut(strangers, 4 * self.limits.unread_bytes)
+        self._cut(self._strangers(), 4 * self.limits.unread_bytes)
         if now - self._told_at >= TOLD_SECONDS:
             self.tell(now)
 
@@ -162,11 +148,15 @@ class Guard:
 
     # ---- inside
 
-    def _make_room(self, waiting: dict[GuardedConnection, None]) -> bool:
-        oldest = next(iter(waiting), None)
-        if oldest is None:
+    def _strangers(self) -> list[GuardedConnection]:
+        return [one for own in self._open.values() for one in own if not one.is_proxy]
+
+    def _make_room(self, connections: Iterable[GuardedConnection]) -> bool:
+        """Whether one of them was without a request: that which was so for longest is closed."""
+        waiting = [(since, one) for one in connections if (since := one.waits_since) is not None]
+        if not waiting:
             return False
-        self._close(oldest, CROWDED)
+        self._close(min(waiting, key=lambda both: both[0])[1], CROWDED)
         return True
 
     def _close(self, connection: GuardedConnection, reason: str) -> None:
@@ -187,14 +177,6 @@ class Guard:
                 return
             total -= sizes[connection]
             self._close(connection, UNREAD)
-
-    def _no_longer_waits(self, connection: GuardedConnection) -> None:
-        self._oldest.pop(connection, None)
-        own = self._waiting.get(connection.holder)
-        if own is not None:
-            own.pop(connection, None)
-            if not own:
-                del self._waiting[connection.holder]
 
 
 class GuardedConnection(H11Protocol):

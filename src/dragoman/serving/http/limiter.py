@@ -1,15 +1,16 @@
-"""How much each client asks for, counted: requests, texts and characters."""
+"""How much each client asks for, counted: requests, places, texts and characters."""
 
 from __future__ import annotations
 
 import math
 import time
 import unicodedata
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
+from dragoman.plural import plural
 from dragoman.serving.http.api_keys import Client
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -119,6 +120,51 @@ class Limiter:
                 marks=marks,
                 most=MAX_MARKS,
             )
+
+
+class Places:
+    """Places for one kind of work, or bytes of it, of one client and of all. Lives in the event
+    loop."""
+
+    def __init__(self, kind: str, of_client: float = math.inf, of_all: float = math.inf) -> None:
+        """``of_client`` and ``of_all``: how many one client, and all, may have."""
+        self._kind = kind
+        self._of_client, self._of_all = of_client, of_all
+        self._held: defaultdict[str, list[int]] = defaultdict(list)
+        """Of each client that has some, those of each request."""
+
+    @property
+    def taken(self) -> int:
+        return sum(map(sum, self._held.values()))
+
+    @contextmanager
+    def held(self, client: str, places: int) -> Iterator[None]:
+        """So many for a request, as long as it lasts. Raises Refusal 429; a request that is alone
+        gets as many as it takes."""
+        own = self._held.get(client, [])
+        if own and sum(own) + places > self._of_client:
+            raise Refusal(
+                "too_many_of_kind",
+                f"You have {plural(len(own), 'request')} of this kind under way ({self._kind}), "
+                "as much as one client may have. Wait for one to finish.",
+                retry_after=1,
+                requests=len(own),
+                kind=self._kind,
+            )
+        if self._held and self.taken + places > self._of_all:
+            raise Refusal(
+                "others_wait",
+                f"Others wait for the same already ({self._kind}). Try again in a moment.",
+                retry_after=2,
+                kind=self._kind,
+            )
+        self._held[client].append(places)
+        try:
+            yield
+        finally:
+            self._held[client].remove(places)
+            if not self._held[client]:
+                del self._held[client]
 
 
 def _marks(text: str) -> int:

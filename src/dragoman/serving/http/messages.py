@@ -1,12 +1,23 @@
-"""What every part of a request or an answer is, and the shape of every error."""
+"""What every part of a request or an answer is, the shape of every error, and how endpoints are
+described: as OpenAPI and as a page.
+
+Bodies are read by the endpoints themselves (JSON or a form, one error for both), so their models
+are named here for the description. Errors of the paths that are OpenAI's have the shape that its
+clients read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Annotated, Any
 
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 
 class Message(BaseModel):
@@ -44,3 +55,196 @@ class ErrorBody(Message):
     """Which refusal it is, by a name that stays: docs/serve.md lists them all."""
     values: dict[str, str | int | float | list[str]]
     """The numbers and names that stand in the sentence."""
+
+
+STYLE = Path(__file__).with_name("docs.css")
+"""Of the page ``/docs``."""
+
+
+def error_of(description: str, body: type[BaseModel] = ErrorBody) -> dict[str, Any]:
+    """The description of an answer that says what went wrong.
+
+    By name, not by its model: of each model of each endpoint FastAPI makes a validator, which is
+    most of the time that an application takes to be put together.
+    """
+    schema = {"$ref": f"#/components/schemas/{body.__name__}"}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: error_of("The request must change"),
+    403: error_of("An API key is missing or not known"),
+    408: error_of("The request did not arrive in time"),
+    413: error_of("The request is too large"),
+    415: error_of("The body must be JSON"),
+    421: error_of("The server does not go by the name in the header Host"),
+    429: error_of("Too many requests; see the header Retry-After"),
+    500: error_of("The server failed"),
+    503: error_of("The server is shutting down"),
+    504: error_of("The request took too long"),
+}
+"""What an endpoint that translates may answer but 200."""
+
+
+def body_of(model: type[BaseModel], *, form: bool = False, files: bool = False) -> dict[str, Any]:
+    """The description of a body of ``model``; a ``form``, or one with ``files``, may be sent
+    too."""
+    reference = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
+    content: dict[str, Any] = {"application/json": reference}
+    if form:
+        content["application/x-www-form-urlencoded"] = reference
+    if files:
+        file = {"type": "array", "items": {"type": "string", "format": "binary"}}
+        parts = {"type": "object", "required": ["file"], "properties": {"file": file}}
+        content["multipart/form-data"] = {"schema": parts}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def written(model: BaseModel) -> bytes:
+    """An answer as JSON; what is None is left out."""
+    return model.model_dump_json(exclude_none=True).encode()
+
+
+def json_response(body: bytes) -> Response:
+    """An answer that is JSON already."""
+    return Response(body, media_type="application/json")
+
+
+def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
+    """Make ``/openapi.json`` tell the bodies that the endpoints read themselves, and errors."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            described = get_openapi(
+                title=app.title,
+                version=app.version,
+                summary=app.summary,
+                description=app.description,
+                routes=app.routes,
+                tags=app.openapi_tags,
+            )
+            schemas = described.setdefault("components", {}).setdefault("schemas", {})
+            named: list[type[BaseModel]] = [*bodies, ErrorBody]
+            for body in named:
+                whole = body.model_json_schema(ref_template="#/components/schemas/{model}")
+                schemas |= whole.pop("$defs", {})
+                schemas[body.__name__] = whole
+            app.openapi_schema = described
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+# ---- /docs: the same as a page, which loads nothing but its style (Swagger's comes from a CDN)
+
+
+def docs_html(description: Mapping[str, Any]) -> str:
+    """Every path and every type of an OpenAPI description."""
+    title = escape(f"{description['info']['title']} {description['info']['version']}: API")
+    paths = "".join(
+        _path_html(f"{method.upper()} {path}", operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    )
+    types = "".join(
+        _type_html(*one) for one in sorted(description["components"]["schemas"].items())
+    )
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f'<link rel="stylesheet" href="docs.css"><h1>{title}</h1>'
+        f"<p>{escape(description['info']['description'])}</p>"
+        f'<p><a href="openapi.json">OpenAPI description</a></p>{paths}<h2>Types</h2>{types}\n'
+    )
+
+
+def _path_html(name: str, operation: Mapping[str, Any]) -> str:
+    takes = operation.get("requestBody", {}).get("content", {})
+    rows = [(f"takes {kind}", _kind_html(one["schema"]), "") for kind, one in takes.items()]
+    for status, answer in operation["responses"].items():
+        gives = [_kind_html(one.get("schema", {})) for one in answer.get("content", {}).values()]
+        rows.append((status, " or ".join(gives), answer["description"]))
+    cells = "".join(f"<tr><th>{name}<td>{kind}<td>{escape(about)}" for name, kind, about in rows)
+    about = escape(operation.get("description", ""))
+    summary = escape(operation["summary"])
+    return f"<section><h2>{name}</h2><p>{summary}. {about}</p><table>{cells}</table></section>"
+
+
+def _type_html(name: str, schema: Mapping[str, Any]) -> str:
+    fields = "".join(_field_html(*one) for one in schema.get("properties", {}).items())
+    about = escape(schema.get("description", ""))
+    return f'<h3 id="{name}">{name}</h3><p>{about}</p><table>{fields}</table>'
+
+
+def _field_html(name: str, schema: Mapping[str, Any]) -> str:
+    about = escape(schema.get("description", ""))
+    return f"<tr><th>{escape(name)}<td>{_kind_html(schema)}<td>{about}"
+
+
+def _kind_html(schema: Mapping[str, Any]) -> str:
+    """A type in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f'<a href="#{name}">{name}</a>'
+    if "anyOf" in schema:
+        return " or ".join(map(_kind_html, schema["anyOf"]))
+    if schema.get("type") == "array":
+        return f"list of {_kind_html(schema.get('items', {}))}"
+    return escape(str(schema.get("enum", schema.get("type", "anything"))))
+
+
+TRANSCRIPTIONS, MODELS = "/v1/audio/transcriptions", "/v1/models"
+IMAGES = "/v1/images/generations"
+
+
+class OpenAiError(Message):
+    """What went wrong."""
+
+    message: str
+    """What was wrong, and what to do."""
+    type: str
+    """`invalid_request_error`, `rate_limit_error` or `server_error`."""
+    param: str | None
+    """The field that is wrong."""
+    code: str
+    """As of every other error of the server."""
+    values: dict[str, str | int | float | Annotated[list[str], Field(fail_fast=True)]]
+    """The numbers and names that stand in the sentence."""
+
+
+class OpenAiErrorBody(Message):
+    """Every error of these paths, in OpenAI's shape."""
+
+    error: OpenAiError
+
+
+OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: error_of("The request must change", OpenAiErrorBody),
+    413: error_of("The request is too large", OpenAiErrorBody),
+    429: error_of("Too many requests; see the header Retry-After", OpenAiErrorBody),
+    500: error_of("The server failed", OpenAiErrorBody),
+    504: error_of("The request took too long", OpenAiErrorBody),
+}
+"""What an endpoint of theirs may answer but 200."""
+
+
+def shaped(path: str, status: int, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of an error in the shape of its path: a body of ours, or one of OpenAI's."""
+    is_theirs = path in (TRANSCRIPTIONS, MODELS, IMAGES)
+    return openai_error(status, body) if is_theirs else dict(body)
+
+
+def openai_error(status: int, body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body of ours (``refusals.error_body``) as OpenAI would have it; the values stay."""
+    kind = "invalid_request_error"
+    if status == 429:
+        kind = "rate_limit_error"
+    elif status >= 500:
+        kind = "server_error"
+    told = {
+        "message": body["error"],
+        "type": kind,
+        "param": body["values"].get("field"),
+        "code": body["code"],
+        "values": body["values"],
+    }
+    return {"error": told}

@@ -6,8 +6,6 @@ Plain ASGI, so that streams are not held back and a client's leaving is seen.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -16,14 +14,13 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.http.openai_errors import shaped
-from dragoman.serving.http.paths import shown_path
+from dragoman.serving.http.messages import shaped
 from dragoman.serving.http.refusals import FAILED, body_too_large
 
 logger = logging.getLogger("dragoman")
 
-SILENT_SECONDS = 2.0
-"""A client that has sent nothing for so long has read its answer, or never will."""
+DOWNLOADS = "/download_file/"
+"""What stands behind it in a path is the key to somebody's document."""
 
 POLICY = "; ".join(
     (
@@ -51,6 +48,11 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(self), microphone=(self), geolocation=()"),
 )
+
+
+def shown_path(path: str) -> str:
+    """A path as the log has it."""
+    return quote(f"{DOWNLOADS}-" if path.startswith(DOWNLOADS) else path, safe="/")[:200]
 
 
 class BodyLimit:
@@ -85,57 +87,6 @@ class BodyLimit:
         await self.app(scope, counted, send)
 
 
-class Lingering:
-    """Reads on for a while where a connection ends with its answer and the body has not ended.
-
-    A connection that is closed with bytes unread is reset, and a client that is still sending then
-    loses the answer that told it to stop (RFC 9112, section 9.6). The answer is out before; what
-    comes after it is thrown away.
-    """
-
-    def __init__(self, app: ASGIApp, most_seconds: float) -> None:
-        """``most_seconds``: for how long, however steadily the client sends."""
-        self.app = app
-        self._most_seconds = most_seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
-        if scope["type"] != "http" or not _sends_body(Headers(scope=scope)):
-            await self.app(scope, receive, send)
-            return
-        is_unread, is_closing = True, False
-
-        async def noted() -> Message:
-            nonlocal is_unread
-            message = await receive()
-            is_unread = is_unread and message.get("more_body", False)
-            return message
-
-        async def lingering(message: Message) -> None:
-            nonlocal is_closing
-            if message["type"] == "http.response.start":
-                is_closing = Headers(raw=message["headers"]).get("connection") == "close"
-            is_end = message["type"] == "http.response.body" and not message.get("more_body")
-            if not (is_end and is_closing and is_unread):
-                await send(message)
-                return
-            await send({**message, "more_body": True})
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._most_seconds):
-                    while is_unread:
-                        async with asyncio.timeout(SILENT_SECONDS):
-                            await noted()
-            await send({"type": "http.response.body"})
-
-        await self.app(scope, noted, lingering)
-
-
-def _sends_body(headers: Headers) -> bool:
-    """Whether a body follows, without being asked for: who expects ``100 Continue`` waits."""
-    is_told = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    return is_told and "expect" not in headers
-
-
 class Failures:
     """Answers what nobody foresaw as JSON too; the log says what it was."""
 
@@ -156,8 +107,7 @@ class Failures:
         except Exception:  # whatever an endpoint fails with
             if began or scope["type"] != "http":
                 raise  # half an answer is out: the server closes the connection
-            path = quote(shown_path(scope["path"]), safe="/")
-            logger.exception("%s %.200s failed", scope["method"], path)
+            logger.exception("%s %s failed", scope["method"], shown_path(scope["path"]))
             await JSONResponse(shaped(scope["path"], 500, FAILED), 500)(scope, receive, send)
 
 
@@ -166,22 +116,16 @@ HEAD = "dragoman.head"
 
 
 class HeadAsGet:
-    """Answers HEAD as GET, without the body (RFC 9110, section 9.3.2)."""
+    """Answers HEAD as GET (RFC 9110, section 9.3.2); uvicorn leaves the body out."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
-
-        async def bare(message: Message) -> None:
-            is_body = message["type"] == "http.response.body"
-            await send({**message, "body": b""} if is_body else message)
-
         if scope["type"] == "http" and scope["method"] == "HEAD":
-            await self.app({**scope, "method": "GET", HEAD: True}, receive, bare)
-        else:
-            await self.app(scope, receive, send)
+            scope = {**scope, "method": "GET", HEAD: True}
+        await self.app(scope, receive, send)
 
 
 class SafeHeaders:

@@ -9,7 +9,7 @@ import asyncio
 import base64
 import binascii
 import math
-from collections import defaultdict
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,7 +31,6 @@ from dragoman.serving.http.connection import (
     media_type,
     read_fields,
 )
-from dragoman.serving.http.file_names import file_name
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, body_too_large
@@ -40,6 +39,7 @@ FIELDS_BYTES = 65_536
 """What a request may hold beside its files."""
 _BASE64 = bytes(range(65, 91)) + bytes(range(97, 123)) + b"0123456789+/=-_"
 """Without white space: JSON writes it as escapes, and no encoder in there."""
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,13 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
     return fields, uploads
 
 
+def file_name(given: str | None) -> str:
+    """What a client calls a file, made harmless, since it stands in messages and addresses: the
+    last part of a path, in one line, with nothing that a file system or HTML reads."""
+    name = _NOT_IN_NAMES.sub("_", (given or "file").replace("\\", "/").rsplit("/", 1)[-1])
+    return name[-100:].lstrip(".") or "file"
+
+
 def too_many_files(files: int, most: int) -> Refusal:
     return Refusal(
         "too_many_files",
@@ -172,40 +179,3 @@ def too_many_files(files: int, most: int) -> Refusal:
         files=files,
         most=most,
     )
-
-
-class HeldBytes:
-    """Bytes of requests with files that are here at the same time, of one client and of all."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._of: defaultdict[str, list[int]] = defaultdict(list)
-        """Of each client that has some, the bytes of each request."""
-
-    @contextmanager
-    def hold(self, client: str, size: int) -> Iterator[None]:
-        """Room for so many bytes. Raises Refusal 429; one request alone always has room."""
-        own = self._of.get(client, [])
-        if own and sum(own) + size > self._most // 4:
-            raise Refusal(
-                "too_many_of_kind",
-                "Your requests with files that are under way are as many bytes as one client may "
-                "have here at once (uploads). Wait for one to finish.",
-                retry_after=1,
-                requests=len(own),
-                kind="uploads",
-            )
-        if self._of and sum(map(sum, self._of.values())) + size > self._most:
-            raise Refusal(
-                "others_wait",
-                "Others are sending files already (uploads). Try again in a moment.",
-                retry_after=2,
-                kind="uploads",
-            )
-        self._of[client].append(size)
-        try:
-            yield
-        finally:
-            self._of[client].remove(size)
-            if not self._of[client]:
-                del self._of[client]

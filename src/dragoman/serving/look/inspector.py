@@ -29,10 +29,10 @@ from dragoman.insight.session import (
 )
 from dragoman.models.interface import Part
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.openapi import written
+from dragoman.serving.http.messages import written
 from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.answer import check_size, weights_message
 from dragoman.serving.look.checks import LookChecks
-from dragoman.serving.look.packed import check_size, weights_message
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,

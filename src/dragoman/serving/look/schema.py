@@ -10,7 +10,7 @@ from torch import Tensor
 from dragoman.insight.cell import OpenedCell
 from dragoman.models.interface import Part
 from dragoman.serving.http.messages import Message
-from dragoman.serving.outputs.schema import DetectedLanguage, Hypothesis
+from dragoman.serving.look.outputs import DetectedLanguage, Hypothesis
 
 Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]

@@ -6,12 +6,12 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.http.paths import shown_path
+from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.middleware import shown_path
 from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.operate.meters import Meters
 
@@ -23,10 +23,19 @@ class MeteredRequests:
     in the log if wanted. While the server stops it tells clients that the connection ends."""
 
     def __init__(
-        self, app: ASGIApp, meters: Meters, is_closing: Callable[[], bool], *, access_log: bool
+        self,
+        app: ASGIApp,
+        meters: Meters,
+        is_closing: Callable[[], bool],
+        proxies: Networks,
+        *,
+        access_log: bool,
     ) -> None:
-        """``is_closing``: whether the server stops."""
+        """``is_closing``: whether the server stops. ``proxies``: whose ids of requests are taken
+        over, and nobody else's. uvicorn's ``ProxyHeadersMiddleware`` stands below, and puts the
+        client's own address into the scope."""
         self.app = app
+        self._proxies = proxies
         self._meters = meters
         self._is_closing = is_closing
         self._access_log = access_log
@@ -38,7 +47,7 @@ class MeteredRequests:
             return
         meters = self._meters
         began, status, size = time.perf_counter(), 0, 0
-        given = _id_of(scope)
+        given = self._id_of(scope)
         scope.setdefault("state", {})
         meters.under_way.inc()
         context = request_id.set(given)
@@ -68,11 +77,12 @@ class MeteredRequests:
             if self._access_log:
                 _log(scope, given, status, size, seconds)
 
-
-def _id_of(scope: Scope) -> str:
-    """The id that a trusted proxy gave the request, or a new one."""
-    given = Headers(scope=scope).get("x-request-id", "")
-    return given if _ID.fullmatch(given) else secrets.token_hex(8)
+    def _id_of(self, scope: Scope) -> str:
+        """The id that a trusted proxy gave the request, or a new one."""
+        host, _ = scope.get("client") or ("unknown", 0)
+        given = Headers(scope=scope).get("x-request-id", "")
+        is_taken = host in self._proxies and _ID.fullmatch(given)
+        return given if is_taken else secrets.token_hex(8)
 
 
 def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:
@@ -83,7 +93,7 @@ def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> No
         "client": scope["state"].get("client", host),
         "address": host,
         "method": scope["method"],
-        "path": quote(shown_path(scope["path"]), safe="/")[:200],
+        "path": shown_path(scope["path"]),
         "status": status,
         "bytes": size,
         "seconds": round(seconds, 4),

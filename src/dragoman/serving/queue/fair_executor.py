@@ -9,16 +9,16 @@ what has begun can ask between its parts whether somebody still does.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.limiter import Places
 
 T = TypeVar("T")
 
@@ -51,12 +51,8 @@ class _Job(Generic[T]):
 class FairExecutor:
     """A thread whose work clients take in turn. Lives in the event loop; ``close`` it after."""
 
-    def __init__(
-        self, name: str, *, of_client: int | None = None, of_all: int | None = None
-    ) -> None:
+    def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
         """``of_client`` and ``of_all``: how many turns one client, and all, may wait for."""
-        self._name = name
-        self._of_client, self._of_all = of_client, of_all
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._jobs: dict[str, deque[_Job[Any]]] = {}
         """Of each client that waits."""
@@ -64,32 +60,17 @@ class FairExecutor:
         """Clients that wait, the next first; the one whose turn it is not among them."""
         self._at_work: str | None = None
         """Whose turn it is."""
-        self._places: Counter[str] = Counter()
-
-    @property
-    def waiting(self) -> int:
-        """How many turns are waited for, that under way included."""
-        return self._places.total()
-
-    @contextmanager
-    def held(self, client: str, places: int) -> Iterator[None]:
-        """So many places for work of many turns, by what it costs. Raises Refusal 429; a client
-        that has none here gets as many as it takes."""
-        self._check(client, places)
-        self._places[client] += places
-        try:
-            yield
-        finally:
-            self._places[client] -= places
-            if not self._places[client]:
-                del self._places[client]
+        self.places = Places(name, of_client, of_all)
+        self.held = self.places.held
+        """So many places for work of many turns, by what it costs."""
 
     async def do(self, client: str, work: Callable[[], T]) -> T:
         """Do ``work`` in the thread when the client's turn has come. Raises Refusal 429."""
         with self.held(client, 1):
-            return await self._turn(client, work)
+            return await self.turn(client, work)
 
-    async def _turn(self, client: str, work: Callable[[], T]) -> T:
+    async def turn(self, client: str, work: Callable[[], T]) -> T:
+        """As ``do``, in places that the client has (``held``)."""
         job = _Job(client, work)
         self._jobs.setdefault(client, deque()).append(job)
         self._join(client)
@@ -107,55 +88,22 @@ class FairExecutor:
         finally:
             given_up.set()
 
-    async def each(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
-        """Do ``work`` part by part -> what each turn brought, and whether it was the last."""
+    async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
+        """Do ``work`` part by part, in places that the client has (``held``), others between: what
+        each turn brought, and whether it was the last."""
         is_last = False
         while not is_last:
-            found, is_last = await self.do(client, partial(_one_turn, work))
+            found, is_last = await self.turn(client, partial(_one_turn, work))
             yield found, is_last
 
-    async def all(self, client: str, work: Iterator[T]) -> list[T]:
-        """Do ``work`` part by part, others between."""
-        return [one async for found, _ in self.each(client, work) for one in found]
-
-    async def all_in(self, client: str, places: int, work: Iterator[T]) -> list[T]:
-        """The same, in places that it has from its first turn to its last."""
+    async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
+        """All that ``work`` brings, in places that it has from its first turn to its last."""
         with self.held(client, places):
             return [one async for found, _ in self.turns(client, work) for one in found]
-
-    async def do_in(self, client: str, work: Callable[[], T]) -> T:
-        """As ``do``, in places that the client has (``held``)."""
-        return await self._turn(client, work)
-
-    async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
-        """As ``each``, in places that the client has (``held``)."""
-        is_last = False
-        while not is_last:
-            found, is_last = await self._turn(client, partial(_one_turn, work))
-            yield found, is_last
 
     def close(self) -> None:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _check(self, client: str, places: int) -> None:
-        has = self._places[client]
-        if self._of_client is not None and has and has + places > self._of_client:
-            raise Refusal(
-                "too_many_of_kind",
-                f"You have {has} requests of this kind under way ({self._name}), "
-                "the most that one client may have. Wait for one to finish.",
-                retry_after=1,
-                requests=has,
-                kind=self._name,
-            )
-        if self._of_all is not None and self.waiting and self.waiting + places > self._of_all:
-            raise Refusal(
-                "others_wait",
-                f"Others wait for the same already ({self._name}). Try again in a moment.",
-                retry_after=2,
-                kind=self._name,
-            )
 
     def _join(self, client: str) -> None:
         """A client's turn comes last; who comes while another is at work is before that one."""

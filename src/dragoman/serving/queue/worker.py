@@ -2,6 +2,11 @@
 
 A thread admits the next sentence as soon as one finishes: fair between clients, bounded, and a
 request that nobody waits for any more gives its place back at once.
+
+Each step of a batch waits for all of its rows, and all of them move when a search joins or leaves.
+So costly searches (``cost.py``) have a batch of their own. While both batches have work they share
+the thread's time: whoever asks for little is slowed down by a part of that time, however large the
+costly searches are.
 """
 
 from __future__ import annotations
@@ -17,10 +22,91 @@ from functools import partial
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.batches import COSTLY_SHARE, Batches, QueueBatch
 from dragoman.serving.queue.cost import is_costly
-from dragoman.serving.queue.fair import FairQueue
-from dragoman.serving.queue.queued_request import Answer, Draft, QueuedRequest
+from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
+
+COSTLY_SHARE = 0.25
+"""Costly searches hold at most so large a part of the rows, whoever asks for them, or one of them
+does; and where others are under way, they have so large a part of the time."""
+
+
+class QueueBatch:
+    """Searches that take their steps together."""
+
+    def __init__(
+        self, new_scheduler: Callable[[], Scheduler], share: float, clock: Callable[[], float]
+    ) -> None:
+        """``share`` of the time, while the other batch has work too."""
+        self.running: dict[int, tuple[QueuedRequest, int]] = {}
+        """By ticket: whose, and which sentence."""
+        self.watched: set[int] = set()
+        self.spent = 0.0
+        """Seconds of steps over ``share``: the batch that has spent less is next."""
+        self._share = share
+        self._clock = clock
+        self._new_scheduler = new_scheduler
+        self.scheduler = new_scheduler()
+
+    def submit(self, queued: QueuedRequest, number: int) -> None:
+        """A sentence of a request begins."""
+        ticket = self.scheduler.take(queued.requests[number])
+        self.running[ticket] = queued, number
+        if queued.watched:
+            self.watched.add(ticket)
+
+    def advance(self, steps: int, free: int) -> list[tuple[int, list[Hypothesis]]]:
+        """As ``Scheduler.advance``; its time is counted."""
+        began = self._clock()
+        done = self.scheduler.advance(steps, free)
+        self.spent += (self._clock() - began) / self._share
+        return done
+
+    def clear(self) -> None:
+        """Forget all, after a failure."""
+        self.running.clear()
+        self.watched.clear()
+        self.scheduler = self._new_scheduler()
+
+
+class Batches:
+    """Both of them."""
+
+    def __init__(
+        self,
+        new_scheduler: Callable[[], Scheduler],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.little = QueueBatch(new_scheduler, 1 - COSTLY_SHARE, clock)
+        self.costly = QueueBatch(new_scheduler, COSTLY_SHARE, clock)
+
+    @property
+    def running(self) -> int:
+        """Searches under way."""
+        return len(self.little.running) + len(self.costly.running)
+
+    @property
+    def rows(self) -> int:
+        """Hypotheses under way."""
+        return self.little.scheduler.rows + self.costly.scheduler.rows
+
+    def submit(self, queued: QueuedRequest, number: int, *, is_costly: bool) -> None:
+        """A sentence of a request begins."""
+        batch, other = self.little, self.costly
+        if is_costly:
+            batch, other = other, batch
+        if not batch.running and other.running:
+            # What it has not used while it had nothing to do is not made up for.
+            batch.spent = max(batch.spent, other.spent)
+        batch.submit(queued, number)
+
+    def next(self) -> QueueBatch:
+        """Whose step is next."""
+        if not self.costly.running:
+            return self.little
+        if not self.little.running:
+            return self.costly
+        return min(self.little, self.costly, key=lambda batch: batch.spent)
+
 
 logger = logging.getLogger("dragoman")
 
@@ -58,7 +144,7 @@ class Waiting:
     def __init__(self, name: str) -> None:
         self.name = name
         self.changed = threading.Condition()
-        self.fair: FairQueue[QueuedRequest] = FairQueue()
+        self.fair = FairQueue()
         self.sentences = 0
         self.costly_requests = 0
         """Requests with costly searches, waiting or under way."""
@@ -92,7 +178,7 @@ class Worker:
         self._departures = 0
 
     def _work(self) -> None:
-        batches: Batches[QueuedRequest] = Batches(self._new_scheduler)
+        batches = Batches(self._new_scheduler)
         rows = batches.little.scheduler.free_rows - self._spare
         self._enough, self._of_one = int(rows * REFILL_SHARE), rows
         self._of_costly = int(rows * COSTLY_SHARE)
@@ -111,7 +197,7 @@ class Worker:
                 self._fail(batch, error)
                 self.rows = batches.rows
 
-    def _fill(self, batches: Batches[QueuedRequest]) -> bool:
+    def _fill(self, batches: Batches) -> bool:
         """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
         waiting = self._waiting
         taken: list[tuple[QueuedRequest, int]] = []
@@ -165,9 +251,7 @@ class Worker:
         if is_costly(request):
             self._costly += sign * request.rows
 
-    def _count(
-        self, batch: QueueBatch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]
-    ) -> None:
+    def _count(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters
         counters.steps += 1
         counters.rows += batch.scheduler.rows
@@ -175,9 +259,7 @@ class Worker:
         for _, hypotheses in done:
             counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
 
-    def _tell(
-        self, batch: QueueBatch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]
-    ) -> None:
+    def _tell(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
             with self._waiting.changed:
                 finished = [self._settle(batch, ticket, found) for ticket, found in done]
@@ -188,7 +270,7 @@ class Worker:
             self._show_drafts(batch)
 
     def _settle(
-        self, batch: QueueBatch[QueuedRequest], ticket: int, hypotheses: list[Hypothesis]
+        self, batch: QueueBatch, ticket: int, hypotheses: list[Hypothesis]
     ) -> QueuedRequest:
         queued, number = batch.running.pop(ticket)
         self._hold(queued, number, -1)
@@ -199,7 +281,7 @@ class Worker:
             queued.news[number] = Answer(number, hypotheses)
         return queued
 
-    def _show_drafts(self, batch: QueueBatch[QueuedRequest]) -> None:
+    def _show_drafts(self, batch: QueueBatch) -> None:
         now = time.monotonic()
         due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
         shown = []
@@ -215,14 +297,14 @@ class Worker:
         for queued in dict.fromkeys(queued for queued, _ in shown):
             queued.wake()
 
-    def _drop_unwanted(self, batch: QueueBatch[QueuedRequest]) -> None:
+    def _drop_unwanted(self, batch: QueueBatch) -> None:
         for ticket in [t for t, (queued, _) in batch.running.items() if not queued.wanted]:
             batch.scheduler.cancel(ticket)
             self._hold(*batch.running.pop(ticket), -1)
             batch.watched.discard(ticket)
             self.counters.given_up += 1
 
-    def _fail(self, batch: QueueBatch[QueuedRequest], error: Exception) -> None:
+    def _fail(self, batch: QueueBatch, error: Exception) -> None:
         """Answer all that is under way in a batch with an error."""
         for queued, number in batch.running.values():
             self._hold(queued, number, -1)

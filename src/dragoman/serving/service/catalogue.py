@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from dragoman.forms.languages import base
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.outputs.schema import DetectedLanguage
+from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.shortened import shortened
 

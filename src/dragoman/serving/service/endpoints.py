@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman.serving.http.openapi import REFUSALS, body_of, json_response
+from dragoman.serving.http.messages import REFUSALS, body_of, json_response
 from dragoman.serving.service.service import Service
 
 Body = TypeVar("Body", bound=BaseModel)

@@ -25,10 +25,9 @@ from dragoman.serving.http.refusals import Refusal, unsearchable
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.look.inspector import Inspector
+from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.outputs.hypothesis import hypothesis_message, texts_of
-from dragoman.serving.outputs.schema import DetectedLanguage
 from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue

@@ -18,12 +18,10 @@ from dragoman.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys, Client, key_in_header
-from dragoman.serving.http.compression import Rendered
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
-from dragoman.serving.http.limiter import Limiter
+from dragoman.serving.http.limiter import Limiter, Places
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.messages import Texts
-from dragoman.serving.http.openapi import written
+from dragoman.serving.http.messages import Texts, json_response, written
 from dragoman.serving.http.refusals import (
     Refusal,
     key_in_header_needed,
@@ -33,7 +31,6 @@ from dragoman.serving.http.refusals import (
 from dragoman.serving.http.sites import Sites
 from dragoman.serving.http.uploads import (
     FIELDS_BYTES,
-    HeldBytes,
     Upload,
     WithFiles,
     read_with_files,
@@ -73,9 +70,10 @@ class Service:
         """Where the texts of documents are cut and put together,"""
         self.document_workers = DocumentWorkers()
         """and where documents are read and written."""
-        self.uploads = HeldBytes(settings.limits.uploads_held)
+        held = settings.limits.uploads_held
+        self.uploads = Places("uploads", held // 4, held)
         """What large requests take of memory,"""
-        self.strangers = HeldBytes(settings.limits.uploads_held // 4)
+        self.strangers = Places("uploads", held // 16, held // 4)
         """and those whose client is not known before they are read."""
         self.operators = Networks(settings.operators)
         self.sites = Sites(settings.host, settings.allowed_host, settings.origins)
@@ -107,7 +105,7 @@ class Service:
                 raise key_in_header_needed(self.settings.limits.body_bytes)
             if size > FIELDS_BYTES:
                 pool = self.uploads if client else self.strangers
-                held.enter_context(pool.hold((client or _stranger(http)).name, size))
+                held.enter_context(pool.held((client or _stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
                 # From here on it counts for the holder of its key, if that is known.
@@ -180,18 +178,13 @@ class Service:
 
     async def rendered(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
         """JSON that is made ``once`` for each path and ``name``."""
-        key = f"{http.scope['path']} {name}"
-        return (await self.once(key, lambda: Rendered(make()))).to(http)
+        return json_response(await self.once(f"{http.scope['path']} {name}", make))
 
     def check_texts(self, given: Texts, client: str) -> list[str]:
         """The texts of a request. Raises Refusal 400 for more than a client may send at once."""
         texts = [given] if isinstance(given, str) else given
         self.limiter.check_texts(texts, self.keys.limits_of(client))
         return texts
-
-    def check_marks(self, text: str) -> None:
-        """Raises Refusal 400 for text that takes long to be read, whatever its length."""
-        self.limiter.check_marks([text])
 
     def check_operator(self, http: Request) -> None:
         """Raises Refusal 403 for who is not one of those who run the server."""

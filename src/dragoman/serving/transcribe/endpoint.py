@@ -16,14 +16,15 @@ from starlette.responses import PlainTextResponse, Response
 from dragoman.forms.languages import name_of
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.recordings.captions import Segment, SpokenWord, captions
-from dragoman.serving.http.openai_errors import (
+from dragoman.serving.http.messages import (
     MODELS,
     OPENAI_REFUSALS,
     TRANSCRIPTIONS,
     OpenAiErrorBody,
+    json_response,
     openai_error,
+    written,
 )
-from dragoman.serving.http.openapi import answer, json_response, written
 from dragoman.serving.http.stream import event_stream, until
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -75,7 +76,7 @@ def endpoints(service: Service) -> Endpoints:
             )
             run = _chosen(service, request)
             upload, seconds = run.check(request), service.settings.limits.file_seconds
-            work = run.opened(upload, client)
+            work = run.opened_recording(upload, client)
             file, length = await service.finish(http, work)
             hearing = _Hearing(run, request, client, file, length)
             if request.stream:
@@ -147,7 +148,7 @@ class _Hearing:
             told = self._verbose(told, found)
         if self.request.seen:  # some MB of pictures and numbers: beside the event loop
             return json_response(await self.run.hearing.do(self.client, partial(written, told)))
-        return answer(told)
+        return json_response(written(told))
 
     def _verbose(
         self, told: TranscriptionAnswer, found: Sequence[FoundSegment]

@@ -10,8 +10,7 @@ from pydantic import Field
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
-from dragoman.serving.service.cells import Grid
-from dragoman.serving.service.seen import LookedToken, SeenFile
+from dragoman.serving.service.seen import Grid, LookedToken, SeenFile
 
 Granularity = Literal["word", "segment"]
 

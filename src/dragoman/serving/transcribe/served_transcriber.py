@@ -5,6 +5,8 @@ where it is cut; decoded into rows, piece by piece; and each piece is searched f
 all clients share. The first three are done in turns beside the event loop: of a long recording in a
 thread of its own, in as many places as it costs, so that short ones never wait for it. No more than
 some pieces of a recording are in memory.
+
+Shapes: S rows of the encoder, V outputs.
 """
 
 from __future__ import annotations
@@ -15,18 +17,21 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.resampling import Floats
-from dragoman.forms.rows.rows_form import RowsForm
+from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
+from dragoman.forms.text_form import as_text
 from dragoman.recordings.captions import Segment, SpokenWord
 from dragoman.recordings.cutter import RecordingPiece
 from dragoman.recordings.cutting import Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.openai_errors import TRANSCRIPTIONS
+from dragoman.serving.http.messages import TRANSCRIPTIONS
 from dragoman.serving.http.refusals import (
     Refusal,
     body_too_large,
@@ -36,11 +41,22 @@ from dragoman.serving.http.refusals import (
 )
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import SECONDS_OF_A_PLACE
-from dragoman.serving.service.cells import hidden_cells, without
-from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.transcribe.heard import heard
-from dragoman.serving.transcribe.schema import Heard, TranscribedSegment, TranscriptionRequest
+from dragoman.serving.service.file_run import FileRun
+from dragoman.serving.service.seen import (
+    drawn,
+    grid_of,
+    hidden_cells,
+    looked,
+    looked_tokens,
+    without,
+)
+from dragoman.serving.transcribe.schema import (
+    Heard,
+    Spike,
+    TranscribedSegment,
+    TranscriptionRequest,
+)
+from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
 AT_ONCE = 8
@@ -58,25 +74,16 @@ class FoundSegment(NamedTuple):
     seen: Heard | None
 
 
-class ServedTranscriber(ServedRun):
+class ServedTranscriber(FileRun):
     """A run that transcribes and is served."""
 
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
     does = "transcribes recordings"
-    has_figures = False
-    takes_files = True
+    kinds = ("recordings", "long recordings")
 
     def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
-        form = transcriber.run.source
-        assert isinstance(form, RowsForm)
-        form.check_library()
-        super().__init__(name, transcriber.engine, settings, transcriber.run, looked_into=False)
+        super().__init__(name, transcriber.engine, settings, transcriber.run)
         self.transcriber = transcriber
-        self.form = form
-        self.opening = self.executor("recordings")
-        """Where recordings are opened, and decoded where they are short."""
-        self.decoding = self.executor("long recordings")
-        """Where others are decoded."""
         self.hearing = self.executor("transcribe")
         """Where CTC ranks what was found, and tells when each word is said."""
 
@@ -91,17 +98,8 @@ class ServedTranscriber(ServedRun):
         return cls(name, Transcriber(run, TranslatorSettings(**engine)), settings)
 
     @property
-    def reads(self) -> str:
-        return self.form.settings.raws
-
-    @property
     def times_words(self) -> bool:
         return self.transcriber.times_words
-
-    @staticmethod
-    def examples(run: Run) -> list[str]:
-        """None: what it was measured on are files of the machine that it was trained on."""
-        return []
 
     def writes(self, language: str) -> bool:
         """Whether its texts are in a language, as far as is known."""
@@ -148,7 +146,7 @@ class ServedTranscriber(ServedRun):
             raise body_too_large(limits.recording_bytes)
         return upload
 
-    async def opened(self, upload: Upload, client: str) -> tuple[InMemory, float]:
+    async def opened_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
         """The recording, and how many seconds it has by its header."""
 
         def read() -> tuple[InMemory, float]:
@@ -171,14 +169,13 @@ class ServedTranscriber(ServedRun):
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
     ) -> AsyncGenerator[FoundSegment]:
         """Each segment in which something is said, with how it was found, in their order."""
-        places = 1 + int(seconds // SECONDS_OF_A_PLACE)
-        executor = self.opening if places == 1 else self.decoding
+        executor, places = self.for_size(seconds)
         words = "word" in request.timestamp_granularities
         with executor.held(client, places):
             measured: list[tuple[Floats, float]] = []
             async for found, _ in executor.turns(client, self._measured(file)):
                 measured += found
-            spans, _ = await executor.do_in(client, partial(self._spans, measured))
+            spans, _ = await executor.turn(client, partial(self._spans, measured))
             if request.hidden and len(spans) > 1:
                 told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
                 raise wrong_field("hidden", told)
@@ -254,3 +251,42 @@ class ServedTranscriber(ServedRun):
 def words_of(segments: Sequence[Segment]) -> list[SpokenWord]:
     """The words of some segments."""
     return [word for segment in segments for word in segment.words]
+
+
+_SURE = 0.5
+"""Probability from which on CTC is sure of a token."""
+
+
+def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
+    """Of the rows of a part, and what was written of it."""
+    names = as_text(transcriber.run.target).shown(best.tokens)
+    shares = looked(transcriber.engine, rows, best.tokens)
+    width, height, png = drawn(form, rows)
+    return Heard(
+        width=width, height=height, png=png, grid=grid_of(form, len(rows)),
+        spikes=_spikes(transcriber, form, rows), tokens=looked_tokens(names, shares),
+    )  # fmt: skip
+
+
+def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
+    """One for each run of rows in which CTC is sure of the same token, where it is the surest."""
+    settings = form.settings
+    if transcriber.engine.network.ctc is None or not isinstance(settings, FramesSource):
+        return None
+    known = ctc_log_probabilities(transcriber.engine, rows).exp().numpy()  # (S, V + 1)
+    surest, blank = known.argmax(axis=1), known.shape[1] - 1
+    seconds = settings.hop_ms / 1000 * settings.subsample
+    text = as_text(transcriber.run.target)
+    ends = np.flatnonzero(np.diff(surest, append=-1)) + 1
+    found = []
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        token = int(surest[begin])
+        place = begin + int(known[begin:end, token].argmax())
+        sure = float(known[place, token])
+        if token == blank or sure <= _SURE:
+            continue
+        (name,) = text.shown([token])
+        found.append(
+            Spike(text=name, second=round((place + 0.5) * seconds, 3), probability=round(sure, 4))
+        )
+    return found

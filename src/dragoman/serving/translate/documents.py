@@ -4,13 +4,21 @@ A document is read and written by a process of its own (``document_workers/``) a
 from the shell (``documents/translation.py``), its sentences in the queue that all clients share, so
 that another client's sentence does not wait for it. What it holds stays in memory and is never
 logged.
+
+A translation is kept in memory under a name that nobody can guess. It is gone after the download,
+after ten minutes, and when the server stops. Where there is no room for one more, the client that
+holds the most bytes loses its oldest: whoever fills the store takes nobody else's room.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack, aclosing, contextmanager
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -29,9 +37,9 @@ from dragoman.forms.rows.in_memory import InMemory
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
-from dragoman.serving.http.middleware import HEAD
-from dragoman.serving.http.openapi import REFUSALS, error_of, json_response, written
-from dragoman.serving.http.paths import DOWNLOADS
+from dragoman.serving.http.limiter import Places
+from dragoman.serving.http.messages import REFUSALS, error_of, json_response, written
+from dragoman.serving.http.middleware import DOWNLOADS, HEAD
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import event_of, event_stream, until
 from dragoman.serving.http.uploads import too_many_files
@@ -39,9 +47,70 @@ from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
-from dragoman.serving.translate.kept_documents import KeptDocuments
 from dragoman.serving.translate.served_translator import ServedTranslator
 from dragoman.tasks.translation.planning import requests_of
+
+SECONDS = 600.0
+"""As long as a document waits."""
+
+
+@dataclass(frozen=True)
+class KeptDocument:
+    """A translated document."""
+
+    client: str
+    name: str
+    media: str
+    data: bytes
+    until: float
+
+
+class KeptDocuments:
+    """Lives in the event loop."""
+
+    def __init__(self, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._kept: OrderedDict[str, KeptDocument] = OrderedDict()
+
+    def keep(self, client: str, name: str, media: str, data: bytes) -> str:
+        """The key under which it is kept. ``data``: no more than may be kept in all."""
+        self.forget_old()
+        key = secrets.token_urlsafe(24)
+        self._kept[key] = KeptDocument(client, name, media, data, self._clock() + SECONDS)
+        held = Counter[str]()
+        for one in self._kept.values():
+            held[one.client] += len(one.data)
+        while held.total() > self._most_bytes:
+            others = (one for one in self._kept if one != key)
+            oldest = max(
+                others, key=lambda one: held[self._kept[one].client]
+            )  # the first of equals
+            gone = self._kept.pop(oldest)
+            held[gone.client] -= len(gone.data)
+        return key
+
+    def get(self, key: str) -> KeptDocument:
+        """Raises Refusal 404."""
+        self.forget_old()
+        if key not in self._kept:
+            raise Refusal(
+                "no_such_document",
+                "There is no such document: it has been downloaded, has waited for ten minutes, or "
+                "made room for others. Translate it again.",
+            )
+        return self._kept[key]
+
+    def forget(self, key: str) -> None:
+        """It has been downloaded."""
+        self._kept.pop(key, None)
+
+    def forget_old(self) -> None:
+        """Those that nobody has downloaded in time."""
+        now = self._clock()
+        while self._kept and next(iter(self._kept.values())).until <= now:
+            self._kept.popitem(last=False)
+
 
 PATH = "/translate_file"
 SENTENCES = 128
@@ -54,28 +123,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoints for documents over one server."""
     routes = Endpoints(service, "", "LibreTranslate")
     kept = KeptDocuments(service.settings.limits.files_kept)
-    at_work: dict[str, int] = {}
-
-    @contextmanager
-    def one_of(client: str) -> Iterator[None]:
-        """A document of a client. Raises Refusal 429 for more than it may have under way."""
-        most = service.settings.limits.files
-        if at_work.get(client, 0) >= most:
-            raise Refusal(
-                "too_many_of_kind",
-                f"You have {at_work[client]} documents under way, the most that one client may "
-                "have. Wait for one to finish.",
-                retry_after=10,
-                requests=at_work[client],
-                kind="documents",
-            )
-        at_work[client] = at_work.get(client, 0) + 1
-        try:
-            yield
-        finally:
-            at_work[client] -= 1
-            if not at_work[client]:
-                del at_work[client]
+    under_way = Places("documents", service.settings.limits.files)
 
     @routes.post(
         PATH,
@@ -94,7 +142,7 @@ def endpoints(service: Service) -> Endpoints:
         async with AsyncExitStack() as held:
             received = service.receive(http, schema.DocumentRequest)
             request, client = await held.enter_async_context(received)
-            held.enter_context(one_of(client))
+            held.enter_context(under_way.held(client, 1))
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
             document = _document(request)
             if request.stream:
@@ -215,7 +263,7 @@ class _Work:
                 characters=read.characters,
                 most=most,
             )
-        checked = map(service.check_marks, read.texts())
+        checked = (service.limiter.check_marks([one]) for one in read.texts())
         await service.documents.all(self._client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:

@@ -14,11 +14,10 @@ from starlette.responses import Response
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import json_in_parts
-from dragoman.serving.http.openapi import REFUSALS, json_response
+from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
-from dragoman.serving.outputs.hypothesis import hypothesis_message, texts_of
+from dragoman.serving.look.outputs import hypothesis_message, texts_of
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
@@ -123,7 +122,7 @@ async def _parts(
     )
     answer = schema.TranslateAnswer(translations=[])
     parts = json_in_parts(answer, "translations", translations)
-    async for some, is_last in service.texts.each(client, parts):
+    async for some, is_last in service.texts.turns(client, parts):
         yield b"".join(some), is_last
 
 
@@ -152,7 +151,7 @@ async def _events(
         async with aclosing(until(deadline, run.queue.watch(plan.requests, client))) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
-                async for some, _ in service.texts.each(client, told):
+                async for some, _ in service.texts.turns(client, told):
                     yield b"".join(some)
                 if options.warnings:
                     reading += [

@@ -14,15 +14,15 @@ from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from dragoman.documents.placing import Translated
+from dragoman.documents.placing import Translated, placed, plan_of
 from dragoman.formats.html.document import HtmlDocument
-from dragoman.formats.units.unit import parts_of
+from dragoman.formats.units.unit import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.openapi import REFUSALS, written
+from dragoman.serving.http.messages import REFUSALS, written
 from dragoman.serving.http.refusals import missing_field
-from dragoman.serving.outputs.hypothesis import texts_of
-from dragoman.serving.outputs.schema import DetectedLanguage
+from dragoman.serving.look.outputs import DetectedLanguage, texts_of
+from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import detected
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -35,7 +35,6 @@ from dragoman.serving.translate.served_translator import (
     TranslationOptions,
     search_texts,
 )
-from dragoman.serving.translate.tagged import with_tags
 
 DETECTED = 5
 """How many guesses ``/detect`` gives."""
@@ -160,7 +159,7 @@ async def _translate_html(
         for (m, running), one in zip(every, found, strict=True):
             translated[m].append(Translated(running, one.passage, _of_rank(one.found, rank)))
         for m, document in enumerate(documents):
-            targets = await with_tags(choices[m].run, translated[m], service.texts, client)
+            targets = await _with_tags(choices[m].run, translated[m], service.texts, client)
             parts = [parts_of(target) for target in targets]
             versions[m].append(await service.texts.do(client, partial(document.join, parts)))
     return versions
@@ -204,3 +203,14 @@ def _answer(
         detectedLanguage=(languages if is_list else languages[0]) if languages else None,
         alternatives=(others if is_list else others[0]) if request.alternatives else None,
     )
+
+
+async def _with_tags(
+    run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
+) -> list[Target]:
+    """Each translation with the tags of its text."""
+    plans = await texts.all(client, map(plan_of, translated))
+    found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
+    alignments = [[next(found) for _ in plan.pairs] for plan in plans]
+    answers = (placed(run.engine, *both) for both in zip(plans, alignments, strict=True))
+    return await texts.all(client, answers)

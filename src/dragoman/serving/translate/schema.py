@@ -14,7 +14,7 @@ from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
-from dragoman.serving.outputs.schema import DetectedLanguage, Hypothesis
+from dragoman.serving.look.outputs import DetectedLanguage, Hypothesis
 
 
 def _number(value: object) -> object:

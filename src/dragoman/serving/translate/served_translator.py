@@ -1,36 +1,116 @@
-"""A translator that is served: how a request wants its texts translated, and what that takes."""
+"""A translator that is served: how a request wants its texts translated, and what that takes.
+
+Proofs, which say what is doubtful about a translation and which words of the source its words are
+of, are work for the plain model, done in a thread beside the searches, where clients take turns. A
+page sends its whole text again at each pause in typing, so the last proofs are kept.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from pydantic import ValidationError
 
 from dragoman.engine.engine import Engine
 from dragoman.errors import RunError
-from dragoman.forms.passage import Passage
+from dragoman.forms.lexicon import Lexicon
+from dragoman.forms.passage import Passage, Piece
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.outputs.schema import DetectedLanguage
 from dragoman.serving.queue.cost import READING
+from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import ChosenRun
 from dragoman.serving.service.knowledge import sentences_of
 from dragoman.serving.service.served_run import ServedRun, bad_field
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
-from dragoman.serving.translate.proofs import Proofs
 from dragoman.tasks.translation.planning import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck
-from dragoman.tasks.translation.proofreading.proofreader import Proofreader
+from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
+
+MAX_PROOFS_KEPT = 16_000_000
+"""Bytes of proofs that are kept, nearly."""
+SENTENCES_AT_ONCE = 4
+"""Sentences that are read in one turn,"""
+LETTERS = 400
+"""and characters of them, or one sentence: it is read once more without each of its words, so its
+cost grows with the square of its length."""
+ProofKey = tuple[str, tuple[int, ...], bool]
+"""Source, tokens of the translation, whether it was finished."""
+
+
+class Proofs:
+    """Proofreading for one run. Lives in the event loop."""
+
+    def __init__(self, engine: Engine, proofreader: Proofreader, turns: FairExecutor) -> None:
+        """``turns``: where the work is done."""
+        self._engine = engine
+        self._proofreader = proofreader
+        self._turns = turns
+        self._kept: OrderedDict[ProofKey, Proof] = OrderedDict()
+        self._size = 0
+
+    def lexicon(self) -> Lexicon | None:
+        """What the run has read."""
+        return self._proofreader.lexicon
+
+    async def __call__(self, found: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
+        """The proof of each sentence and its translation."""
+        keys: list[ProofKey] = [(piece.text, one.tokens, one.finished) for piece, one in found]
+        known = {key: self._kept[key] for key in keys if key in self._kept}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        read = chain.from_iterable(await self._turns.all(client, map(self._read, _turns_of(new))))
+        known |= zip(new, read, strict=True)
+        for key in known:
+            self._keep(key, known[key])
+        return [known[key] for key in keys]
+
+    def _read(self, keys: Sequence[ProofKey]) -> list[Proof]:
+        texts = self._engine.target.raw([tokens for _, tokens, _ in keys])
+        asked = [
+            ToProofread(source, text, tokens, finished)
+            for (source, tokens, finished), text in zip(keys, texts, strict=True)
+        ]
+        return list(chain.from_iterable(self._proofreader(asked)))
+
+    def _keep(self, key: ProofKey, proof: Proof) -> None:
+        if self._kept.pop(key, None) is not None:
+            self._size -= _size_of(key, proof)
+        self._kept[key] = proof
+        self._size += _size_of(key, proof)
+        while self._size > MAX_PROOFS_KEPT:
+            self._size -= _size_of(*self._kept.popitem(last=False))
+
+
+def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
+    """What is read in each turn."""
+    turns: list[list[ProofKey]] = []
+    letters = 0
+    for key in keys:
+        letters += len(key[0])
+        if not turns or len(turns[-1]) == SENTENCES_AT_ONCE or letters > LETTERS:
+            turns.append([])
+            letters = len(key[0])
+        turns[-1].append(key)
+    return turns
+
+
+def _size_of(key: ProofKey, proof: Proof) -> int:
+    """Bytes, nearly."""
+    return proof.alignment.nbytes + 4 * len(key[0]) + 100 * (len(key[1]) + len(proof.words) + 10)
+
 
 logger = logging.getLogger("dragoman")
 

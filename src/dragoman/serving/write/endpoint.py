@@ -13,7 +13,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.openapi import REFUSALS, json_response
+from dragoman.serving.http.messages import REFUSALS, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, until
 from dragoman.serving.queue.queued_request import Answer

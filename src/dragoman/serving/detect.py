@@ -6,53 +6,100 @@ are many; and searched for its boxes in the queue of the run, as sentences are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from pydantic import Field
+
 from dragoman.forms.box_symbols import PER_BOX
-from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.detect.schema import (
-    BoxEdges,
-    DetectAnswer,
-    DetectRequest,
-    FoundBox,
-    SearchedPicture,
-    SeenPicture,
-)
-from dragoman.serving.http.uploads import Upload, readable
+from dragoman.serving.http.messages import Message
+from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.pictures import OpenedPicture, check_pictures, opened
-from dragoman.serving.service.seen import drawn, looked, told
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.file_run import FileRun, OpenedFile
+from dragoman.serving.service.seen import SeenFile, drawn, looked, told
 from dragoman.serving.service.service import Service
 from dragoman.tasks.detection.detector import Detector, detected
 
 
-class ServedDetector(ServedRun):
+class DetectRequest(WithFiles):
+    """``POST /v1/detect``: pictures."""
+
+    run: str | None = None
+    """Name of the run to use, where several detect."""
+    threshold: float = Field(default=0.5, ge=0, le=1)
+    """The least score of a box that is given."""
+    beam: int | None = Field(default=None, ge=1)
+    """Hypotheses kept at each step; the run's own if not given."""
+    seen: bool = False
+    """Give what the model reads of one picture, and where it looked as it wrote each box."""
+    api_key: str | None = None
+
+
+class BoxEdges(Message):
+    """The edges of a box, in pixels of the picture as its camera was held."""
+
+    xmin: int
+    ymin: int
+    xmax: int
+    ymax: int
+
+
+class FoundBox(Message):
+    """One box, as the pipelines of transformers give it."""
+
+    score: float
+    """The probability of the label, 0 to 1."""
+    label: str
+    box: BoxEdges
+    looked: list[float] | None = None
+    """The share of the attention of the last layer that each patch got while the box was written,
+    patches row by row. Only where `seen` was asked for; a run that finds boxes as a set writes
+    none, and of more than 1,024 patches or 204 boxes it is left out."""
+
+
+class SeenPicture(SeenFile):
+    """What a model reads of a picture, at the size at which it is read."""
+
+    rows: int
+    """Patches from top to bottom."""
+    columns: int
+
+
+class SearchedPicture(Message):
+    """What a run finds in one picture."""
+
+    name: str
+    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    width: int
+    height: int
+    boxes: list[FoundBox]
+    """The surest first."""
+    seen: SeenPicture | None = None
+    """Only where it was asked for."""
+
+
+class DetectAnswer(Message):
+    """One for each picture, in their order."""
+
+    run: str
+    files: list[SearchedPicture]
+
+
+class ServedDetector(FileRun):
     """A run that finds boxes and is served."""
 
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
     trained = "dragoman train boxes.json --task detection"
-    has_figures = False
-    takes_files = True
 
     def __init__(self, name: str, detector: Detector, settings: ServeSettings) -> None:
-        form = detector.run.source
-        assert isinstance(form, RowsForm)
-        form.check_library()
-        super().__init__(name, detector.engine, settings, detector.run, looked_into=False)
-        self._form = form
-        self.opening = self.executor("files")
-        """Where pictures are opened, and decoded where they are small."""
-        self._decoding = self.executor("large files")
-        """Where others are decoded."""
+        super().__init__(name, detector.engine, settings, detector.run)
         self.looking = self.executor("look")
         """Where it is told where the run looked."""
 
@@ -61,40 +108,14 @@ class ServedDetector(ServedRun):
         """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
         return cls(name, Detector(run), settings)
 
-    @property
-    def reads(self) -> str:
-        return self._form.settings.raws
-
-    @staticmethod
-    def examples(run: Run) -> list[str]:
-        """None: what it was measured on are files of the machine that it was trained on."""
-        return []
-
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How pictures are searched. Raises Refusal 400."""
         chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
         self.check_search(chosen)
         return chosen
 
-    def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
-        """Each picture with its size. Raises as ``service.pictures.opened``."""
-        return opened(uploads, self.settings.limits)
-
-    async def decoded(self, opened: Sequence[OpenedPicture], client: str) -> list[Rows]:
-        """The patches of some pictures."""
-        pixels = sum(one.height * one.width for one in opened)
-        places = 1 + pixels // PIXELS_OF_A_PLACE
-        executor = self.opening if places == 1 else self._decoding
-        found = await executor.all_in(client, places, self._decoded(opened))
-        return [rows for rows in found if rows is not None]
-
-    def _decoded(self, opened: Sequence[OpenedPicture]) -> Iterator[Rows | None]:
-        for one in opened:
-            with readable(one.file):
-                yield from self._form.in_turns(one.file)
-
     def requests(
-        self, opened: Sequence[OpenedPicture], rows: Sequence[Rows], settings: SearchSettings
+        self, opened: Sequence[OpenedFile], rows: Sequence[Rows], settings: SearchSettings
     ) -> list[Request]:
         """What is searched for."""
         return [
@@ -103,7 +124,7 @@ class ServedDetector(ServedRun):
         ]
 
     def told(
-        self, one: OpenedPicture, best: Hypothesis, threshold: float, seen: Rows | None = None
+        self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
     ) -> SearchedPicture:
         """What was found in a picture, as the API tells it; of the patches ``seen``, also what is
         read, and where the run looked as it wrote each box."""
@@ -129,10 +150,10 @@ class ServedDetector(ServedRun):
 
     def _seen(self, rows: Rows) -> SeenPicture:
         """What is read of a picture."""
-        settings = self._form.settings
+        settings = self.form.settings
         assert isinstance(settings, PictureSource)
         down, across = settings.grid
-        width, height, png = drawn(self._form, rows)
+        width, height, png = drawn(self.form, rows)
         return SeenPicture(width=width, height=height, png=png, rows=down, columns=across)
 
 
@@ -147,9 +168,9 @@ def endpoints(service: Service) -> Endpoints:
         """Boxes with their labels and scores, the surest first, as the pipelines of transformers
         give them. Pictures come as `file`, in a form or in base64."""
         run, uploads = service.catalogue.of(ServedDetector, request.run), request.uploads
-        check_pictures(uploads, run.settings.limits, is_seen=request.seen)
+        run.check_files(uploads, is_seen=request.seen)
         settings = run.search_settings(request.beam)
-        opened = await run.opening.all_in(client, 1, run.opened(uploads))
+        opened = await run.opening.all(client, run.opened(uploads))
         rows = await run.decoded(opened, client)
         requests = run.requests(opened, rows, settings)
         run.check_searches(requests)

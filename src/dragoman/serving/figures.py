@@ -30,8 +30,7 @@ from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.messages import Message
-from dragoman.serving.http.openapi import REFUSALS, error_of, written
+from dragoman.serving.http.messages import REFUSALS, Message, error_of, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.queue.fair_executor import GivenUp
 from dragoman.serving.service.endpoints import Endpoints

@@ -7,54 +7,91 @@ own where its pixels are many; and searched for in the queue of the run, as sent
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
+
+from pydantic import Field
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.forms.rows.lines_form import LinesForm
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import LineSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.uploads import Upload, readable
-from dragoman.serving.lines.schema import LinesAnswer, LinesRequest, ReadLine, SeenLine
+from dragoman.serving.http.messages import Message
+from dragoman.serving.http.uploads import WithFiles
+from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.outputs.hypothesis import texts_of
-from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.pictures import LINE, OpenedPicture, check_pictures, opened
-from dragoman.serving.service.seen import drawn, looked, looked_tokens
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
+from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.ctc_ranking import CtcRanking
 
 
-class ServedLines(ServedRun):
+class LinesRequest(WithFiles):
+    """``POST /v1/translate/pictures``: pictures of one line of text each."""
+
+    run: str | None = None
+    """Name of the run to use, where several read lines of text."""
+    beam: int | None = Field(default=None, ge=1)
+    """Hypotheses kept at each step; the run's own if not given."""
+    seen: bool = False
+    """Give what the model reads of one picture, and where it looked as it wrote each token."""
+    api_key: str | None = None
+
+
+class SeenLine(SeenFile):
+    """What a model reads of a line, at the height at which it is read."""
+
+    tokens: list[LookedToken]
+    """Rows of the encoder lie side by side, from the left to the right of the picture. Of more than
+    1,024 rows or tokens, nothing is told of where they looked."""
+
+
+class ReadLine(Message):
+    """What a run writes of one picture."""
+
+    name: str
+    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    width: int
+    """Pixels of the picture as its camera was held."""
+    height: int
+    text: str
+    log_probability: float
+    """Of the text, in nats: the sum over its tokens."""
+    probability: float
+    """The mean probability of its tokens (geometric), 0 to 1."""
+    seen: SeenLine | None = None
+    """Only where it was asked for."""
+
+
+class LinesAnswer(Message):
+    """One for each picture, in their order."""
+
+    run: str
+    source: str
+    """Language of the lines."""
+    target: str
+    """Language of the texts."""
+    files: list[ReadLine]
+
+
+class ServedLines(FileRun):
     """A run that reads lines of text in pictures and is served."""
 
     task, path = "picture-translation", "/v1/translate/pictures"
     does = "reads lines of text in pictures"
     trained = "dragoman train multi30k-en-de-pixels"
-    has_figures = False
-    takes_files = True
 
     def __init__(
         self, name: str, engine: Engine, run: Run, settings: ServeSettings, ctc_weight: float
     ) -> None:
-        form = engine.source
-        assert isinstance(form, LinesForm)
-        form.check_library()
-        super().__init__(name, engine, settings, run, looked_into=False)
+        super().__init__(name, engine, settings, run)
         self.source = run.recipe.languages.source  # a form of rows knows none
-        self._form = form
         self._ctc = CtcRanking.of(engine, run.recipe, ctc_weight)
-        self.opening = self.executor("files")
-        """Where pictures are opened, and decoded where they are small."""
-        self._decoding = self.executor("large files")
-        """Where others are decoded."""
         self._ranking = self.executor("lines")
         """Where CTC ranks what was found."""
         self.looking = self.executor("look")
@@ -71,19 +108,6 @@ class ServedLines(ServedRun):
         engine = Engine.open(run, chosen, None, None, ())
         return cls(name, engine, run, settings, chosen.ctc_weight)
 
-    @property
-    def reads(self) -> str:
-        return self._form.settings.raws
-
-    @staticmethod
-    def examples(run: Run) -> list[str]:
-        """None: what it was measured on are texts that were drawn, or files of another machine."""
-        return []
-
-    def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedPicture]:
-        """Each picture with its size. Raises as ``service.pictures.opened``."""
-        return opened(uploads, self.settings.limits)
-
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How lines are searched. Raises Refusal 400."""
         chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
@@ -92,27 +116,14 @@ class ServedLines(ServedRun):
         self.check_search(chosen)
         return chosen
 
-    async def decoded(self, pictures: Sequence[OpenedPicture], client: str) -> list[Rows]:
-        """The columns of some pictures. Raises Refusal 400 for one that cannot be read."""
-        pixels = sum(one.height * one.width for one in pictures)
-        places = 1 + pixels // PIXELS_OF_A_PLACE
-        executor = self.opening if places == 1 else self._decoding
-        found = await executor.all_in(client, places, self._decoded(pictures))
-        return [rows for rows in found if rows is not None]
-
-    def _decoded(self, pictures: Sequence[OpenedPicture]) -> Iterator[Rows | None]:
-        for one in pictures:
-            with readable(one.file):
-                yield from self._form.in_turns(one.file, self._most_columns)
-
     @property
-    def _most_columns(self) -> int:
+    def most_columns(self) -> int:
         """Of one line: twice what the run has learned from, or ``LINE``, as far as the model has
         positions for them."""
         assert self.run is not None
         most = max(LINE, 2 * self.run.recipe.bounded_plan.max_source)
         places = self.engine.places
-        return most if places is None else min(most, places * self._form.settings.shortens)
+        return most if places is None else min(most, places * self.form.settings.shortens)
 
     def requests(self, rows: Sequence[Rows], settings: SearchSettings) -> list[Request]:
         """What is searched for. Raises Refusal 400 for what costs too much."""
@@ -132,12 +143,12 @@ class ServedLines(ServedRun):
 
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """What is read of a line, and where the run looked."""
-        width, height, png = drawn(self._form, rows)
+        width, height, png = drawn(self.form, rows)
         shares = looked(self.engine, rows, best.tokens)
         tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
         return SeenLine(width=width, height=height, png=png, tokens=tokens)
 
-    def told(self, picture: OpenedPicture, best: Hypothesis) -> ReadLine:
+    def told(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
         """What was read in a picture, as the API tells it."""
         (text,) = texts_of(self.engine.target, [best])
         each = best.token_log_probabilities
@@ -168,10 +179,10 @@ def endpoints(service: Service) -> Endpoints:
         that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
         cut them close to their line."""
         run, uploads = service.catalogue.of(ServedLines, request.run), request.uploads
-        check_pictures(uploads, run.settings.limits, is_seen=request.seen)
+        run.check_files(uploads, is_seen=request.seen)
         settings = run.search_settings(request.beam)
-        pictures = await run.opening.all_in(client, 1, run.opened(uploads))
-        rows = await run.decoded(pictures, client)
+        pictures = await run.opening.all(client, run.opened(uploads))
+        rows = await run.decoded(pictures, client, run.most_columns)
         wanted = run.requests(rows, settings)
         if request.seen:
             run.check_seen(rows[0], wanted[0])

@@ -12,6 +12,9 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Literal
+
+from pydantic import Field
 
 from dragoman.engine.alignment_head import Alignment, by_words
 from dragoman.errors import DataError, RecipeError, RunError
@@ -20,21 +23,16 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.openai_errors import IMAGES, OPENAI_REFUSALS
+from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.paint.schema import (
-    ImagesAnswer,
-    ImagesRequest,
-    PaintedImage,
-    WrittenCodes,
-)
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.knowledge import measured_on, short
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.painting.painter import (
+    LARGEST_SCALE,
     PaintedPicture,
     Painter,
     codes_form,
@@ -43,6 +41,79 @@ from dragoman.tasks.painting.painter import (
     painting_settings,
     unknown_words,
 )
+
+
+class ImagesRequest(Message):
+    """``POST /v1/images/generations``: a caption."""
+
+    prompt: str
+    """The caption of the pictures."""
+    model: str | None = None
+    """Name of the run to use. Without it, or with `gpt-image-1`, `dall-e-2` or `dall-e-3`: the
+    first that paints."""
+    n: int | None = Field(default=None, ge=1, le=10)
+    """How many pictures; 1 if not given. Without `seed`, the most probable ones."""
+    size: str | None = None
+    """`auto`, or the size of the run's own pictures, as `64x64`: a run paints in one size."""
+    response_format: Literal["b64_json"] | None = None
+    """`b64_json`: pictures come in the answer. The server keeps none, and so gives no address."""
+    output_format: Literal["png"] | None = None
+    """`png`: every picture is one."""
+    stream: Literal[False] | None = None
+    """A picture comes in whole."""
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    """Draw the pictures by their probabilities, the same ones for the same seed. Without it the
+    most probable ones are searched for. Not a field of OpenAI's."""
+    scale: int = Field(default=1, ge=1, le=LARGEST_SCALE)
+    """The side of each pixel in the PNG. Not a field of OpenAI's."""
+    explain: bool = False
+    """Also tell the codes of each picture, how probable each was, and how much it looked at each
+    word of the caption. Not a field of OpenAI's."""
+    quality: str | None = None
+    """Read and not used, as the fields below: a run paints in one way."""
+    style: str | None = None
+    background: str | None = None
+    moderation: str | None = None
+    output_compression: int | None = None
+    user: str | None = None
+    api_key: str | None = None
+
+
+class WrittenCodes(Message):
+    """The codes of a picture as they were written: patch by patch, from left to right and from top
+    to bottom."""
+
+    rows: int
+    columns: int
+    codes: list[int]
+    probabilities: list[float]
+    """That of each code, given those before it."""
+    attention: list[list[float]]
+    """For each code, how much it looked at each of ``words``; the rest of 1 was at the end of the
+    caption. Each is empty where the model has no attention."""
+
+
+class PaintedImage(Message):
+    """A picture."""
+
+    b64_json: str
+    """A PNG file, in base64."""
+    written: WrittenCodes | None = None
+    """With `explain` alone."""
+
+
+class ImagesAnswer(Message):
+    """The pictures of a caption, the most probable first."""
+
+    created: int
+    """When, in seconds since 1970."""
+    data: list[PaintedImage]
+    words: list[str] | None = None
+    """With `explain` alone: what stands between the spaces of the caption."""
+    unknown: list[str] | None = None
+    """With `explain` alone: words that no caption of the training has, so that it is not known what
+    to paint for them."""
+
 
 ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
 """Names that clients have built in: each stands for any run that paints."""
@@ -160,7 +231,7 @@ class ServedPainter(ServedRun):
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
         executor = self.painting if places == 1 else self._writing
         files = (_image(one, request.scale) for one in pictures)
-        return await executor.all_in(client, places, files)
+        return await executor.all(client, files, places)
 
 
 def _words_of(run: Run) -> Lexicon | None:

@@ -1,1 +1,0 @@
-"""Detection: boxes around what is in pictures."""

@@ -1,1 +1,0 @@
-"""Filling in: what may stand in the blanks of a text."""

@@ -1,1 +1,0 @@
-"""Lines of text in pictures: what they say, in the language that a run writes."""

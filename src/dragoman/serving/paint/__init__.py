@@ -1,1 +1,0 @@
-"""Painting: a caption in, pictures out, as OpenAI's clients ask for them."""

@@ -1,1 +1,0 @@
-"""Parsing: the constituency trees of sentences."""

@@ -1,0 +1,129 @@
+"""A run that reads pictures or recordings, whatever it says of them.
+
+A file is opened, which tells how much it holds, and decoded, both in turns beside the event loop.
+What holds much is decoded in a thread of its own, in as many places as it costs, so that small
+files never wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dragoman.engine.engine import Engine
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.forms.rows.settings import FramesSource
+from dragoman.runs.run import Run
+from dragoman.serving.http.refusals import (
+    body_too_large,
+    missing_field,
+    too_many_pixels,
+    too_much_sound,
+    wrong_field,
+)
+from dragoman.serving.http.uploads import Upload, readable, too_many_files
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.served_run import ServedRun
+
+LINE = 4_096
+"""Columns of a line of text that are read at least, however short those of the training were."""
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file whose header was read."""
+
+    file: InMemory
+    size: float
+    """Seconds of sound, or pixels."""
+    height: int = 0
+    """Of a picture, as its camera was held."""
+    width: int = 0
+
+
+class FileRun(ServedRun):
+    """A run that reads files and is served."""
+
+    takes_files = True
+    has_figures = False
+    kinds: ClassVar[tuple[str, str]] = ("files", "large files")
+    """What its work is called where it is too much: with files that hold little, and others."""
+
+    def __init__(self, name: str, engine: Engine, settings: ServeSettings, run: Run) -> None:
+        form = engine.source
+        assert isinstance(form, RowsForm)
+        form.check_library()
+        super().__init__(name, engine, settings, run, looked_into=False)
+        self.form = form
+        self.is_sound = isinstance(form.settings, FramesSource)
+        self.opening, self._decoding = map(self.executor, self.kinds)
+        """Where files are opened, and decoded where they hold little; and where others are."""
+
+    @property
+    def reads(self) -> str:
+        return self.form.settings.raws
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        """None: what it was measured on are files of the machine that it was trained on."""
+        return []
+
+    def check_files(self, uploads: Sequence[Upload], *, is_seen: bool = False) -> None:
+        """Raises Refusal 400 for no file, for too many, and for several where what is seen of them
+        is asked for."""
+        if not uploads:
+            raise missing_field("file")
+        if len(uploads) > self.settings.limits.items:
+            raise too_many_files(len(uploads), self.settings.limits.items)
+        if is_seen and len(uploads) > 1:
+            raise wrong_field("seen", "it is told of one picture: send one at a time")
+
+    def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedFile]:
+        """Each file with how much it holds. Raises Refusal 400 for one that cannot be read, and as
+        soon as they hold too much together."""
+        limits = self.settings.limits
+        total, count = 0.0, 0
+        for upload in uploads:
+            file = upload.read()
+            count += len(file.data)
+            if count > limits.upload_bytes:
+                raise body_too_large(limits.upload_bytes)
+            with readable(file):
+                opened = self._opened(file)
+            total += opened.size
+            if self.is_sound and total > limits.sound_seconds:
+                raise too_much_sound(total, limits.sound_seconds)
+            if not self.is_sound and total > limits.pixels:
+                raise too_many_pixels(int(total), limits.pixels)
+            yield opened
+
+    def _opened(self, file: InMemory) -> OpenedFile:
+        if self.is_sound:
+            return OpenedFile(file, self.form.work_of(file))
+        height, width = turned_size(file)
+        return OpenedFile(file, height * width, height, width)
+
+    def for_size(self, size: float) -> tuple[FairExecutor, int]:
+        """Where so much is decoded, and how many places that takes."""
+        places = 1 + int(size // (SECONDS_OF_A_PLACE if self.is_sound else PIXELS_OF_A_PLACE))
+        return self.opening if places == 1 else self._decoding, places
+
+    async def decoded(
+        self, files: Sequence[OpenedFile], client: str, most: int | None = None
+    ) -> list[Rows]:
+        """The rows of some files. Raises Refusal 400 for one that cannot be read, or has more than
+        ``most``."""
+
+        def rows() -> Iterator[Rows | None]:
+            for one in files:
+                with readable(one.file):
+                    yield from self.form.in_turns(one.file, most)
+
+        executor, places = self.for_size(sum(one.size for one in files))
+        found = await executor.all(client, rows(), places)
+        return [one for one in found if one is not None]

@@ -1,1 +1,0 @@
-"""Tagging: a tag for each word of a text."""
