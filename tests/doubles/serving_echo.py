@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -58,6 +59,22 @@ TEXT = Text.train(SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, ch
 ADDRESS = "http://127.0.0.1"
 detector = functools.cache(LanguageDetector)
 """One for all tests: making it takes a second."""
+
+
+UNTRAINED: Any = SimpleNamespace(
+    folder="nowhere",
+    written=0,
+    recipe=SimpleNamespace(
+        data=SimpleNamespace(embedded=""), training=SimpleNamespace(label_smoothing=0.0)
+    ),
+    lexicon=lambda: None,
+    verdict=tuple,
+    notes=dict,
+    longest_words=lambda: None,
+    scores=dict,
+    metrics=tuple,
+)
+"""A run of which nothing is known."""
 
 
 class EchoState(DecodeState):
@@ -189,7 +206,7 @@ def served_by(
     chosen = settings or ServeSettings()
     forms = [TextForm(TEXT, language) for language in languages]
     engine = Engine(model, *forms, search, settings=chosen)
-    return ServedTranslator(name, engine, chosen)
+    return ServedTranslator(name, engine, chosen, UNTRAINED)
 
 
 def tiny_model() -> Transformer:

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 from serving_echo import (
     TEXT,
+    UNTRAINED,
     EchoModel,
     client_of,
     detector,
@@ -262,7 +263,7 @@ def test_words_of_a_run_on_moses_tokens() -> None:
     async def check() -> None:
         forms = [TextForm(TEXT, language, MosesText(language)) for language in ("en", "de")]
         engine = Engine(EchoModel(), *forms, SearchSettings(beam=1))
-        served = ServedTranslator("moses", engine, ServeSettings())
+        served = ServedTranslator("moses", engine, ServeSettings(), UNTRAINED)
         async with client_of(served) as client:
             body = {"text": 'Where is "the bread" (& the man)?'}
             answer = (await client.post("/v1/translate", json=body)).json()

@@ -21,7 +21,7 @@ from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.knowledge import knowledge_of
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate import proofs
+from dragoman.serving.translate import served_translator
 from dragoman.serving.translate.served_translator import Proofs, ServedTranslator
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
@@ -162,7 +162,7 @@ def test_the_last_proofs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await kept(found[::-1], "me") == [first[1], first[0]] and reader.asked == 2
         cut = [(piece, Hypothesis(one.tokens, 0.0, 0.0, (), False)) for piece, one in found]
         assert (await kept(cut, "me"))[0].warnings[0].code == "cut_off" and reader.asked == 4
-        monkeypatch.setattr(proofs, "MAX_KEPT", 1)
+        monkeypatch.setattr(served_translator, "MAX_PROOFS_KEPT", 1)
         await kept(found, "me")
         await kept(found, "me")
         assert reader.asked == 6, "what has no room is read again"

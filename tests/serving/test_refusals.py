@@ -27,12 +27,12 @@ def made() -> list[tuple[str, str, set[str] | None]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
-            if node.func.id not in ("Refusal", "error_body"):
+            if node.func.id not in ("Refusal", "error_body", "check_total"):
                 continue
             place, code = f"{path.name}:{node.lineno}", node.args[0]
             names = {one.arg for one in node.keywords if one.arg} - {"retry_after"}
             if isinstance(code, ast.Constant):
-                names = None if node.func.id == "error_body" else names
+                names = names if node.func.id == "Refusal" else None
                 found.append((place, str(code.value), names))
     return found
 

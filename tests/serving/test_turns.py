@@ -30,7 +30,7 @@ from dragoman.insight.session import Inspection
 from dragoman.models.transformer import Transformer
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import server, server_info
+from dragoman.serving import look_endpoints, server, server_info
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -39,7 +39,6 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue import fair_executor
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
-from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate import endpoint, libretranslate
@@ -65,7 +64,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (LanguageDetector, "rank"), (BaseModel, "model_dump_json"),
-        (Engine, "cut"), (outputs, "words_of"), (served_run, "look_answer"),
+        (Engine, "cut"), (outputs, "words_of"), (look_endpoints, "look_answer"),
         (placing, "project"), (AligningHead, "weights"), (inspector, "weights_message"),
         (endpoint, "_start"), (endpoint, "_event"), (libretranslate, "_answer"),
         (connection, "_parsed"), (server_info, "view_of"),

@@ -15,6 +15,7 @@ import torch
 from pydantic import BaseModel
 from serving_echo import (
     TEXT,
+    UNTRAINED,
     EchoModel,
     Served,
     client_of,
@@ -169,7 +170,7 @@ def counting(settings: ServeSettings, **model: Any) -> ServedRun:
     engine = Engine(
         Counting(**model), NoSource(form.eos), form, SearchSettings(beam=1), settings=settings
     )
-    return ServedLanguageModel("counting", engine, settings, (16, 8))
+    return ServedLanguageModel("counting", engine, settings, (16, 8), UNTRAINED)
 
 
 def test_who_leaves_is_written_for_no_longer() -> None:

@@ -197,7 +197,6 @@ class FigureMaker:
         return json.dumps(told_as, ensure_ascii=False, allow_nan=False, default=float).encode()
 
     def _subject(self, sentence: str) -> Subject:
-        assert self._run is not None, "_missing has refused it"
         subject = self._subjects.get(sentence)
         if subject is None:
             # Its own example would be a file of the machine that it was trained on.
@@ -276,11 +275,6 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     """Why a figure cannot be made here for a run, if so."""
     if not needs_run(name):
         return None
-    if run.run is None:
-        return TwoLanguages(
-            en=f"{run.name} cannot be looked into.",
-            ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
-        )
     if not run.has_figures:
         return TwoLanguages(
             en=f"{run.name} {run.does}; figures look into runs that write or fill in.",
@@ -316,7 +310,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 def _command(name: str, run: ServedRun) -> str | None:
     """What makes a figure in a shell that this server does not make."""
-    here = run.run is not None and missing(name, run.engine.network) is None
+    here = missing(name, run.engine.network) is None
     if not (FIGURES[name].trains and here):
         return None
     return f"dragoman figure {name}"

@@ -11,7 +11,7 @@ from dragoman.errors import DragomanError, TooLongError
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message
-from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
@@ -111,17 +111,13 @@ class ServedFillMask(ServedRun):
                 "text: there is no blank in it. Write ___, three underscores, where a word is to "
                 "be filled in.",
             )
-        if blanks * request.top > MAX_CANDIDATES:
-            raise Refusal(
-                "too_many_candidates",
-                f"{request.top:,} candidates of each of {blanks} blanks are "
-                f"{blanks * request.top:,}; this server gives {MAX_CANDIDATES:,} at once. Ask "
-                "for fewer (top).",
-                each=request.top,
-                blanks=blanks,
-                total=blanks * request.top,
-                most=MAX_CANDIDATES,
-            )
+        check_total(
+            "too_many_candidates",
+            (request.top, "candidate"),
+            (blanks, "blanks"),
+            MAX_CANDIDATES,
+            "Ask for fewer (top).",
+        )
         if request.pieces > 1 and request.top > widest:
             raise Refusal(
                 "too_many_choices",

@@ -120,7 +120,6 @@ class ServedLines(FileRun):
     def most_columns(self) -> int:
         """Of one line: twice what the run has learned from, or ``LINE``, as far as the model has
         positions for them."""
-        assert self.run is not None
         most = max(LINE, 2 * self.run.recipe.bounded_plan.max_source)
         places = self.engine.places
         return most if places is None else min(most, places * self.form.settings.shortens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.look.schema import (
     AttentionRequest,
@@ -48,7 +49,9 @@ def endpoints(service: Service) -> Endpoints:
         choice, cut = await chosen(request, client)
         run, detected = choice.run, choice.detected
         seen = await run.inspector.look(cut.request, cut.ids, client)
-        return await service.written(client, partial(run.look_answer, cut, seen, detected))
+        return await service.written(
+            client, partial(look_answer, cut, seen, run.name, run.engine, detected)
+        )
 
     @routes.answers(
         "/look/attention",

@@ -17,10 +17,9 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message, Texts
-from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.knowledge import measured_on, short
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.parsing.parser import Parser, read_sentence, tree_form
@@ -123,25 +122,17 @@ class ServedParser(ServedRun):
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedParser:
         return cls(name, Parser(run, settings), settings)
 
-    @staticmethod
-    def examples(run: Run) -> list[str]:
-        return sorted(short(measured_on(run)), key=len)
-
     def search_settings(self, sentences: int, request: ParseRequest) -> SearchSettings:
         """How so many are searched. Raises Refusal 400."""
         chosen = self.beam_search(request.beam, request.n_best)
         self.check_search(chosen)
-        most, each = self.settings.limits.translations, chosen.n_best
-        if sentences * each > most:
-            raise Refusal(
-                "too_many_trees",
-                f"{each} trees of each of {sentences:,} sentences are {sentences * each:,}; this "
-                f"server gives {most:,} at once. Ask for fewer, or send fewer sentences.",
-                each=each,
-                sentences=sentences,
-                total=sentences * each,
-                most=most,
-            )
+        check_total(
+            "too_many_trees",
+            (chosen.n_best, "tree"),
+            (sentences, "sentences"),
+            self.settings.limits.translations,
+            "Ask for fewer, or send fewer sentences.",
+        )
         return chosen
 
     def sentences(

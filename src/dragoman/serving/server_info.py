@@ -18,7 +18,6 @@ from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.pictures.records import Chart, RunSummary, Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
-from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.knowledge import Knowledge
@@ -309,11 +308,8 @@ def endpoints(service: Service) -> APIRouter:
         """Curves, scores, samples and the recipe."""
         with service.admit(http):
             served = service.catalogue.named(name)
-            run = served.run
-            if run is None:
-                raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
             languages = served.source, served.target
-            return await service.rendered(http, partial(view, run, name, *languages))
+            return await service.rendered(http, partial(view, served.run, name, *languages))
 
     @routes.get("/health", summary="Whether the process lives", tags=["operation"])
     async def health(http: Request) -> Health:

@@ -13,11 +13,10 @@ from dragoman.metrics.tagging import has_spans, spans_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, Texts, json_in_parts
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import check_total
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.knowledge import measured_on, short
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
@@ -129,16 +128,18 @@ class ServedTagger(ServedRun):
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTagger:
         return cls(name, Tagger(run, settings), settings)
 
-    @staticmethod
-    def examples(run: Run) -> list[str]:
-        return sorted(short(measured_on(run)), key=len)
-
     def tag(self, texts: Sequence[str], top: int) -> Iterator[TaggedPart]:
         """Parts of texts as they come: a turn's worth is read at once. Raises Refusal 400 for more
         tags than one answer holds, and for what costs too much."""
         found = [list(_WORD.finditer(text)) for text in texts]
         count = sum(map(len, found))
-        self._check_tags(count, min(top, self.tagger.tags.size))
+        check_total(
+            "too_many_tags",
+            (min(top, self.tagger.tags.size), "tag"),
+            (count, "words"),
+            MAX_PROBABILITIES,
+            "Ask for fewer of each (top), or send less text.",
+        )
         parts = self.tagger.cut([[word[0] for word in words] for words in found])
         tokens = self.tagger.tokens_read(parts)
         self.check_cost(
@@ -158,19 +159,6 @@ class ServedTagger(ServedRun):
                     ",".join(word.model_dump_json(exclude_none=True) for word in some),
                     begins=first == 0,
                 )
-
-    def _check_tags(self, words: int, each: int) -> None:
-        if words * each > MAX_PROBABILITIES:
-            raise Refusal(
-                "too_many_tags",
-                f"{plural(each, 'tag')} of each of {words:,} words are {words * each:,}; this "
-                f"server gives {MAX_PROBABILITIES:,} at once. Ask for fewer of each "
-                "(top), or send less text.",
-                each=each,
-                words=words,
-                total=words * each,
-                most=MAX_PROBABILITIES,
-            )
 
     def _words(
         self, text: str, words: Sequence[re.Match[str]], scored: ScoredWords, top: int

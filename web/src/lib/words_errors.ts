@@ -36,7 +36,6 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   no_such_file: ({ file }) => `페이지에 “${file}” 파일이 없습니다.`,
   page_not_built: () => "이 서버에는 페이지가 빌드되어 있지 않아 API만 쓸 수 있습니다. make web 명령으로 빌드하세요.",
   no_such_run: ({ run, runs }) => `이 서버에는 “${run}” 모델이 없습니다. 쓸 수 있는 모델: ${runs}.`,
-  no_record: ({ run }) => `${run} 모델은 학습 기록이 없습니다.`,
   other_task: ({ run, task, path }) => `${run} 모델의 과제는 ${TASKS[task ?? ""] ?? task}입니다. 요청은 ${path} 주소로 보내세요.`,
   no_run_for_task: ({ task, command }) => `이 서버에는 ${TASKS[task ?? ""] ?? task} 모델이 없습니다. 다음 명령으로 만들 수 있습니다: ${command}`,
   language_not_supported: ({ language, side, pairs }) =>

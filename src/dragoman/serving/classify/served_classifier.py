@@ -13,7 +13,7 @@ from dragoman.serving.classify.schema import (
     LabelledText,
     LabelledWord,
 )
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import check_total
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import EXPLAINING
 from dragoman.serving.service.knowledge import sentences_of
@@ -94,17 +94,14 @@ class ServedClassifier(ServedRun):
 
 def check_labels(count: int, noun: str, every: int, top: int | None) -> None:
     """Raises Refusal 400 where so many texts or files would have too many labels in one answer."""
-    each = every if top is None else min(top, every)
-    if count * each > MAX_LABELS:
-        raise Refusal(
-            "too_many_labels",
-            f"{each:,} labels of each of {count:,} {noun} are {count * each:,}; this server "
-            f"gives {MAX_LABELS:,} at once. Ask for fewer of each (top), or send fewer {noun}.",
-            each=each,
-            texts=count,
-            total=count * each,
-            most=MAX_LABELS,
-        )
+    check_total(
+        "too_many_labels",
+        (every if top is None else min(top, every), "label"),
+        (count, "texts"),
+        MAX_LABELS,
+        f"Ask for fewer of each (top), or send fewer {noun}.",
+        noun,
+    )
 
 
 def labels_told(found: ClassifiedText, top: int | None) -> list[Label]:

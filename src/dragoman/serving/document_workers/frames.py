@@ -1,8 +1,9 @@
 """What goes through the pipe between the server and a worker: frames of bytes.
 
-A frame is its length and its bytes. Units go in parts of some thousand characters and codes, so
-that the server never holds Python's lock for long to read one: the texts as JSON, the codes as
-numbers. What only the worker needs of a code (as what it is written) stays there.
+Each is sent whole by a ``multiprocessing`` connection, and none is pickled. Units go in parts of
+some thousand characters and codes, so that the server never holds Python's lock for long to read
+one: the texts as JSON, the codes as numbers. What only the worker needs of a code (as what it is
+written) stays there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import json
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any
 
 from dragoman.formats.units.unit import Code, Target, Unit
 
@@ -23,38 +23,6 @@ CHARACTERS, CODES, UNITS = 20_000, 2_000, 500
 """That are sent together."""
 PIECES = 10_000
 """Of translations, that are sent together."""
-
-
-def put(pipe: IO[bytes], *frames: bytes) -> None:
-    """Write frames to a pipe."""
-    for frame in frames:
-        pipe.write(_LENGTH.pack(len(frame)))
-        pipe.write(frame)
-    pipe.flush()
-
-
-def get(pipe: IO[bytes]) -> bytes:
-    """The next frame. Errors: ``EOFError`` where the other side is gone."""
-    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
-    return _exactly(pipe, length)
-
-
-def _exactly(pipe: IO[bytes], length: int) -> bytes:
-    found = pipe.read(length)
-    if len(found) < length:
-        raise EOFError
-    return found
-
-
-def put_values(pipe: IO[bytes], **values: Any) -> None:
-    """Write a frame of names and values."""
-    put(pipe, json.dumps(values).encode())
-
-
-def get_values(pipe: IO[bytes]) -> dict[str, Any]:
-    """What ``put_values`` wrote."""
-    values: dict[str, Any] = json.loads(get(pipe))
-    return values
 
 
 def units_written(units: Iterable[Unit]) -> Iterator[bytes]:

@@ -8,28 +8,22 @@ place; where nobody waits for the answer any more, its work ends.
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import chain
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
 from dragoman.formats.units.document import BadDocument
 from dragoman.formats.units.unit import Target, Unit
-from dragoman.serving.document_workers.frames import (
-    get,
-    get_values,
-    put,
-    put_values,
-    targets_written,
-    texts_read,
-    units_read,
-)
+from dragoman.serving.document_workers.frames import targets_written, texts_read, units_read
 
 WORKERS = 2
 """At most."""
@@ -204,11 +198,14 @@ class _Worker:
     def __init__(self, memory: int, kept: int) -> None:
         package = str(Path(__file__).parents[3])
         program = f"import sys; sys.path.insert(0, {package!r}); import {_PROGRAM} as it; it.main()"
+        self._pipe, there = Pipe()
+        numbers = map(str, (there.fileno(), memory, kept))
         self._process = subprocess.Popen(
-            [sys.executable, "-c", program, str(memory), str(kept)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, "-c", program, *numbers],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[there.fileno()],
         )
+        there.close()
 
     @property
     def lives(self) -> bool:
@@ -218,12 +215,11 @@ class _Worker:
         self, frames: Sequence[bytes], wanted: dict[str, Any]
     ) -> tuple[dict[str, Any], list[bytes]]:
         """Errors: ``EOFError`` or ``OSError`` where it has died."""
-        asked, answer = self._process.stdin, self._process.stdout
-        assert asked is not None and answer is not None, "both are pipes"
-        put_values(asked, **wanted, frames=len(frames) - 1)
-        put(asked, *frames)
-        told = get_values(answer)
-        return told, [get(answer) for _ in range(told["frames"])]
+        self._pipe.send_bytes(json.dumps({**wanted, "frames": len(frames) - 1}).encode())
+        for frame in frames:
+            self._pipe.send_bytes(frame)
+        told = json.loads(self._pipe.recv_bytes())
+        return told, [self._pipe.recv_bytes() for _ in range(told["frames"])]
 
     def kill(self) -> None:
         """End it, whatever it does."""
@@ -232,10 +228,7 @@ class _Worker:
     def close(self) -> None:
         """After its end."""
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None, "both are pipes"
-            with suppress(OSError):  # what could not be sent any more
-                pipe.close()
+        self._pipe.close()
 
     def ended(self) -> str:
         """How it has died."""

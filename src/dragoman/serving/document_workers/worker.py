@@ -1,18 +1,20 @@
 """A worker: the program of a process that reads and writes documents for a server.
 
-It is asked on its input and answers on its output. It ends after a document for which it took
-much memory, and when the server ends.
+It is asked and answers on a pipe. It ends after a document for which it took much memory, and when
+the server ends.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import resource
 import signal
 import sys
 from contextlib import suppress
-from typing import Any, BinaryIO
+from multiprocessing.connection import Connection
+from typing import Any
 
 from dragoman.documents.languages import fitted
 from dragoman.errors import DragomanError
@@ -21,31 +23,24 @@ from dragoman.formats.csv_cells import columns_of
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.formats.units.unit import Target
 from dragoman.memory import peak_bytes
-from dragoman.serving.document_workers.frames import (
-    get,
-    get_values,
-    put,
-    put_values,
-    targets_read,
-    units_written,
-)
+from dragoman.serving.document_workers.frames import targets_read, units_written
 
 _NICE = 5
 """Documents leave the processor to the sentences of others."""
 
 
 def main() -> None:
-    """Two numbers of bytes are given: what it may take, and with how much it takes another
-    document."""
+    """Three numbers are given: the pipe, and of bytes what it may take, and with how much it takes
+    another document."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # they are for the server, which tells us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    most, kept = map(int, sys.argv[1:])
+    number, most, kept = map(int, sys.argv[1:])
     _may_take(most)
     with suppress(OSError):
         os.nice(_NICE)
     gc.disable()  # a document is many small objects, none of which lie in a circle
-    with suppress(EOFError, BrokenPipeError):
-        while _work(sys.stdin.buffer, sys.stdout.buffer, kept):
+    with suppress(EOFError, ConnectionError), Connection(number) as pipe:
+        while _work(pipe, kept):
             gc.collect()
 
 
@@ -56,12 +51,12 @@ def _may_take(most: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (hard if most is None else most, hard))
 
 
-def _work(asked: BinaryIO, answer: BinaryIO, kept: int) -> bool:
+def _work(pipe: Connection, kept: int) -> bool:
     """One document, read or written -> whether the worker takes another."""
-    wanted = get_values(asked)
+    wanted = json.loads(pipe.recv_bytes())
     try:
-        data = get(asked)
-        targets = targets_read(get(asked) for _ in range(wanted["frames"]))
+        data = pipe.recv_bytes()
+        targets = targets_read(pipe.recv_bytes() for _ in range(wanted["frames"]))
         values, frames = _found(data, wanted, targets)
     except DragomanError as error:
         values, frames = {"problem": str(error)}, []
@@ -69,11 +64,12 @@ def _work(asked: BinaryIO, answer: BinaryIO, kept: int) -> bool:
         values, frames = {"memory": True}, []
     if "memory" in values:
         _may_take(None)  # the answer needs some, too
-        put_values(answer, **values, frames=0, goes_on=False)
+        pipe.send_bytes(json.dumps({**values, "frames": 0, "goes_on": False}).encode())
         return False
     goes_on = peak_bytes() <= kept
-    put_values(answer, **values, frames=len(frames), goes_on=goes_on)
-    put(answer, *frames)
+    pipe.send_bytes(json.dumps({**values, "frames": len(frames), "goes_on": goes_on}).encode())
+    for frame in frames:
+        pipe.send_bytes(frame)
     return goes_on
 
 

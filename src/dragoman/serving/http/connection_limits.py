@@ -124,9 +124,9 @@ class Guard:
             unread = []
             for connection in list(own):
                 if connection.is_late(now):
-                    self._close(connection, LATE)
+                    self.close(connection, LATE)
                 elif connection.is_unread(now):
-                    self._close(connection, UNREAD)
+                    self.close(connection, UNREAD)
                 elif not connection.is_proxy:
                     unread.append(connection)
             self._cut(unread, self.limits.unread_bytes)
@@ -142,10 +142,6 @@ class Guard:
             logger.warning("connections closed in %.0f s: %s", now - self._told_at, told)
         self._told, self._told_at = Counter(self.closed), now
 
-    def refuse(self, connection: GuardedConnection) -> None:
-        """Close a connection that has no place."""
-        self._close(connection, FULL)
-
     # ---- inside
 
     def _strangers(self) -> list[GuardedConnection]:
@@ -156,10 +152,11 @@ class Guard:
         waiting = [(since, one) for one in connections if (since := one.waits_since) is not None]
         if not waiting:
             return False
-        self._close(min(waiting, key=lambda both: both[0])[1], CROWDED)
+        self.close(min(waiting, key=lambda both: both[0])[1], CROWDED)
         return True
 
-    def _close(self, connection: GuardedConnection, reason: str) -> None:
+    def close(self, connection: GuardedConnection, reason: str) -> None:
+        """End a connection, for one of the reasons above."""
         self.closed[reason] += 1
         if reason is LATE:  # it has a moment to read why
             connection.end_politely()
@@ -176,7 +173,7 @@ class Guard:
             if total <= most:
                 return
             total -= sizes[connection]
-            self._close(connection, UNREAD)
+            self.close(connection, UNREAD)
 
 
 class GuardedConnection(H11Protocol):
@@ -212,7 +209,7 @@ class GuardedConnection(H11Protocol):
         if self._guard.enters(self):
             self._guard.waits(self)
         else:
-            self._guard.refuse(self)
+            self._guard.close(self, FULL)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.leaves(self)

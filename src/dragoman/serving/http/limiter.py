@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import unicodedata
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -32,12 +32,12 @@ class Limiter:
         self._settings = settings
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._under_way: dict[str, int] = {}
+        self._under_way = Counter[str]()
 
     @contextmanager
     def admit(self, client: Client) -> Iterator[None]:
         """One request of a client, for as long as it lasts. Raises Refusal 429."""
-        under_way = self._under_way.get(client.name, 0)
+        under_way = self._under_way[client.name]
         most = (client.limits or self._settings).concurrent
         if under_way >= most:
             raise Refusal(
@@ -50,14 +50,12 @@ class Limiter:
                 most=most,
             )
         self.take_one(client)
-        self._under_way[client.name] = under_way + 1
+        self._under_way[client.name] += 1
         try:
             yield
         finally:
-            left = self._under_way[client.name] - 1
-            if left:
-                self._under_way[client.name] = left
-            else:
+            self._under_way[client.name] -= 1
+            if not self._under_way[client.name]:
                 del self._under_way[client.name]
 
     def take_one(self, client: Client) -> None:

@@ -86,20 +86,6 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 """What an endpoint that translates may answer but 200."""
 
 
-def body_of(model: type[BaseModel], *, form: bool = False, files: bool = False) -> dict[str, Any]:
-    """The description of a body of ``model``; a ``form``, or one with ``files``, may be sent
-    too."""
-    reference = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
-    content: dict[str, Any] = {"application/json": reference}
-    if form:
-        content["application/x-www-form-urlencoded"] = reference
-    if files:
-        file = {"type": "array", "items": {"type": "string", "format": "binary"}}
-        parts = {"type": "object", "required": ["file"], "properties": {"file": file}}
-        content["multipart/form-data"] = {"schema": parts}
-    return {"requestBody": {"required": True, "content": content}}
-
-
 def written(model: BaseModel) -> bytes:
     """An answer as JSON; what is None is left out."""
     return model.model_dump_json(exclude_none=True).encode()

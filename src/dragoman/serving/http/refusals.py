@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dragoman.errors import RecipeError, SearchError, TooLongError
+from dragoman.plural import plural
 
 Value = str | int | float | list[str]
 
@@ -54,7 +55,6 @@ KINDS: dict[str, RefusalKind] = {
     "no_such_file": RefusalKind(404, ("file",)),
     "page_not_built": RefusalKind(404),
     "no_such_run": RefusalKind(404, ("run", "runs")),
-    "no_record": RefusalKind(404, ("run",)),
     "other_task": RefusalKind(400, ("run", "task", "path")),
     "no_run_for_task": RefusalKind(400, ("task", "command")),
     "language_not_supported": RefusalKind(400, ("language", "side", "pairs")),
@@ -195,6 +195,31 @@ def too_many_pixels(pixels: int, most: int) -> Refusal:
         pixels=pixels,
         most=most,
     )
+
+
+def check_total(
+    code: str,
+    each: tuple[int, str],
+    inputs: tuple[int, str],
+    most: int,
+    change: str,
+    called: str = "",
+) -> None:
+    """Raises Refusal 400 where ``each``, so many outputs and what one is, of each of ``inputs``, so
+    many and what they are, are more than one answer holds. ``change``: what to do about it;
+    ``called``: what the inputs are to people, if not by the name of their value."""
+    (many, output), (count, name) = each, inputs
+    if many * count > most:
+        values: dict[str, Any] = {name: count}
+        raise Refusal(
+            code,
+            f"{plural(many, output)} of each of {count:,} {called or name} are {many * count:,}; "
+            f"this server gives {most:,} at once. {change}",
+            each=many,
+            total=many * count,
+            most=most,
+            **values,
+        )
 
 
 def missing_field(field: str) -> Refusal:

@@ -11,8 +11,8 @@ from dragoman.engine.engine import Engine
 from dragoman.insight.session import Inspection
 from dragoman.pictures.words import words
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import outputs
 from dragoman.serving.look.checks import Cut
+from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of
 from dragoman.serving.look.schema import (
     Choice,
     LookAnswer,
@@ -63,14 +63,14 @@ def small_maps(weights: Tensor, most: int) -> Maps:
 def look_answer(
     cut: Cut[LookRequest],
     seen: Inspection,
-    best: outputs.Hypothesis,
-    *,
     run: str,
     engine: Engine,
-    detected: outputs.DetectedLanguage | None,
+    detected: DetectedLanguage | None,
 ) -> LookAnswer:
     """All that the request asked for. Raises Refusal for more than one answer may hold."""
     request, source, target = cut.request, engine.source, engine.target
+    (text,) = texts_of(target, [seen.best])
+    best = hypothesis_message(target, seen.best, text)
     read = source.shown(seen.source_ids)
     probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
     tokens = {token for row in ids for token in row}

@@ -20,15 +20,6 @@ _SHOWN = 100
 Served = TypeVar("Served", bound=ServedRun)
 
 
-@dataclass(frozen=True)
-class Detected:
-    """A language that a text may be in."""
-
-    language: str
-    confidence: float
-    """Probability from 0 to 1, among all languages that the detector knows."""
-
-
 class LanguageDetector:
     """Tells the language of a text, by py3langid, which carries its model with it.
 
@@ -40,19 +31,19 @@ class LanguageDetector:
 
         self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
-    def rank(self, text: str) -> list[Detected]:
-        """All languages, the most probable first. A text without letters tells nothing."""
+    def rank(self, text: str) -> list[tuple[str, float]]:
+        """All languages that it knows and their probabilities, the most probable first. A text
+        without letters tells nothing."""
         found = self._identifier.rank(text.replace("\0", " "))
-        return [Detected(str(code), float(probability)) for code, probability in found]
+        return [(str(code), float(probability)) for code, probability in found]
 
-    def choose(self, text: str, offered: Sequence[str]) -> Detected:
+    def choose(self, text: str, offered: Sequence[str]) -> DetectedLanguage:
         """The most probable of the ``offered`` codes, which is never empty."""
-        ranked = self.rank(text)
-        for guess in ranked:
+        for language, probability in self.rank(text):
             for code in offered:
-                if base(code) == guess.language:
-                    return Detected(code, guess.confidence)
-        return Detected(offered[0], 0.0)
+                if base(code) == language:
+                    return detected(code, probability)
+        return detected(offered[0], 0.0)
 
 
 @dataclass(frozen=True)
@@ -151,7 +142,7 @@ class Catalogue:
         sources = list(dict.fromkeys(run.source for run in runs))
         found = self.detector.choose(text, sources)
         run = next(run for run in runs if run.source == found.language)
-        return ChosenRun(run, detected(found.language, found.confidence))
+        return ChosenRun(run, found)
 
     def _matching(self, runs: Sequence[Served], side: str, code: str) -> list[Served]:
         """The runs whose ``side`` is the language: the very code first, then without region."""

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman.serving.http.messages import REFUSALS, body_of, json_response
+from dragoman.serving.http.connection import FORM, PARTS
+from dragoman.serving.http.messages import REFUSALS, json_response
 from dragoman.serving.service.service import Service
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -32,7 +33,15 @@ class Endpoints(APIRouter):
         """How the body of an endpoint is described; a ``form``, or one with ``files``, may be sent
         too."""
         self.bodies.append(body)
-        return body_of(body, form=form, files=files)
+        reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
+        content: dict[str, Any] = {"application/json": reference}
+        if form:
+            content[FORM] = reference
+        if files:
+            file = {"type": "array", "items": {"type": "string", "format": "binary"}}
+            parts = {"type": "object", "required": ["file"], "properties": {"file": file}}
+            content[PARTS] = {"schema": parts}
+        return {"requestBody": {"required": True, "content": content}}
 
     def answers(
         self,

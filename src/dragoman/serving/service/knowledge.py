@@ -37,16 +37,6 @@ class Knowledge(Message):
     certain. So 1 less this share, and a little more, is as sure as it gets."""
 
 
-NOTHING_KNOWN = Knowledge(
-    notice="",
-    verdict="",
-    pairs=None,
-    words=None,
-    commonest=[],
-    longest=None,
-    examples=[],
-    label_smoothing=0.0,
-)
 _COMMONEST = 300
 _EXAMPLES = 4
 _PAIR = (
@@ -62,11 +52,15 @@ def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
     """What stands in a run's folder of its training, and what ``examples`` gives to try. What is
     damaged there is left out and said."""
     recipe = run.recipe
-    known = NOTHING_KNOWN.model_copy(
-        update={
-            "notice": NOTICE if recipe.data.embedded else "",
-            "label_smoothing": recipe.training.label_smoothing,
-        }
+    known = Knowledge(
+        notice=NOTICE if recipe.data.embedded else "",
+        verdict="",
+        pairs=None,
+        words=None,
+        commonest=[],
+        longest=None,
+        examples=[],
+        label_smoothing=recipe.training.label_smoothing,
     )
     try:
         lexicon, verdict = run.lexicon(), " ".join(run.verdict())

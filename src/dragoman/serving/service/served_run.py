@@ -16,22 +16,18 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import RecipeError
-from dragoman.insight.session import Inspection
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.refusals import Refusal, unsearchable
-from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.look.inspector import Inspector
-from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of
-from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
-from dragoman.serving.service.knowledge import NOTHING_KNOWN, knowledge_of
+from dragoman.serving.service.knowledge import knowledge_of, measured_on, short
 
 SPARE = 4
 """One row in so many more than ``rows`` is kept in each batch for clients that have none."""
@@ -63,7 +59,7 @@ class ServedRun(ABC):
         name: str,
         engine: Engine,
         settings: ServeSettings,
-        run: Run | None = None,
+        run: Run,
         predictor: Predictor | None = None,
         *,
         looked_into: bool = True,
@@ -74,7 +70,7 @@ class ServedRun(ABC):
         self.engine = engine
         self.settings = settings
         self.run = run
-        self.knowledge = NOTHING_KNOWN if run is None else knowledge_of(run, self.examples)
+        self.knowledge = knowledge_of(run, self.examples)
         self.source = engine.source.language
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
@@ -103,9 +99,9 @@ class ServedRun(ABC):
         """Load a run for serving. Errors: ``RunError``."""
 
     @staticmethod
-    @abstractmethod
     def examples(run: Run) -> list[str]:
         """Some short texts to try, such as it was measured on. Errors: ``RunError``."""
+        return sorted(short(measured_on(run)), key=len)
 
     @property
     def reads(self) -> str:
@@ -178,15 +174,6 @@ class ServedRun(ABC):
                 "Look at one sentence of the text (sentence), or take a narrower beam.",
             )
         return cut
-
-    def look_answer(
-        self, cut: Cut[LookRequest], seen: Inspection, detected: DetectedLanguage | None
-    ) -> LookAnswer:
-        """What was seen, as the API tells it."""
-        target = self.engine.target
-        (text,) = texts_of(target, [seen.best])
-        best = hypothesis_message(target, seen.best, text)
-        return look_answer(cut, seen, best, run=self.name, engine=self.engine, detected=detected)
 
     def beam_search(self, beam: int | None, n_best: int | None) -> SearchSettings:
         """The run's own search, without sampling, with another beam or n-best. Raises Refusal

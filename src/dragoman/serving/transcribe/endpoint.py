@@ -98,10 +98,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 def _listed(runs: Sequence[ServedRun]) -> ModelList:
-    told = [
-        ListedModel(id=run.name, created=0 if run.run is None else run.run.written, task=run.task)
-        for run in runs
-    ]
+    told = [ListedModel(id=run.name, created=run.run.written, task=run.task) for run in runs]
     return ModelList(data=told)
 
 

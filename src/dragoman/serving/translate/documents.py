@@ -263,7 +263,7 @@ class _Work:
                 characters=read.characters,
                 most=most,
             )
-        checked = (service.limiter.check_marks([one]) for one in read.texts())
+        checked = map(service.limiter.check_marks, ([one] for one in read.texts()))
         await service.documents.all(self._client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:

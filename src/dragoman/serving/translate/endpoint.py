@@ -145,10 +145,9 @@ async def _events(
     reading: list[asyncio.Task[bytes]] = []
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
     try:
-        plan = await service.texts.do(client, partial(run.plan, [text], options))
-        (passage,) = plan.passages
+        (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
         yield await service.texts.do(client, partial(_start, choice, passage))
-        async with aclosing(until(deadline, run.queue.watch(plan.requests, client))) as watched:
+        async with aclosing(until(deadline, run.queue.watch(requests, client))) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
                 async for some, _ in service.texts.turns(client, told):

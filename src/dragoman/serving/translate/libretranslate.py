@@ -81,7 +81,7 @@ def endpoints(service: Service) -> Endpoints:
                 raise missing_field("q")
             rank = partial(service.catalogue.detector.rank, request.q)
             ranked = (await service.texts.do(client, rank))[:DETECTED]
-            return [detected(guess.language, guess.confidence) for guess in ranked]
+            return [detected(*guess) for guess in ranked]
 
     @routes.get(
         "/frontend/settings",

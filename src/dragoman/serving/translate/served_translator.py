@@ -26,7 +26,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import Refusal, check_total
 from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
@@ -127,15 +127,6 @@ class TranslationOptions:
     """Whether it will be asked what is doubtful."""
 
 
-@dataclass(frozen=True)
-class TranslationPlan:
-    """Texts as they will be translated."""
-
-    passages: list[Passage]
-    requests: list[Request]
-    """One for each piece of each passage."""
-
-
 class ServedTranslator(ServedRun):
     """A run that translates and is served."""
 
@@ -148,7 +139,7 @@ class ServedTranslator(ServedRun):
         name: str,
         engine: Engine,
         settings: ServeSettings,
-        run: Run | None = None,
+        run: Run,
         proofreader: Proofreader | None = None,
     ) -> None:
         """``proofreader``: who knows what it has learned from."""
@@ -214,28 +205,26 @@ class ServedTranslator(ServedRun):
         self.check_search(settings)
         return TranslationOptions(settings)
 
-    def plan(self, texts: Sequence[str], options: TranslationOptions) -> TranslationPlan:
-        """The texts cut, and what is searched for: no more than one answer may hold and one request
-        may cost."""
+    def plan(
+        self, texts: Sequence[str], options: TranslationOptions
+    ) -> tuple[list[Passage], list[Request]]:
+        """The texts cut, and what is searched for, one for each piece of each: no more than one
+        answer may hold and one request may cost."""
         passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
-        most, each = self.settings.limits.translations, options.settings.n_best
-        if sentences * each > most:
-            raise Refusal(
-                "too_many_translations",
-                f"{each} translations of each of {sentences:,} sentences are {sentences * each:,}; "
-                f"this server gives {most:,} at once. Ask for fewer, or send the text in parts.",
-                each=each,
-                sentences=sentences,
-                total=sentences * each,
-                most=most,
-            )
+        check_total(
+            "too_many_translations",
+            (options.settings.n_best, "translation"),
+            (sentences, "sentences"),
+            self.settings.limits.translations,
+            "Ask for fewer, or send the text in parts.",
+        )
         if options.warnings:
             self._check_warnings(passages)
         begun = [options.prefix] * len(passages)
         requests = requests_of(self.engine, passages, options.settings, begun)
         self.check_searches(requests)
-        return TranslationPlan(passages, requests)
+        return passages, requests
 
     def _check_warnings(self, passages: Sequence[Passage]) -> None:
         """A sentence is read once more without each of its words."""
@@ -288,10 +277,10 @@ async def search_texts(
     async def by(run: ServedTranslator) -> None:
         numbers = [number for number, choice in enumerate(choices) if choice.run is run]
         own = [texts[number] for number in numbers]
-        plan = await service.texts.do(client, lambda: run.plan(own, options_of(run)))
-        found = iter(await run.queue.search(plan.requests, client))
+        passages, requests = await service.texts.do(client, lambda: run.plan(own, options_of(run)))
+        found = iter(await run.queue.search(requests, client))
         service.meters.count_characters(run.name, client, sum(map(len, own)))
-        for number, passage in zip(numbers, plan.passages, strict=True):
+        for number, passage in zip(numbers, passages, strict=True):
             pieces = [next(found) for _ in passage.pieces]
             results[number] = SearchedText(choices[number], passage, pieces)
 

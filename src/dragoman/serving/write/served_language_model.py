@@ -63,7 +63,7 @@ class ServedLanguageModel(ServedRun):
         engine: Engine,
         settings: ServeSettings,
         windows: tuple[int, int],
-        run: Run | None = None,
+        run: Run,
     ) -> None:
         """``windows``: tokens that it reads at once, and by how many a window moves on while a text
         is read (``search/windows.py``)."""
