@@ -39,6 +39,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue import fair_executor
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
+from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate import endpoint, libretranslate
@@ -236,16 +237,16 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
         ):
             asked = [
                 asyncio.ensure_future(client.post("/v1/look", json={"text": f"Das Tier {n}"}))
-                for n in range(inspector.MAX_OF_CLIENT)
+                for n in range(served_run.OF_CLIENT)
             ]
-            await until(lambda: turns_of.waiting == inspector.MAX_OF_CLIENT and began.is_set())
+            await until(lambda: turns_of.places.taken == served_run.OF_CLIENT and began.is_set())
             refused = await client.post("/v1/look", json={"text": "one more"})
             assert refused.status_code == 429 and "look" in refused.json()["error"]
             other = asyncio.ensure_future(theirs.post("/v1/look", json={"text": "Wo?"}))
-            await until(lambda: turns_of.waiting == inspector.MAX_OF_CLIENT + 1)
+            await until(lambda: turns_of.places.taken == served_run.OF_CLIENT + 1)
             for one in asked[4:]:
                 one.cancel()
-            await until(lambda: turns_of.waiting == 5)
+            await until(lambda: turns_of.places.taken == 5)
             gate.set()
             assert (await other).status_code == 200
             assert {(await one).status_code for one in asked[:4]} == {200}

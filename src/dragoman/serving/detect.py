@@ -6,7 +6,6 @@ are many; and searched for its boxes in the queue of the run, as sentences are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from pydantic import Field
@@ -16,8 +15,6 @@ from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import Request
-from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
@@ -108,21 +105,6 @@ class ServedDetector(FileRun):
         """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
         return cls(name, Detector(run), settings)
 
-    def search_settings(self, beam: int | None) -> SearchSettings:
-        """How pictures are searched. Raises Refusal 400."""
-        chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
-        self.check_search(chosen)
-        return chosen
-
-    def requests(
-        self, opened: Sequence[OpenedFile], rows: Sequence[Rows], settings: SearchSettings
-    ) -> list[Request]:
-        """What is searched for."""
-        return [
-            self.engine.request(values, settings, raw=one.file.called)
-            for one, values in zip(opened, rows, strict=True)
-        ]
-
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
     ) -> SearchedPicture:
@@ -172,7 +154,10 @@ def endpoints(service: Service) -> Endpoints:
         settings = run.search_settings(request.beam)
         opened = await run.opening.all(client, run.opened(uploads))
         rows = await run.decoded(opened, client)
-        requests = run.requests(opened, rows, settings)
+        requests = [
+            run.engine.request(values, settings, raw=one.file.called)
+            for one, values in zip(opened, rows, strict=True)
+        ]
         run.check_searches(requests)
         if request.seen:
             run.check_seen(rows[0], requests[0])

@@ -18,7 +18,6 @@ from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import LineSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
@@ -110,11 +109,8 @@ class ServedLines(FileRun):
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How lines are searched. Raises Refusal 400."""
-        chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
-        if self._ctc is not None:
-            chosen = self._ctc.asked(chosen)
-        self.check_search(chosen)
-        return chosen
+        chosen = super().search_settings(beam)
+        return chosen if self._ctc is None else self._ctc.asked(chosen)
 
     @property
     def most_columns(self) -> int:
@@ -123,12 +119,6 @@ class ServedLines(FileRun):
         most = max(LINE, 2 * self.run.recipe.bounded_plan.max_source)
         places = self.engine.places
         return most if places is None else min(most, places * self.form.settings.shortens)
-
-    def requests(self, rows: Sequence[Rows], settings: SearchSettings) -> list[Request]:
-        """What is searched for. Raises Refusal 400 for what costs too much."""
-        wanted = [self.engine.request(values, settings) for values in rows]
-        self.check_searches(wanted)
-        return wanted
 
     async def ranked(
         self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
@@ -182,7 +172,8 @@ def endpoints(service: Service) -> Endpoints:
         settings = run.search_settings(request.beam)
         pictures = await run.opening.all(client, run.opened(uploads))
         rows = await run.decoded(pictures, client, run.most_columns)
-        wanted = run.requests(rows, settings)
+        wanted = [run.engine.request(values, settings) for values in rows]
+        run.check_searches(wanted)
         if request.seen:
             run.check_seen(rows[0], wanted[0])
         found = await run.queue.search(wanted, client)

@@ -33,7 +33,6 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.painting.painter import (
     LARGEST_SCALE,
-    PaintedPicture,
     Painter,
     codes_form,
     painted,
@@ -131,7 +130,7 @@ class ServedPainter(ServedRun):
         form = codes_form(painter.engine)
         form.coder  # noqa: B018, damaged weights are told of now
         self.height, self.width = form.symbols.source.height, form.symbols.source.width
-        self._lexicon = _words_of(painter.run)
+        self.lexicon = _words_of(painter.run)
         self.painting = self.executor("pictures")
         """Where pictures are made of codes, and written where they are small."""
         self._writing = self.executor("large pictures")
@@ -187,10 +186,6 @@ class ServedPainter(ServedRun):
         except DataError as error:
             raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
 
-    def unknown(self, request: ImagesRequest) -> list[str]:
-        """Words of the caption that no caption of the training has."""
-        return unknown_words(self._lexicon, [request.prompt])
-
     async def looked(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[Alignment]:
@@ -230,7 +225,10 @@ class ServedPainter(ServedRun):
         pictures = await self.painting.do(client, work)
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
         executor = self.painting if places == 1 else self._writing
-        files = (_image(one, request.scale) for one in pictures)
+        files = (
+            PaintedImage(b64_json=base64.b64encode(one.png(request.scale)).decode())
+            for one in pictures
+        )
         return await executor.all(client, files, places)
 
 
@@ -241,10 +239,6 @@ def _words_of(run: Run) -> Lexicon | None:
         return run.lexicon()
     except RunError:
         return None
-
-
-def _image(picture: PaintedPicture, scale: int) -> PaintedImage:
-    return PaintedImage(b64_json=base64.b64encode(picture.png(scale)).decode())
 
 
 def endpoints(service: Service) -> Endpoints:
@@ -267,7 +261,9 @@ def endpoints(service: Service) -> Endpoints:
         answer = ImagesAnswer(created=int(time.time()), data=data)
         if request.explain:
             answer.words = request.prompt.split()
-            answer.unknown = await service.texts.do(client, partial(run.unknown, request))
+            answer.unknown = await service.texts.do(
+                client, partial(unknown_words, run.lexicon, [request.prompt])
+            )
             looked = await run.looked(request, found, client)
             told = await service.texts.all(client, run.written(request, found, looked))
             for image, written in zip(data, told, strict=True):

@@ -45,10 +45,6 @@ from dragoman.serving.look.schema import (
 )
 from dragoman.serving.queue.fair_executor import FairExecutor, GivenUp
 
-MAX_OF_CLIENT = 8
-"""Requests of one client that may wait for one model to be looked into."""
-MAX_WAITING = 64
-"""The same of all clients."""
 MAX_KEPT = 256_000_000
 """Bytes of looks that are kept; the latest is kept whatever its size."""
 MAX_MEASURED = 60_000
@@ -68,14 +64,15 @@ Sizes = Callable[[int, int], int]
 class Inspector:
     """Looks into one model. May be called by many; they take turns."""
 
-    def __init__(self, engine: Engine, predictor: Predictor | None = None) -> None:
-        """``predictor``: who reads a text as one, where it is not cut into sentences."""
+    def __init__(self, engine: Engine, predictor: Predictor | None, turns: FairExecutor) -> None:
+        """``predictor``: who reads a text as one, where it is not cut into sentences. ``turns``:
+        where the work is done."""
         self._engine = engine
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
         self.checks = LookChecks(engine, predictor, self.model)
-        self._turns = FairExecutor("look", of_client=MAX_OF_CLIENT, of_all=MAX_WAITING)
+        self._turns = turns
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
     # ---- looking
@@ -221,9 +218,6 @@ class Inspector:
             return written(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
         return await self._do(client, find)
-
-    def close(self) -> None:
-        self._turns.close()
 
     # ---- inside
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import Field, ValidationError, field_validator
@@ -95,25 +96,24 @@ def bind(settings: ServeSettings) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.set_inheritable(False)
-    try:
+    with _told(listener, settings):
         listener.bind((settings.host, settings.port))
-    except OSError as error:
-        listener.close()
-        raise _cannot_listen(settings, error) from None
     return listener
 
 
 def listen(listener: socket.socket, settings: ServeSettings) -> None:
     """Take connections from now on. Errors: ``DragomanError``: another was faster."""
-    try:
+    with _told(listener, settings):
         listener.listen(BACKLOG)
+
+
+@contextmanager
+def _told(listener: socket.socket, settings: ServeSettings) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         listener.close()
-        raise _cannot_listen(settings, error) from None
-
-
-def _cannot_listen(settings: ServeSettings, error: OSError) -> DragomanError:
-    return DragomanError(
-        f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}. "
-        "Take another with --port (0: any that is free) or --host."
-    )
+        raise DragomanError(
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}. "
+            "Take another with --port (0: any that is free) or --host."
+        ) from None

@@ -52,7 +52,6 @@ class Endpoints(APIRouter):
         *,
         form: bool = False,
         files: bool = False,
-        name: str | None = None,
         refusals: Mapping[int | str, dict[str, Any]] = REFUSALS,
     ) -> Callable[[Work[Body]], Work[Body]]:
         """Makes an endpoint of a function, within the limits of its client and the time that a
@@ -67,7 +66,7 @@ class Endpoints(APIRouter):
             endpoint.__doc__ = work.__doc__
             self.post(
                 path,
-                name=name or work.__name__,
+                name=work.__name__,
                 summary=summary,
                 responses={200: {"model": answer}, **refusals},
                 openapi_extra=self.reads(body, form=form, files=files),

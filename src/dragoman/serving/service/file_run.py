@@ -17,6 +17,7 @@ from dragoman.forms.rows.picture_file import turned_size
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.refusals import (
     body_too_large,
     missing_field,
@@ -72,6 +73,12 @@ class FileRun(ServedRun):
     def examples(run: Run) -> list[str]:
         """None: what it was measured on are files of the machine that it was trained on."""
         return []
+
+    def search_settings(self, beam: int | None) -> SearchSettings:
+        """How files are searched. Raises Refusal 400."""
+        chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
+        self.check_search(chosen)
+        return chosen
 
     def check_files(self, uploads: Sequence[Upload], *, is_seen: bool = False) -> None:
         """Raises Refusal 400 for no file, for too many, and for several where what is seen of them

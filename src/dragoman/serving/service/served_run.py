@@ -75,9 +75,11 @@ class ServedRun(ABC):
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
         has_inside = looked_into and (predictor is None or predictor.has_inside)
-        self._inspector = Inspector(engine, predictor) if has_inside else None
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
+        self._inspector = None
+        if has_inside:
+            self._inspector = Inspector(engine, predictor, self.executor("look"))
         spare = max(1, settings.rows // SPARE)
         self.queue = SearchQueue(
             lambda: engine.scheduler(spare),
@@ -121,8 +123,6 @@ class ServedRun(ABC):
         await self.queue.close()
         for executor in self._executors:
             executor.close()
-        if self._inspector is not None:
-            self._inspector.close()
 
     def executor(self, kind: str) -> FairExecutor:
         """A thread for one kind of work, until the run is closed."""

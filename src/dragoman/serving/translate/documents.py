@@ -42,7 +42,6 @@ from dragoman.serving.http.messages import REFUSALS, error_of, json_response, wr
 from dragoman.serving.http.middleware import DOWNLOADS, HEAD
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import event_of, event_stream, until
-from dragoman.serving.http.uploads import too_many_files
 from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
@@ -292,8 +291,6 @@ def _document(request: schema.DocumentRequest) -> InMemory:
     """The document of a request. Raises Refusal 400 for none, or several."""
     if not request.uploads:
         raise missing_field("file")
-    if len(request.uploads) > 1:
-        raise too_many_files(len(request.uploads), 1)
     return request.uploads[0].read()
 
 
