@@ -27,12 +27,10 @@ from dragoman.insight.figures.catalogue import (
 )
 from dragoman.insight.figures.sliders import Slider
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.parts import ended_by
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, written
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.fair_executor import GivenUp
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -143,13 +141,12 @@ class FigureMaker:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._subjects: OrderedDict[str, Subject] = OrderedDict()
 
-    def make(self, request: FigureRequest, given_up: GivenUp) -> bytes:
+    def make(self, request: FigureRequest) -> bytes:
         """A figure as JSON; takes its time, and ends at its next part if it is given up. Raises
         Refusal 400, and what a damaged run raises."""
         key = request.model_copy(update={"run": None, "api_key": None}).model_dump_json()
         if key not in self._kept:
-            with ended_by(given_up.check):
-                self._kept[key] = self._make(request)
+            self._kept[key] = self._make(request)
         self._kept.move_to_end(key)
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MAX_KEPT:
             self._kept.popitem(last=False)
@@ -245,7 +242,7 @@ def endpoints(service: Service) -> Endpoints:
         runs = service.catalogue.runs
         run = service.catalogue.named(request.run) if request.run else runs[0]
         maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
-        return await service.figures.do_while_awaited(client, partial(maker.make, request))
+        return await service.figures.do(client, partial(maker.make, request))
 
     return routes
 

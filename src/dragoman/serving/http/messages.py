@@ -144,15 +144,15 @@ def docs_html(description: Mapping[str, Any]) -> str:
 
 
 def _path_html(name: str, operation: Mapping[str, Any]) -> str:
-    takes = operation.get("requestBody", {}).get("content", {})
-    rows = [(f"takes {kind}", _kind_html(one["schema"]), "") for kind, one in takes.items()]
-    for status, answer in operation["responses"].items():
-        gives = [_kind_html(one.get("schema", {})) for one in answer.get("content", {}).values()]
-        rows.append((status, " or ".join(gives), answer["description"]))
-    cells = "".join(f"<tr><th>{name}<td>{kind}<td>{escape(about)}" for name, kind, about in rows)
-    about = escape(operation.get("description", ""))
-    summary = escape(operation["summary"])
-    return f"<section><h2>{name}</h2><p>{summary}. {about}</p><table>{cells}</table></section>"
+    takes = _kinds_html(operation.get("requestBody", {}))
+    gives = _kinds_html(operation["responses"].get("200", {}))
+    about = escape(f"{operation['summary']}. {operation.get('description', '')}")
+    return f"<section><h2>{name}</h2><p>{about}</p><p>Takes {takes}; gives {gives}.</p></section>"
+
+
+def _kinds_html(body: Mapping[str, Any]) -> str:
+    kinds = [_kind_html(one.get("schema", {})) for one in body.get("content", {}).values()]
+    return " or ".join(dict.fromkeys(kinds)) or "nothing"
 
 
 def _type_html(name: str, schema: Mapping[str, Any]) -> str:

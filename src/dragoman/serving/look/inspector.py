@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import torch
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.insight.cell import attention_of, open_cell
-from dragoman.insight.parts import ended_by
 from dragoman.insight.session import (
     PARTS,
     Inspection,
@@ -43,7 +41,7 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.queue.fair_executor import FairExecutor, GivenUp
+from dragoman.serving.queue.fair_executor import FairExecutor
 
 MAX_KEPT = 256_000_000
 """Bytes of looks that are kept; the latest is kept whatever its size."""
@@ -56,7 +54,6 @@ OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
 OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
 """By which attention source tokens are looked at."""
 
-Made = TypeVar("Made")
 Sizes = Callable[[int, int], int]
 """Source tokens, target tokens -> attention weights in the answer."""
 
@@ -84,7 +81,7 @@ class Inspector:
         def most(source: int, target: int) -> int:
             return max((self._weights(part, source, target) for part in wanted), default=0)
 
-        return await self._do(client, lambda: self._seen(request, ids, most))
+        return await self._turns.do(client, lambda: self._seen(request, ids, most))
 
     async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
@@ -106,7 +103,7 @@ class Inspector:
                 heads = heads[request.head : request.head + 1]
             return written(weights_message(heads[None]))
 
-        return await self._do(client, find)
+        return await self._turns.do(client, find)
 
     async def word(self, request: WordRequest, ids: list[int], client: str) -> bytes:
         """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
@@ -150,7 +147,7 @@ class Inspector:
             )
             return written(answer)
 
-        return await self._do(client, find)
+        return await self._turns.do(client, find)
 
     async def cell(self, request: CellRequest, ids: list[int], client: str) -> bytes:
         """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
@@ -187,7 +184,7 @@ class Inspector:
             )
             return written(CellAnswer.of(found))
 
-        return await self._do(client, find)
+        return await self._turns.do(client, find)
 
     async def heads(self, request: LookRequest, ids: list[int], client: str) -> bytes:
         """What each head is good for, as JSON. Raises Refusal, ``SearchError``."""
@@ -217,18 +214,9 @@ class Inspector:
             }
             return written(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
-        return await self._do(client, find)
+        return await self._turns.do(client, find)
 
     # ---- inside
-
-    async def _do(self, client: str, work: Callable[[], Made]) -> Made:
-        """``work`` in turn, which ends at its next part when nobody waits for it any more."""
-
-        def watched(given_up: GivenUp) -> Made:
-            with ended_by(given_up.check):
-                return work()
-
-        return await self._turns.do_while_awaited(client, watched)
 
     def _weights(self, part: Part, source: int, target: int) -> int:
         """How many weights an attention has, over all layers and heads."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -18,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from dragoman.insight.parts import ended_by
 from dragoman.serving.http.limiter import Places
 
 T = TypeVar("T")
@@ -30,15 +30,6 @@ class NobodyWaits(Exception):
     """Ends work whose result nobody would take."""
 
 
-class GivenUp(threading.Event):
-    """Set when nobody waits for some work any more."""
-
-    def check(self) -> None:
-        """Ends the work once it is set."""
-        if self.is_set():
-            raise NobodyWaits
-
-
 class _Job(Generic[T]):
     """One turn of a client."""
 
@@ -46,6 +37,18 @@ class _Job(Generic[T]):
         self.client = client
         self.work = work
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.given_up = False
+        """Whether nobody waits for it any more."""
+
+    def run(self) -> T:
+        """Do it, in the thread; it ends before its next part (``begin_part``) once it is given
+        up."""
+        with ended_by(self._check):
+            return self.work()
+
+    def _check(self) -> None:
+        if self.given_up:
+            raise NobodyWaits
 
 
 class FairExecutor:
@@ -78,15 +81,8 @@ class FairExecutor:
         try:
             return await job.done
         finally:
+            job.given_up = True
             self._forget(job)
-
-    async def do_while_awaited(self, client: str, work: Callable[[GivenUp], T]) -> T:
-        """The same for long work: it is told when nobody waits for it any more, to end itself."""
-        given_up = GivenUp()
-        try:
-            return await self.do(client, lambda: work(given_up))
-        finally:
-            given_up.set()
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
         """Do ``work`` part by part, in places that the client has (``held``), others between: what
@@ -127,7 +123,7 @@ class FairExecutor:
         client = self._at_work = self._order.popleft()
         job = self._jobs[client][0]
         self._forget(job)
-        began = asyncio.get_running_loop().run_in_executor(self._thread, job.work)
+        began = asyncio.get_running_loop().run_in_executor(self._thread, job.run)
         began.add_done_callback(partial(self._end, job))
 
     def _end(self, job: _Job[Any], ended: asyncio.Future[Any]) -> None:
