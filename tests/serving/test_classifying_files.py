@@ -29,8 +29,7 @@ from dragoman.forms.rows.log_mel import LogMel
 from dragoman.runs.run import Run
 from dragoman.serving.classify import served_files
 from dragoman.serving.http import connection, uploads
-from dragoman.serving.http.limiter import Places
-from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run

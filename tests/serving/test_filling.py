@@ -18,7 +18,7 @@ from dragoman.serving.fill import FillRequest, ServedFillMask
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service import served_run
-from dragoman.serving.service.knowledge import knowledge_of
+from dragoman.serving.service.served_run import knowledge_of
 from dragoman.tasks.masked.filler import Filler
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=48")

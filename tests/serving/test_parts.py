@@ -17,9 +17,8 @@ from serving_echo import TEXT
 from dragoman.errors import DataError, SearchError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.shown_words import words_of
-from dragoman.serving.http.api_keys import ApiKeys, Client
-from dragoman.serving.http.limiter import Limiter
-from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.api_keys import ApiKeys
+from dragoman.serving.http.limits import Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _event_stream, event_of
 from dragoman.serving.queue.queued_request import FairQueue

@@ -19,8 +19,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
-from dragoman.serving.service.knowledge import knowledge_of
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import ServedRun, knowledge_of
 from dragoman.serving.translate import served_translator
 from dragoman.serving.translate.served_translator import Proofs, ServedTranslator
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread

@@ -18,10 +18,9 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import SeenFile, drawn, looked, told
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.detection.detector import Detector, detected
 
 

@@ -15,10 +15,8 @@ from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
-from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.knowledge import measured_on, short
-from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.served_run import ServedRun, measured_on, short
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler, NoTokenFitsError
 
 

@@ -23,10 +23,9 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.translation.ctc_ranking import CtcRanking
 
 

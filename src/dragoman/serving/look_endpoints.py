@@ -19,9 +19,8 @@ from dragoman.serving.look.schema import (
     WordRequest,
 )
 from dragoman.serving.service.catalogue import ChosenRun
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 
 
 def endpoints(service: Service) -> Endpoints:

@@ -27,10 +27,8 @@ from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
-from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.knowledge import measured_on, short
-from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.served_run import ServedRun, measured_on, short
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.painting.painter import (
     LARGEST_SCALE,
     Painter,

@@ -19,9 +19,8 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.parsing.parser import Parser, read_sentence, tree_form
 from dragoman.tree import Tree
 

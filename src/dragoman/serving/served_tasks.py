@@ -10,9 +10,8 @@ from dragoman.serving import detect, fill, lines, paint, parse, tag
 from dragoman.serving.classify import endpoint as classifying
 from dragoman.serving.classify import served_classifier, served_files
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.transcribe import endpoint as transcribing
 from dragoman.serving.transcribe import served_transcriber
 from dragoman.serving.translate import endpoint as translating

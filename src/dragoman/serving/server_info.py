@@ -20,8 +20,7 @@ from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
-from dragoman.serving.service.knowledge import Knowledge
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import Knowledge, ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.report import summarise
 

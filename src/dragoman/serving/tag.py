@@ -16,9 +16,8 @@ from dragoman.serving.http.messages import Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
 

@@ -6,9 +6,8 @@ from dragoman.serving.classify.schema import ClassifyAnswer, ClassifyRequest
 from dragoman.serving.classify.served_classifier import ServedClassifier
 from dragoman.serving.classify.served_files import ServedFileClassifier
 from dragoman.serving.http.refusals import Refusal, missing_field
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 
 
 def endpoints(service: Service) -> Endpoints:

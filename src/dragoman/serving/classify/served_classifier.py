@@ -16,8 +16,7 @@ from dragoman.serving.classify.schema import (
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import EXPLAINING
-from dragoman.serving.service.knowledge import sentences_of
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import ServedRun, sentences_of
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_bytes
-from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.limits import Client, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 KEY = "key:"
@@ -23,15 +22,6 @@ MAX_KEY_BYTES = 10_000_000
 
 OF_ONE_HOLDER = ("characters", "items", "requests_per_minute", "burst", "concurrent")
 """Limits that the file of keys may set for the holder of one."""
-
-
-@dataclass(frozen=True)
-class Client:
-    """Who asks: ``name`` keys the limits and the fair queue."""
-
-    name: str
-    limits: LimitSettings | None = None
-    """The client's own; the server's if there are none."""
 
 
 class ApiKeys:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from dragoman.insight.parts import ended_by
-from dragoman.serving.http.limiter import Places
+from dragoman.serving.http.limits import Places
 
 T = TypeVar("T")
 

@@ -1,15 +1,17 @@
 """What all endpoints share: who asks, within which limits, and for how long.
 
-``Service`` holds the parts of one server; endpoints are thin over it.
+``Service`` holds the parts of one server; ``Endpoints`` are thin over it: each reads one message
+and answers another.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
+from fastapi import APIRouter
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,11 +19,10 @@ from starlette.responses import Response
 from dragoman.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.api_keys import ApiKeys, Client, key_in_header
-from dragoman.serving.http.connection import address_of, read_fields, while_connected
-from dragoman.serving.http.limiter import Limiter, Places
-from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.messages import Texts, json_response, written
+from dragoman.serving.http.api_keys import ApiKeys, key_in_header
+from dragoman.serving.http.connection import FORM, PARTS, address_of, read_fields, while_connected
+from dragoman.serving.http.limits import Client, Limiter, LimitSettings, Places
+from dragoman.serving.http.messages import REFUSALS, Texts, json_response, written
 from dragoman.serving.http.refusals import (
     Refusal,
     key_in_header_needed,
@@ -47,6 +48,8 @@ and again would have the event loop to themselves, and all others wait behind th
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
+Work = Callable[[Body, str], Coroutine[Any, Any, bytes]]
+"""A request and its client's name -> the answer as JSON."""
 
 
 class Service:
@@ -275,3 +278,60 @@ def _invalid(error: ValidationError) -> Refusal:
     if problem["type"] == "missing":
         return missing_field(".".join(map(str, problem["loc"])))
     return bad_field(error, "Invalid request: ")
+
+
+class Endpoints(APIRouter):
+    """Some endpoints over one server, and the messages that they read themselves."""
+
+    def __init__(self, service: Service, prefix: str = "/v1", tag: str = "dragoman") -> None:
+        super().__init__(prefix=prefix, tags=[tag])
+        self.service = service
+        self.bodies: list[type[BaseModel]] = []
+
+    def reads(
+        self, body: type[BaseModel], *, form: bool = False, files: bool = False
+    ) -> dict[str, Any]:
+        """How the body of an endpoint is described; a ``form``, or one with ``files``, may be sent
+        too."""
+        self.bodies.append(body)
+        reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
+        content: dict[str, Any] = {"application/json": reference}
+        if form:
+            content[FORM] = reference
+        if files:
+            file = {"type": "array", "items": {"type": "string", "format": "binary"}}
+            parts = {"type": "object", "required": ["file"], "properties": {"file": file}}
+            content[PARTS] = {"schema": parts}
+        return {"requestBody": {"required": True, "content": content}}
+
+    def answers(
+        self,
+        path: str,
+        body: type[Body],
+        answer: Any,
+        summary: str,
+        *,
+        form: bool = False,
+        files: bool = False,
+        refusals: Mapping[int | str, dict[str, Any]] = REFUSALS,
+    ) -> Callable[[Work[Body]], Work[Body]]:
+        """Makes an endpoint of a function, within the limits of its client and the time that a
+        request has. ``files``: whether the body may be a form with files (``WithFiles``).
+        ``refusals``: what it may answer but 200."""
+
+        def add(work: Work[Body]) -> Work[Body]:
+            async def endpoint(http: Request) -> Response:
+                async with self.service.receive(http, body, forms=form) as (request, client):
+                    return json_response(await self.service.finish(http, work(request, client)))
+
+            endpoint.__doc__ = work.__doc__
+            self.post(
+                path,
+                name=work.__name__,
+                summary=summary,
+                responses={200: {"model": answer}, **refusals},
+                openapi_extra=self.reads(body, form=form, files=files),
+            )(endpoint)
+            return work
+
+        return add

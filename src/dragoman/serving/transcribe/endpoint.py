@@ -26,9 +26,8 @@ from dragoman.serving.http.messages import (
     written,
 )
 from dragoman.serving.http.stream import event_stream, until
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.transcribe.schema import (
     ListedModel,
     ModelList,

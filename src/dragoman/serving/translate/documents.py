@@ -37,14 +37,13 @@ from dragoman.forms.rows.in_memory import InMemory
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
-from dragoman.serving.http.limiter import Places
+from dragoman.serving.http.limits import Places
 from dragoman.serving.http.messages import REFUSALS, error_of, json_response, written
 from dragoman.serving.http.middleware import DOWNLOADS, HEAD
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import event_of, event_stream, until
 from dragoman.serving.service.catalogue import AUTO
-from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.served_translator import ServedTranslator
 from dragoman.tasks.translation.planning import requests_of

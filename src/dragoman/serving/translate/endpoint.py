@@ -19,8 +19,7 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
 from dragoman.serving.look.outputs import hypothesis_message, texts_of
 from dragoman.serving.queue.queued_request import Answer, Draft
-from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.served_translator import (
     Choice,

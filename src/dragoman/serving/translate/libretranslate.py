@@ -24,9 +24,8 @@ from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import detected
-from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.documents import SUPPORTED
 from dragoman.serving.translate.served_translator import (

@@ -32,8 +32,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import ChosenRun
-from dragoman.serving.service.knowledge import sentences_of
-from dragoman.serving.service.served_run import ServedRun, bad_field
+from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
 from dragoman.tasks.translation.planning import requests_of

@@ -17,8 +17,7 @@ from dragoman.serving.http.messages import REFUSALS, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, until
 from dragoman.serving.queue.queued_request import Answer
-from dragoman.serving.service.endpoints import Endpoints
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.write.schema import (
     ContinuationsAnswer,
     ContinuationsRequest,

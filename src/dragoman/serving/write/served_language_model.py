@@ -14,8 +14,7 @@ from dragoman.search.request import Request
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
-from dragoman.serving.service.knowledge import short, while_learning
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import ServedRun, short, while_learning
 from dragoman.serving.write.schema import (
     Continuation,
     ContinuationsAnswer,
