@@ -17,8 +17,7 @@ from untrained_run import TOPICS, untrained_run
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.run import Run
 from dragoman.serving.classify import served_classifier
-from dragoman.serving.classify.schema import ClassifyRequest
-from dragoman.serving.classify.served_classifier import ServedClassifier
+from dragoman.serving.classify.served_classifier import ClassifyRequest, ServedClassifier
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings

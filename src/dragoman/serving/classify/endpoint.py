@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dragoman.serving.classify.schema import ClassifyAnswer, ClassifyRequest
-from dragoman.serving.classify.served_classifier import ServedClassifier
+from dragoman.serving.classify.served_classifier import (
+    ClassifyAnswer,
+    ClassifyRequest,
+    ServedClassifier,
+)
 from dragoman.serving.classify.served_files import ServedFileClassifier
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.service.served_run import ServedRun

@@ -1,24 +1,147 @@
-"""A run that labels texts and is served."""
+"""A run that labels texts and is served; and what goes in and out of ``/v1/classify``, of texts and
+of files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import Field
 
 from dragoman.plural import plural
 from dragoman.runs.run import Run
-from dragoman.serving.classify.schema import (
-    ClassifyRequest,
-    Label,
-    LabelledText,
-    LabelledWord,
-)
+from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import check_total
+from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import EXPLAINING
+from dragoman.serving.service.seen import Grid, SeenFile
 from dragoman.serving.service.served_run import ServedRun, sentences_of
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
+
+
+class ClassifyRequest(WithFiles):
+    """``POST /v1/classify``: texts or files."""
+
+    text: Texts | None = None
+    """Text to label, or several, for a run that reads text."""
+    run: str | None = None
+    """Name of the run to use, where several label."""
+    top: int | None = Field(default=None, ge=1)
+    """How many labels to give for each, the most probable first. Default: all."""
+    why: bool = False
+    """Say what each word has to do with the most probable label, by two measures that differ."""
+    seen: bool = False
+    """Give what the model sees of each file, as a picture."""
+    heads: bool = False
+    """With `seen`, of one file: give where each head of each layer looks."""
+    at: int | None = Field(default=None, ge=0, le=9999)
+    """With `heads`: where they look from this cell, counted as those of `hidden`, in place of from
+    what the label is read from. Of sound, from the middle of its stretch of time."""
+    reading: bool = False
+    """With `seen`, of one picture: give how the model reads it, from its patches to the labels."""
+    hidden: str = ""
+    """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
+    by commas: `3,7`. `grid` says how many there are."""
+    api_key: str | None = None
+
+
+class Label(Message):
+    """One of the labels that the run was trained on."""
+
+    name: str
+    probability: float
+
+
+class LabelledWord(Message):
+    """A word of a text. ``before`` and ``text`` of all words joined are the text."""
+
+    before: str
+    """Space in front."""
+    text: str
+    gradient: float | None
+    """Gradient times input, in nats: above 0 where a little more of the word speaks for the label.
+    Left out of what was not read."""
+    attention: float | None
+    """Share of what the rows of the last layer look at, 0 to 1. Left out of what was not read, and
+    where the model has no attention."""
+
+
+class LabelledText(Message):
+    """What a run says of one text."""
+
+    label: str
+    """The most probable one."""
+    probability: float
+    labels: list[Label]
+    """The most probable first."""
+    cut: bool
+    """Whether the text is longer than what was read of it."""
+    words: list[LabelledWord] | None = None
+    """Only where it was asked why."""
+
+
+class Rollout(Message):
+    """How much of what says the label comes from each patch of a picture, or from each row that the
+    layers read of sound, by attention alone (Abnar and Zuidema, 2020)."""
+
+    rows: int
+    """Patches from top to bottom; 1 of sound."""
+    columns: int
+    shares: list[float]
+    """Of each part, row by row; they sum to 1."""
+
+
+class Seen(SeenFile):
+    """What a model sees of a file: a picture at its size, or sound as the bands of its spectrum,
+    time from left to right and low sounds at the bottom."""
+
+    rollout: Rollout | None = None
+    """Where the encoder attends; of pictures that are cut into at most 1,024 patches, and of sound
+    of at most 1,024 rows behind the convolutions."""
+    grid: Grid | None = None
+    """Of sound, and of pictures that are cut into at most 1,024 patches."""
+    heads: list[list[list[float]]] | None = None
+    """Of each layer and head, the share of its attention that each part of `rollout` gets: from the
+    cell `at`, or if none is given, from the class token, or where there is none, from all rows.
+    Only where it was asked for."""
+    reading: list[dict[str, Any]] | None = None
+    """The picture on its way through the model, drawn as the `panels` of `/v1/figures` are: its
+    patches, their rows, what layers make of them, and the labels. Only where it was asked for, of
+    pictures of at most 256 patches."""
+
+
+class LabelledFile(Message):
+    """What a run says of one file."""
+
+    name: str
+    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    label: str
+    """The most probable one."""
+    probability: float
+    labels: list[Label]
+    """The most probable first."""
+    cut: bool
+    """Whether the file is longer than what was read of it."""
+    size: float
+    """Its seconds of sound, or its pixels."""
+    seen: Seen | None = None
+    """Only where it was asked for."""
+
+
+class ClassifyAnswer(Message):
+    """One for each text or file, in their order."""
+
+    run: str
+    longest: int
+    """Tokens that are read of a text, one symbol counted; of a file, frames or patches."""
+    texts: list[LabelledText] | None = None
+    """Of a run that reads text."""
+    files: list[LabelledFile] | None = None
+    """Of a run that reads pictures or recordings."""
+
 
 TOKENS_AT_ONCE = 1024
 """Tokens that are read in one turn, or one text: others wait no longer than that takes."""

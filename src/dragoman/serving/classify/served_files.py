@@ -18,9 +18,12 @@ from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.plural import plural
 from dragoman.runs.run import Run
-from dragoman.serving.classify.schema import ClassifyRequest, LabelledFile, Rollout, Seen
 from dragoman.serving.classify.served_classifier import (
     TOKENS_AT_ONCE,
+    ClassifyRequest,
+    LabelledFile,
+    Rollout,
+    Seen,
     check_labels,
     labels_told,
 )

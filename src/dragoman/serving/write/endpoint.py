@@ -18,15 +18,16 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, until
 from dragoman.serving.queue.queued_request import Answer
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.serving.write.schema import (
+from dragoman.serving.write.served_language_model import (
     ContinuationsAnswer,
     ContinuationsRequest,
+    ServedLanguageModel,
     SurpriseAnswer,
     SurpriseRequest,
     WriteAnswer,
     WriteRequest,
+    word_message,
 )
-from dragoman.serving.write.served_language_model import ServedLanguageModel, word_message
 from dragoman.tasks.language_model.generation import Growth
 
 
