@@ -20,7 +20,7 @@ from inline_workers import InlineWorkers
 from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
-from dragoman.cluster.prepare import command, vocabulary
+from dragoman.cluster.prepare import command, later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
@@ -262,7 +262,7 @@ def test_vocabularies_are_learned_from_the_lines_of_a_training_whatever_ends_the
     run(recipe, tmp_path / "to")
     store, plan = FolderStore(tmp_path / "to"), make_plan(recipe, 60)
     for name, sides in sides_of_vocabularies(recipe).items():
-        found = list(vocabulary.training_lines(store, plan, name))
+        found = list(later_stages.training_lines(store, plan, name))
         assert found == list(training_lines(recipe, sides))
         assert "sip\u2028neu ak" in found
 

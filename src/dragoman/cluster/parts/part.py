@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 from dragoman.cluster.inputs.compression import compressed
-from dragoman.cluster.inputs.rows.row import InputKind, PartOfInput, Row
+from dragoman.cluster.inputs.row import InputKind, PartOfInput, Row
 from dragoman.cluster.parts.mapper import LineMapper, Way
 from dragoman.cluster.parts.plan import NOTES, PartsPlan
 from dragoman.errors import DragomanError
@@ -75,16 +76,14 @@ def notes_of(number: int) -> str:
 
 
 def do_part(
-    plan: PartsPlan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way,
-    store: Store,
-    told: Callable[[int], None] = lambda _: None,
-) -> tuple[PartNote, bool]:  # fmt: skip
+    plan: PartsPlan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way, store: Store
+) -> tuple[PartNote, bool]:
     """Do a part and commit it: what is noted, and whether it is this one that stands.
 
-    ``told``: gets how many more lines are done. Errors: ``InputChanged``, ``StoreError``.
+    Errors: ``InputChanged``, ``StoreError``.
     """
     kind, part = plan.part(place)
-    rows, outputs, bad = _mapped(kind, part, mapper, told)
+    rows, outputs, bad = _mapped(kind, part, mapper)
     data = compressed(kind.written(part, rows, outputs), part.compressions[0])
     digest = hashlib.sha256(data).hexdigest()
     name = plan.name(number, place)
@@ -98,34 +97,23 @@ def do_part(
 
 
 def _mapped(
-    kind: InputKind, part: PartOfInput, mapper: LineMapper, told: Callable[[int], None]
+    kind: InputKind, part: PartOfInput, mapper: LineMapper
 ) -> tuple[list[Row], list[str | None], list[BadLine]]:
     rows: list[Row] = []
     outputs: list[str | None] = []
     bad: list[BadLine] = []
-    place = part.files[0].place
-    waiting: list[Row] = []
-
-    def do_waiting() -> None:
-        good = [row for row in waiting if row.texts is not None]
-        found = iter(_each(good, mapper))
-        for row in waiting:
+    given = iter(kind.rows(part))
+    while window := list(islice(given, WINDOW)):
+        found = iter(_each([row for row in window if row.texts is not None], mapper))
+        for row in window:
             output, reason = next(found) if row.texts is not None else (None, row.bad)
             reason = reason or row.bad
             if output is None and reason:
                 row = Row(row.number, None, reason, row.given)
             if reason:
-                bad.append(BadLine(place, row.number, reason))
+                bad.append(BadLine(part.files[0].place, row.number, reason))
             rows.append(row)
             outputs.append(output)
-        told(len(waiting))
-        waiting.clear()
-
-    for row in kind.rows(part):
-        waiting.append(row)
-        if len(waiting) == WINDOW:
-            do_waiting()
-    do_waiting()
     if len(rows) != part.stretches[0].lines:
         raise InputChanged(f"{part.place}: there are {len(rows):,} lines now")
     return rows, outputs, bad

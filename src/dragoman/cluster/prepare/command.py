@@ -12,16 +12,17 @@ import numpy as np
 
 from dragoman.cluster.command import Share, given_up, place_of, share_of, tell, workers_at
 from dragoman.cluster.driver import Driver
-from dragoman.cluster.parts.plan import NOTES, PLAN
-from dragoman.cluster.parts.standing import check_conditional
-from dragoman.cluster.prepare import vocabulary
+from dragoman.cluster.parts.plan import NOTES
+from dragoman.cluster.parts.standing import stored_plan
 from dragoman.cluster.prepare.data_plan import (
+    DATA_PLANS,
     DataPlan,
+    PlanStage,
     check_fits,
     check_same,
     make_plan,
-    read_plan,
 )
+from dragoman.cluster.prepare.data_plan import place_of as name_of
 from dragoman.cluster.prepare.first_stages import (
     FINGERPRINTS,
     Duplicates,
@@ -35,22 +36,21 @@ from dragoman.cluster.prepare.later_stages import (
     VOCABULARIES,
     Encoding,
     Forms,
+    Lines,
     Shards,
     counts_of,
     forms_of,
     held_of,
+    learn,
     lengths_of,
     sides_as_text,
 )
-from dragoman.cluster.prepare.stage import PlanStage
-from dragoman.cluster.prepare.stage import place_of as name_of
 from dragoman.cluster.progress import ProgressLine
-from dragoman.cluster.workers.workers import Workers
+from dragoman.cluster.workers import Workers
 from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.errors import DataError, DragomanError
@@ -62,7 +62,7 @@ from dragoman.runs.prepared import FORMAT
 from dragoman.runs.vocabularies import sides_of_vocabularies
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import is_remote, opened, split_address
-from dragoman.stores.store import Store, StoreError
+from dragoman.stores.store import Store
 
 _SAMPLED = 128
 """Parts of a corpus that are looked at for what is wrong with it."""
@@ -111,8 +111,8 @@ def run(
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
     if store.stat(VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
-        do(vocabulary.Lines(plan, to))
-    vocabulary.learn(store, plan, say)
+        do(Lines(plan, to))
+    learn(store, plan, say)
     do(Encoding(plan, to))
     counts = counts_of(store, len(plan.parts))
     examples = tuple(one["train"] for one in counts)
@@ -198,21 +198,15 @@ def _finish(
 
 def _plan_of(store: Store, wanted: Preparation) -> tuple[DataPlan, bool]:
     """The plan that stands, or a new one, and whether it is new."""
-    if store.stat(PLAN) is None:
-        foreign = next((name for name, _ in store.names("")), None)
-        if foreign is not None:
-            raise StoreError(
-                f"{store.address} holds {foreign}, and no plan: prepared text goes to a folder of "
-                "its own"
-            )
+
+    def made() -> DataPlan:
         check_fits(wanted.recipe)
-        check_conditional(store)
-        plan = make_plan(wanted.recipe, wanted.lines)
-        if store.create(PLAN, plan.to_bytes()):
-            return plan, True
-    plan = read_plan(read(store, PLAN), store.place(PLAN))
-    check_same(plan, wanted.recipe, wanted.lines, store.address)
-    return plan, False
+        return make_plan(wanted.recipe, wanted.lines)
+
+    plan, is_new = stored_plan(store, DATA_PLANS, made)
+    if not is_new:
+        check_same(plan, wanted.recipe, wanted.lines, store.address)
+    return plan, is_new
 
 
 def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:

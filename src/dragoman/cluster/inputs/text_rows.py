@@ -8,7 +8,7 @@ from itertools import islice
 from dragoman.cluster.inputs.compression import Compression, plain_blocks
 from dragoman.cluster.inputs.files import File, blocks
 from dragoman.cluster.inputs.raw_lines import RawLine, Stretch, raw_lines, stretches
-from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
+from dragoman.cluster.inputs.row import Fields, InputKind, PartOfInput, Row
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.files.lines import LONGEST, LOOKED_AT
 from dragoman.reading import NOT_UTF8, readable

@@ -11,8 +11,8 @@ from typing import Any
 from dragoman.cluster.inputs.compression import Compression, plain_blocks
 from dragoman.cluster.inputs.files import File, blocks
 from dragoman.cluster.inputs.raw_lines import Stretch, raw_lines, stretches
-from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
-from dragoman.cluster.inputs.rows.text_rows import TOO_LONG, decoded, lines_of
+from dragoman.cluster.inputs.row import Fields, InputKind, PartOfInput, Row
+from dragoman.cluster.inputs.text_rows import TOO_LONG, decoded, lines_of
 from dragoman.errors import DataError
 from dragoman.reading import readable, whole_characters
 
