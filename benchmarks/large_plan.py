@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import CorpusRange
 from dragoman.data.plan import Plan, PlanSettings
 
 _DRAWN = 1 << 24

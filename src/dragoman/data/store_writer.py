@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, SUMS, TokenStore
 from dragoman.errors import DataError, FileError

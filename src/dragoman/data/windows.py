@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import CorpusRange
 from dragoman.data.store import Tokens
 
 SIDE = "target"

@@ -51,14 +51,14 @@ class Form(ABC):
         """V, the number of different tokens."""
 
     @property
-    @abstractmethod
     def bos(self) -> int:
-        """The token with which an output begins."""
+        """The token with which an output begins; 0, which nothing looks at, where none does."""
+        return 0
 
     @property
-    @abstractmethod
     def eos(self) -> int:
-        """The token with which a source and an output end."""
+        """The token with which a source and an output end; 0, as ``bos``, where none does."""
+        return 0
 
     @property
     def end(self) -> int | None:
@@ -66,9 +66,9 @@ class Form(ABC):
         return self.eos
 
     @property
-    @abstractmethod
     def forbidden(self) -> tuple[int, ...]:
         """Tokens that no output may hold."""
+        return ()
 
     @abstractmethod
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
@@ -113,13 +113,13 @@ class Form(ABC):
         """Each of its tokens as it is shown there."""
         return self.shown(tokens)
 
-    @abstractmethod
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         """Each raw input in pieces that are read at once, to be written in another form.
 
         ``longest``: values of a piece. ``whole``: what could be read apart stays together unless
         it is too long.
         """
+        raise NotImplementedError("this form is written, and not read")
 
     @abstractmethod
     def longest_output(self, length: int, extra: int) -> int:

@@ -1,7 +1,7 @@
 """Files -> examples, as they stand: sentences and their translations, or texts alone.
 
 Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
-texts alone, in a file or a folder of files (``documents.py``), trees (``trees.py``), or files that
+texts alone, in a file or a folder of files (``lines.py``), trees (``annotated.py``), or files that
 are examples themselves (``file_examples.py``); plain or gzip. A line ends at
 ``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
 the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
@@ -21,6 +21,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from dragoman.data.files.annotated import read_examples, read_tagged
 from dragoman.data.files.bilingual import (
     languages_in,
     path_format,
@@ -31,7 +32,6 @@ from dragoman.data.files.bilingual import (
 )
 from dragoman.data.files.coco import annotations_in, read_coco
 from dragoman.data.files.corpus_settings import BY, SECTION, CorpusSettings, Format
-from dragoman.data.files.documents import By, Section, read_texts
 from dragoman.data.files.file_examples import (
     files_in,
     grouped,
@@ -41,11 +41,9 @@ from dragoman.data.files.file_examples import (
 )
 from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
-from dragoman.data.files.lines import LOOKED_AT, Check, decode_lines
+from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.spoken import read_spoken
-from dragoman.data.files.tagged import read_tagged
-from dragoman.data.files.trees import read_examples
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.drawn_text import DRAWN

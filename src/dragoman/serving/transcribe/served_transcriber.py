@@ -22,8 +22,7 @@ from dragoman.forms.rows.resampling import Floats
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import Segment, SpokenWord
-from dragoman.recordings.cutter import RecordingPiece
-from dragoman.recordings.cutting import Span
+from dragoman.recordings.cutting import RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.openai_errors import TRANSCRIPTIONS

@@ -19,8 +19,7 @@ import torch
 from dragoman.data.augmentation.picture_augment import mixed, mixing, varied
 from dragoman.data.augmentation.spec_augment import masked
 from dragoman.data.batches import Batch, Values, make_batch, window_batch
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
