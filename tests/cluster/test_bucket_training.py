@@ -23,7 +23,7 @@ from dragoman.runs import bucket_text
 from dragoman.runs.bucket_text import local_folder
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
-from dragoman.stores import patient
+from dragoman.stores import objects
 from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened
 from dragoman.stores.store import StoreError
@@ -64,7 +64,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def bucket(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultySwitch]:
     """One that holds the text; the cache is empty."""
-    monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(objects, "_PAUSE", 0.001)
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     with s3(monkeypatch) as switch:
         store = opened(ADDRESS)
