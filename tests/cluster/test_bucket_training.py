@@ -19,8 +19,8 @@ from dragoman.cluster.prepare import command
 from dragoman.data import store_writer
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.recipe import Recipe
-from dragoman.runs import bucket_text
-from dragoman.runs.bucket_text import local_folder
+from dragoman.runs import prepared
+from dragoman.runs.prepared import local_folder
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.stores import objects
@@ -56,8 +56,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "workers_at", lambda place: InlineWorkers(1))
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
-        wanted = command.Preparation(recipe, str(here / "prepared"), None, None, 60)
-        command.run(wanted, lambda line: None, lambda text: None, terminal=False)
+        command.run(
+            recipe, str(here / "prepared"), None, None, 60,
+            lambda line: None, lambda text: None, terminal=False,
+        )  # fmt: skip
     return here / "prepared"
 
 
@@ -140,7 +142,7 @@ def test_a_fetch_that_was_interrupted_goes_on_with_what_is_missing(
         return read(self, name, *arguments)
 
     monkeypatch.setattr(ObjectStore, "read", watched)
-    monkeypatch.setattr(bucket_text, "_AT_ONCE", 1)
+    monkeypatch.setattr(prepared, "_AT_ONCE", 1)
     with pytest.raises(StoreError, match="AWS_SESSION_TOKEN"):
         local_folder(ADDRESS)
     first = {name.removeprefix("prepared/") for name in names[1:8]}  # behind SHA256SUMS

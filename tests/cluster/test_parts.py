@@ -21,7 +21,7 @@ from loud import REFUSED
 
 from dragoman.cluster import command
 from dragoman.cluster.inputs.compression import plain_blocks
-from dragoman.cluster.inputs.raw_lines import raw_lines, stretches
+from dragoman.cluster.inputs.lines_and_rows import raw_lines, stretches
 from dragoman.cluster.parts.part import do_part
 from dragoman.data.files.lines import LONGEST
 from dragoman.errors import DataError, DragomanError, RunError

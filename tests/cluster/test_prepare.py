@@ -27,14 +27,16 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs import prepare as one_process
-from dragoman.runs.corpora import corpora_of, plain_corpora, plain_pairs
-from dragoman.runs.prepared import recipe_of_prepared
-from dragoman.runs.run import Run
-from dragoman.runs.vocabularies import (
+from dragoman.runs.corpora import (
+    corpora_of,
     learn_vocabularies,
+    plain_corpora,
+    plain_pairs,
     sides_of_vocabularies,
     training_lines,
 )
+from dragoman.runs.prepared import recipe_of_prepared
+from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
@@ -107,8 +109,11 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 
 def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     told: list[str] = []
-    wanted = command.Preparation(recipe, str(to), options.get("on"), options.get("part"), lines)
-    command.run(wanted, lambda line: told.append(f"{line}\n"), told.append, terminal=False)
+    on, part = options.get("on"), options.get("part")
+    command.run(
+        recipe, str(to), on, part, lines,
+        lambda line: told.append(f"{line}\n"), told.append, terminal=False,
+    )  # fmt: skip
     return "".join(told)
 
 

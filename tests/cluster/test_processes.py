@@ -14,7 +14,7 @@ import pytest
 from asked_parts import asked, joined, run, wanted
 from loud import DEADLY, described_process
 
-from dragoman.cluster import processes
+from dragoman.cluster import workers as processes
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.standing import plan_of
 from dragoman.errors import DragomanError

@@ -74,7 +74,7 @@ def workers_at(place: tuple[str, int | None]) -> Workers:
         from dragoman.cluster.actors import Actors
 
         return Actors(number)
-    from dragoman.cluster.processes import Processes
+    from dragoman.cluster.workers import Processes
 
     return Processes(number or cores(), cores())
 

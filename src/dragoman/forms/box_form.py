@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from dragoman.boxes import Scene, scene_of
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
-from dragoman.forms.rules import Booleans, Rules
 from dragoman.forms.written_form import WrittenForm
 
 

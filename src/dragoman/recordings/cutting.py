@@ -25,8 +25,7 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.mfcc import FEATURE_FILE
 from dragoman.forms.rows.recording_file import Recording, called
-from dragoman.forms.rows.recordings import blocks_of
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats, blocks_of
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.recipe import Recipe
 from dragoman.settings import Settings

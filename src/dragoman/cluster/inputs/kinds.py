@@ -6,10 +6,9 @@ from typing import Literal
 
 from dragoman.cluster.inputs.compression import Compression, compression_of
 from dragoman.cluster.inputs.files import File, read_bytes
-from dragoman.cluster.inputs.json_rows import JsonRows
+from dragoman.cluster.inputs.line_rows import JsonRows, TextRows
+from dragoman.cluster.inputs.lines_and_rows import InputKind
 from dragoman.cluster.inputs.parquet_rows import MAGIC, ParquetRows
-from dragoman.cluster.inputs.row import InputKind
-from dragoman.cluster.inputs.text_rows import TextRows
 
 KindName = Literal["text", "json", "parquet"]
 KINDS: dict[KindName, InputKind] = {

@@ -7,14 +7,15 @@ output: so a part that stands has a note, whoever wrote it and whenever that pro
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from dragoman.cluster.inputs.compression import compressed
-from dragoman.cluster.inputs.row import InputKind, PartOfInput, Row
+from dragoman.cluster.inputs.lines_and_rows import InputKind, PartOfInput, Row
 from dragoman.cluster.parts.mapper import LineMapper, Way
 from dragoman.cluster.parts.plan import NOTES, PartsPlan
 from dragoman.errors import DragomanError
@@ -54,15 +55,9 @@ class PartNote:
     seen: Any = None
     """What the mapper has seen in it."""
 
-    def to_bytes(self) -> bytes:
-        """As JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False).encode()
 
-    @classmethod
-    def of(cls, data: bytes) -> PartNote:
-        """What ``to_bytes`` gave. Errors: ``ValueError``, ``KeyError``, ``TypeError``."""
-        found = json.loads(data)
-        return cls(**{**found, "bad_lines": tuple(BadLine(**one) for one in found["bad_lines"])})
+PART_NOTES = TypeAdapter(PartNote)
+"""Writes and reads them, as JSON."""
 
 
 def note_name(number: int, digest: str) -> str:
@@ -92,7 +87,7 @@ def do_part(
     note = PartNote(
         number, name, len(rows), len(data), digest, len(bad), tuple(bad[:MOST_BAD]), way.words, seen
     )
-    store.create(note_name(number, digest), note.to_bytes())
+    store.create(note_name(number, digest), PART_NOTES.dump_json(note))
     return note, store.create(name, data)
 
 

@@ -18,8 +18,7 @@ from pydantic import TypeAdapter
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File
 from dragoman.cluster.inputs.kinds import KINDS, KindName, kind_of
-from dragoman.cluster.inputs.raw_lines import Stretch
-from dragoman.cluster.inputs.row import Fields, InputKind, PartOfInput
+from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Stretch
 from dragoman.errors import DataError, RunError
 from dragoman.plural import plural
 from dragoman.stores.store import InputChanged, Stat

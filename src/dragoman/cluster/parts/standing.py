@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.parts.part import PartNote, note_name, notes_of
+from dragoman.cluster.parts.part import PART_NOTES, PartNote, note_name, notes_of
 from dragoman.cluster.parts.plan import (
     NOTES,
     PARTS_PLANS,
@@ -194,9 +194,9 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
             f"{job.store.place(NOTES)}. Remove it, then give the same command again"
         )
     try:
-        note = PartNote.of(data)
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{job.store.place(names[0])} is damaged: {error!r}") from error
+        note = PART_NOTES.validate_json(data)
+    except ValueError as error:
+        raise StoreError(f"{job.store.place(names[0])} is damaged: {error}") from error
     if note.size != stat.size:
         raise StoreError(_damaged(job, number, stat.size, note.size))
     return note

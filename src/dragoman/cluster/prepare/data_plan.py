@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, files_of
 from dragoman.cluster.inputs.kinds import KINDS, kind_of
-from dragoman.cluster.inputs.raw_lines import Stretch
-from dragoman.cluster.inputs.text_rows import TOO_LONG, decoded, lines_of
+from dragoman.cluster.inputs.line_rows import TOO_LONG, decoded, lines_of
+from dragoman.cluster.inputs.lines_and_rows import Stretch
 from dragoman.cluster.parts.job import Work
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote

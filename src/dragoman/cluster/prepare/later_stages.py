@@ -23,11 +23,14 @@ from dragoman.cluster.prepare.first_stages import kept, read, read_range, writte
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
-from dragoman.forms.subwords.text import Text
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import TOKENS, summed
+from dragoman.runs.corpora import (
+    learn_vocabularies,
+    lines_of_text,
+    sides_of_vocabularies,
+)
+from dragoman.runs.prepared import TOKENS, summed
 from dragoman.runs.run import load_forms
-from dragoman.runs.vocabularies import lines_of_text, sides_of_vocabularies
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import Store
 
@@ -186,23 +189,11 @@ def _of(part: int, side: str, what: str) -> str:
     return place_of(ENCODED, part, f"{side}.{what}")
 
 
-def lengths_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
-    """Of all examples, part by part."""
+def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
+    """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
+    ``sides_as_text``, or how many examples each side of the split has (``Encoding.last``)."""
     for part in range(parts):
-        yield read(store, _of(part, side, "lengths"))
-
-
-def held_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
-    """The examples of one of ``sides_as_text``, part by part."""
-    for part in range(parts):
-        yield read(store, place_of(ENCODED, part, side))
-
-
-def counts_of(store: Store, parts: int) -> list[dict[str, int]]:
-    """How many examples of "train", "dev" and "test" each part has."""
-    return [
-        json.loads(read(store, place_of(ENCODED, part, Encoding.last))) for part in range(parts)
-    ]
+        yield read(store, place_of(ENCODED, part, ending))
 
 
 def forms_of(store: Store, plan: DataPlan) -> Forms:
@@ -248,16 +239,13 @@ def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
     """
     if store.stat(VOCABULARIES) is not None:
         return
-    recipe = plan.recipe
     with TemporaryDirectory() as given:
         folder = Path(given)
-        for line in recipe.spec.learn_target(recipe, lambda: named_examples(store, plan), folder):
-            say(line)
-        for name, sides in sides_of_vocabularies(recipe).items():
-            lines = training_lines(store, plan, name)
-            text = Text.train(lines, recipe.text, seed=recipe.seed, symbols=recipe.spec.symbols)
-            text.save(folder / name)
-            say(f"learned {text.size:,} {' and '.join(sides)} {recipe.text.kind} tokens")
+        learn_vocabularies(
+            plan.recipe, folder, say,
+            examples=lambda: named_examples(store, plan),
+            lines=lambda name: training_lines(store, plan, name),
+        )  # fmt: skip
         files = sorted(path.name for path in folder.iterdir())
         for name in files:
             store.create(name, (folder / name).read_bytes())

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from dragoman.atomic import replacing_file
 from dragoman.forms.codes.code_symbols import CodeSymbols
+from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.rows.pictures_form import PicturesForm, pixels_from
-from dragoman.forms.rules import Booleans, Rules
 from dragoman.forms.written_form import SPECIAL, WrittenForm
 
 

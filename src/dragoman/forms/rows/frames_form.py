@@ -14,8 +14,7 @@ from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.log_mel import LogMel, normalised
 from dragoman.forms.rows.mfcc import FEATURE_FILE, read_features
 from dragoman.forms.rows.recording_file import Recording, called, library
-from dragoman.forms.rows.recordings import blocks_of, costly_seconds, samples_of, seconds_of
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats, blocks_of, costly_seconds, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 

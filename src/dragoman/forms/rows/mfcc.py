@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats
 from dragoman.forms.rows.settings import COEFFICIENTS
 from dragoman.forms.rows.unusable import unusable
 

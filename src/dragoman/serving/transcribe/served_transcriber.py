@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import Segment, SpokenWord

@@ -24,7 +24,7 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
