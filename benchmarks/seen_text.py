@@ -26,7 +26,7 @@ import tesseract
 
 import dragoman
 from dragoman.data.files.corpora import read_lines
-from dragoman.forms.rows.drawn_text import drawn
+from dragoman.forms.rows.lines_form import drawn
 from dragoman.forms.rows.settings import DrawingSettings, LineSource
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors

@@ -17,91 +17,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dragoman.engine.settings import TranslatorSettings
-    from dragoman.errors import DragomanError
-    from dragoman.recipe import Recipe
-    from dragoman.runs.run import Run
-    from dragoman.search.settings import SamplingSettings, SearchSettings
-    from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
-    from dragoman.tasks.detection.detector import Detection, Detector
-    from dragoman.tasks.language_model.writer import Writer, Written
-    from dragoman.tasks.masked.filler import Filled, Filler
-    from dragoman.tasks.painting.judge import Judge
-    from dragoman.tasks.painting.painter import PaintedPicture, Painter
-    from dragoman.tasks.parsing.parser import Parse, Parser
-    from dragoman.tasks.tagging.tagger import Tagger
-    from dragoman.tasks.translation.result import Translation
-    from dragoman.tasks.translation.transcriber import Transcriber, Transcription
-    from dragoman.tasks.translation.translator import Translator
-    from dragoman.training.trainer import Outcome
-
-__all__ = [
-    "ClassifiedText",
-    "Detection",
-    "Detector",
-    "DragomanError",
-    "Filled",
-    "Filler",
-    "Judge",
-    "Labeller",
-    "Outcome",
-    "PaintedPicture",
-    "Painter",
-    "Parse",
-    "Parser",
-    "Recipe",
-    "Run",
-    "SamplingSettings",
-    "SearchSettings",
-    "Tagger",
-    "Transcriber",
-    "Transcription",
-    "Translation",
-    "Translator",
-    "TranslatorSettings",
-    "Writer",
-    "Written",
-    "load",
-    "train",
-]
+    from dragoman.engine.settings import TranslatorSettings as TranslatorSettings
+    from dragoman.errors import DragomanError as DragomanError
+    from dragoman.recipe import Recipe as Recipe
+    from dragoman.runs.run import Run as Run
+    from dragoman.search.settings import SamplingSettings as SamplingSettings
+    from dragoman.search.settings import SearchSettings as SearchSettings
+    from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
+    from dragoman.tasks.classification.labeller import Labeller as Labeller
+    from dragoman.tasks.detection.detector import Detection as Detection
+    from dragoman.tasks.detection.detector import Detector as Detector
+    from dragoman.tasks.language_model.writer import Writer as Writer
+    from dragoman.tasks.language_model.writer import Written as Written
+    from dragoman.tasks.masked.filler import Filled as Filled
+    from dragoman.tasks.masked.filler import Filler as Filler
+    from dragoman.tasks.painting.judge import Judge as Judge
+    from dragoman.tasks.painting.painter import PaintedPicture as PaintedPicture
+    from dragoman.tasks.painting.painter import Painter as Painter
+    from dragoman.tasks.parsing.parser import Parse as Parse
+    from dragoman.tasks.parsing.parser import Parser as Parser
+    from dragoman.tasks.tagging.tagger import Tagger as Tagger
+    from dragoman.tasks.translation.result import Translation as Translation
+    from dragoman.tasks.translation.transcriber import Transcriber as Transcriber
+    from dragoman.tasks.translation.transcriber import Transcription as Transcription
+    from dragoman.tasks.translation.translator import Translator as Translator
+    from dragoman.training.trainer import Outcome as Outcome
 
 _HOME = {
-    "ClassifiedText": "dragoman.tasks.classification.labeller",
-    "Detection": "dragoman.tasks.detection.detector",
-    "Detector": "dragoman.tasks.detection.detector",
-    "DragomanError": "dragoman.errors",
-    "Filled": "dragoman.tasks.masked.filler",
-    "Filler": "dragoman.tasks.masked.filler",
-    "Judge": "dragoman.tasks.painting.judge",
-    "Labeller": "dragoman.tasks.classification.labeller",
-    "Outcome": "dragoman.training.trainer",
-    "PaintedPicture": "dragoman.tasks.painting.painter",
-    "Painter": "dragoman.tasks.painting.painter",
-    "Parse": "dragoman.tasks.parsing.parser",
-    "Parser": "dragoman.tasks.parsing.parser",
-    "Recipe": "dragoman.recipe",
-    "Run": "dragoman.runs.run",
-    "SamplingSettings": "dragoman.search.settings",
-    "SearchSettings": "dragoman.search.settings",
-    "Tagger": "dragoman.tasks.tagging.tagger",
-    "Transcriber": "dragoman.tasks.translation.transcriber",
-    "Transcription": "dragoman.tasks.translation.transcriber",
-    "Translation": "dragoman.tasks.translation.result",
-    "Translator": "dragoman.tasks.translation.translator",
-    "TranslatorSettings": "dragoman.engine.settings",
-    "Writer": "dragoman.tasks.language_model.writer",
-    "Written": "dragoman.tasks.language_model.writer",
+    "engine.settings": ("TranslatorSettings",),
+    "errors": ("DragomanError",),
+    "recipe": ("Recipe",),
+    "runs.run": ("Run",),
+    "search.settings": ("SamplingSettings", "SearchSettings"),
+    "tasks.classification.labeller": ("ClassifiedText", "Labeller"),
+    "tasks.detection.detector": ("Detection", "Detector"),
+    "tasks.language_model.writer": ("Writer", "Written"),
+    "tasks.masked.filler": ("Filled", "Filler"),
+    "tasks.painting.judge": ("Judge",),
+    "tasks.painting.painter": ("PaintedPicture", "Painter"),
+    "tasks.parsing.parser": ("Parse", "Parser"),
+    "tasks.tagging.tagger": ("Tagger",),
+    "tasks.translation.result": ("Translation",),
+    "tasks.translation.transcriber": ("Transcriber", "Transcription"),
+    "tasks.translation.translator": ("Translator",),
+    "training.trainer": ("Outcome",),
 }
-
+"""The names that the package has, by the modules in which they are defined."""
+_MODULES = {name: module for module, names in _HOME.items() for name in names}
+__all__ = [*_MODULES, "load", "train"]
 
 if not TYPE_CHECKING:  # a type checker reads the imports above, and so finds a misspelt name
 
     def __getattr__(name: str) -> object:
-        if name not in _HOME:
+        if name not in _MODULES:
             raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(f"dragoman.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -77,20 +77,6 @@ class Recipe(Settings):
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _sections_of_task(cls, values: Any) -> Any:
-        """Recipes of earlier versions have all sections: those of other tasks are passed over."""
-        spec = (
-            TASKS.get(str(values.get("task", "translation")))
-            if isinstance(values, Mapping)
-            else None
-        )
-        if spec is None:
-            return values
-        others = {name for name in OPTIONAL if name not in spec.sections}
-        return {name: value for name, value in values.items() if name not in others}
-
     @field_validator("task")
     @classmethod
     def _is_known(cls, task: str) -> str:
@@ -100,17 +86,21 @@ class Recipe(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _metric_of_task(cls, values: Any) -> Any:
-        """A recipe that names no metric is judged by the first of its task."""
+    def _of_task(cls, values: Any) -> Any:
+        """Recipes of earlier versions have all sections: those of other tasks are passed over. A
+        recipe that names no metric is judged by the first of its task."""
         if not isinstance(values, Mapping):
             return values
-        task, training = TASKS.get(str(values.get("task", "translation"))), values.get("training")
-        if task is None or not isinstance(training, Mapping | None) or "metric" in (training or {}):
+        if (task := TASKS.get(str(values.get("task", "translation")))) is None:
             return values
-        source = values.get("source")
+        others = {name for name in OPTIONAL if name not in task.sections}
+        kept = {name: value for name, value in values.items() if name not in others}
+        training, source = kept.get("training", {}), kept.get("source")
+        if not isinstance(training, Mapping) or "metric" in training:
+            return kept
         if isinstance(source, Mapping) and source.get("kind") == "frames":
             task = task.of(FramesSource())
-        return {**values, "training": {**(training or {}), "metric": next(iter(task.metrics))}}
+        return {**kept, "training": {**training, "metric": next(iter(task.metrics))}}
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -12,8 +12,13 @@ import numpy as np
 import pytest
 
 from dragoman.alignment import hmm
-from dragoman.alignment.hmm import Hmm, StatisticalAligner, TokenPair, _by_shape
-from dragoman.alignment.symmetry import grow_diag_final_and
+from dragoman.alignment.hmm import (
+    Hmm,
+    StatisticalAligner,
+    TokenPair,
+    _by_shape,
+    grow_diag_final_and,
+)
 from dragoman.errors import RunError
 from dragoman.metrics.alignment import Links
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import tesseract
 
 from dragoman.errors import DragomanError
-from dragoman.forms.rows.drawn_text import drawn
+from dragoman.forms.rows.lines_form import drawn
 from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.metrics.word_errors import WordErrors
 

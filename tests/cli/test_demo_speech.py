@@ -12,9 +12,9 @@ from command_line import Dragoman
 from tiny_cells import tiny_cell
 
 from dragoman.cli.demo_speech import PICTURE
+from dragoman.demo import spoken
 from dragoman.demo.corpus import Split
-from dragoman.demo.speech import corpus
-from dragoman.demo.speech.corpus import write_spoken
+from dragoman.demo.spoken import write_spoken
 from dragoman.pictures.heard import HeardWords
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -33,7 +33,7 @@ def test_a_run_from_nothing(
     dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole way, with a training that is over at once; what it learns is tested below."""
-    monkeypatch.setattr(corpus, "SIZES", TINY)
+    monkeypatch.setattr(spoken, "SIZES", TINY)
     monkeypatch.chdir(tmp_path)
     changes = [word for change in SHORT for word in ("--set", change)]
     to = tmp_path / "runs" / "demo-transcribe"
@@ -66,7 +66,7 @@ def _made(folder: Path) -> Path:
 def test_what_the_demo_did_not_make_is_left_alone(
     dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "SIZES", TINY)
+    monkeypatch.setattr(spoken, "SIZES", TINY)
     (tmp_path / "own-recordings").mkdir()
     (tmp_path / "own-recordings" / "a.wav").write_text("mine")
     said = dragoman("demo", "--task", "transcribe", "--to", tmp_path / "own")
@@ -83,9 +83,9 @@ def test_a_voice_that_was_not_heard_is_understood(tmp_path: Path) -> None:
     """A toy: four words, each alone, by eight voices. It learns them in some seconds, and hears
     them said by four others."""
     words = ("dog", "lion", "snake", "queen")
-    parts: dict[Split, tuple[corpus.Spoken, ...]] = {
+    parts: dict[Split, tuple[spoken.Spoken, ...]] = {
         name: tuple(
-            corpus.Spoken(word, corpus.Voice.of(voice), voice) for voice in voices for word in words
+            spoken.Spoken(word, spoken.Voice.of(voice), voice) for voice in voices for word in words
         )
         for name, voices in (("train", range(8)), ("dev", range(8, 10)), ("test", range(30, 34)))
     }  # type: ignore[assignment]

@@ -19,11 +19,11 @@ from dragoman.cluster.prepare import command
 from dragoman.data import store_writer
 from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.recipe import Recipe
-from dragoman.runs import bucket_text
-from dragoman.runs.bucket_text import local_folder
+from dragoman.runs import prepared
+from dragoman.runs.prepared import local_folder
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
-from dragoman.stores import patient
+from dragoman.stores import objects
 from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened
 from dragoman.stores.store import StoreError
@@ -56,15 +56,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "workers_at", lambda place: InlineWorkers(1))
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
-        wanted = command.Preparation(recipe, str(here / "prepared"), None, None, 60)
-        command.run(wanted, lambda line: None, lambda text: None, terminal=False)
+        command.run(
+            recipe, str(here / "prepared"), None, None, 60,
+            lambda line: None, lambda text: None, terminal=False,
+        )  # fmt: skip
     return here / "prepared"
 
 
 @pytest.fixture
 def bucket(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultySwitch]:
     """One that holds the text; the cache is empty."""
-    monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(objects, "_PAUSE", 0.001)
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     with s3(monkeypatch) as switch:
         store = opened(ADDRESS)
@@ -140,7 +142,7 @@ def test_a_fetch_that_was_interrupted_goes_on_with_what_is_missing(
         return read(self, name, *arguments)
 
     monkeypatch.setattr(ObjectStore, "read", watched)
-    monkeypatch.setattr(bucket_text, "_AT_ONCE", 1)
+    monkeypatch.setattr(prepared, "_AT_ONCE", 1)
     with pytest.raises(StoreError, match="AWS_SESSION_TOKEN"):
         local_folder(ADDRESS)
     first = {name.removeprefix("prepared/") for name in names[1:8]}  # behind SHA256SUMS

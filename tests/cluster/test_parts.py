@@ -21,7 +21,7 @@ from loud import REFUSED
 
 from dragoman.cluster import command
 from dragoman.cluster.inputs.compression import plain_blocks
-from dragoman.cluster.inputs.raw_lines import raw_lines, stretches
+from dragoman.cluster.inputs.lines_and_rows import raw_lines, stretches
 from dragoman.cluster.parts.part import do_part
 from dragoman.data.files.lines import LONGEST
 from dragoman.errors import DataError, DragomanError, RunError
@@ -357,7 +357,7 @@ def test_a_part_that_nobody_wrote_here_is_told(source: Path, tmp_path: Path) -> 
         run(wanted(asked([source]), tmp_path / "out"))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b'{"version": 99}', b"[" * 9999])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 2}', b'{"version": 99}', b"[" * 9999])
 def test_a_damaged_plan_is_told(content: bytes, source: Path, tmp_path: Path) -> None:
     run(wanted(asked([source]), tmp_path / "out"))
     (tmp_path / "out" / "_dragoman" / "plan.json").write_bytes(content)

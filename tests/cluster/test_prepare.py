@@ -20,21 +20,23 @@ from inline_workers import InlineWorkers
 from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
-from dragoman.cluster.prepare import command, vocabulary
+from dragoman.cluster.prepare import command, later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs import prepare as one_process
-from dragoman.runs.corpora import corpora_of, plain_corpora, plain_pairs
-from dragoman.runs.prepared import recipe_of_prepared
-from dragoman.runs.run import Run
-from dragoman.runs.vocabularies import (
+from dragoman.runs.corpora import (
+    corpora_of,
     learn_vocabularies,
+    plain_corpora,
+    plain_pairs,
     sides_of_vocabularies,
     training_lines,
 )
+from dragoman.runs.prepared import recipe_of_prepared
+from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
@@ -107,8 +109,11 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 
 def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     told: list[str] = []
-    wanted = command.Preparation(recipe, str(to), options.get("on"), options.get("part"), lines)
-    command.run(wanted, lambda line: told.append(f"{line}\n"), told.append, terminal=False)
+    on, part = options.get("on"), options.get("part")
+    command.run(
+        recipe, str(to), on, part, lines,
+        lambda line: told.append(f"{line}\n"), told.append, terminal=False,
+    )  # fmt: skip
     return "".join(told)
 
 
@@ -262,7 +267,7 @@ def test_vocabularies_are_learned_from_the_lines_of_a_training_whatever_ends_the
     run(recipe, tmp_path / "to")
     store, plan = FolderStore(tmp_path / "to"), make_plan(recipe, 60)
     for name, sides in sides_of_vocabularies(recipe).items():
-        found = list(vocabulary.training_lines(store, plan, name))
+        found = list(later_stages.training_lines(store, plan, name))
         assert found == list(training_lines(recipe, sides))
         assert "sip\u2028neu ak" in found
 

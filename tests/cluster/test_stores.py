@@ -23,12 +23,11 @@ from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.plan import PartsPlan
 from dragoman.errors import DragomanError
-from dragoman.stores import patient
+from dragoman.stores import objects
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened
-from dragoman.stores.patient import PatientStore
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
 
@@ -54,7 +53,7 @@ def scheme() -> str:
 @pytest.fixture
 def bucket(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FaultySwitch]:
     monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
-    monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(objects, "_PAUSE", 0.001)
     with of_scheme(scheme, monkeypatch, tmp_path) as switch:
         yield switch
 
@@ -67,7 +66,7 @@ def store(
     if request.param == "folder":
         yield FolderStore(tmp_path)
     elif request.param == "memory":
-        yield PatientStore(ObjectStore("memory://"))
+        yield ObjectStore("memory://")
     else:
         with of_scheme(request.param, monkeypatch, tmp_path):
             yield opened(f"{request.param}://{BUCKET}")
@@ -227,34 +226,15 @@ def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
     assert joined(tmp_path / "out") == TEXT.upper()
 
 
-class Failing(FolderStore):
-    """Answers every so many requests only, or short."""
-
-    failures = 0
-    short = False
-
-    def read(self, name: str, start: int, length: int, tag: str = "") -> bytes:
-        if self.failures:
-            self.failures -= 1
-            if not self.short:
-                raise Unanswered("no answer")
-            return super().read(name, start, length // 2, tag)
-        return super().read(name, start, length, tag)
-
-
-@pytest.mark.parametrize("short", [False, True])
-def test_a_request_is_made_again_until_it_is_answered_whole(
-    short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_store_whose_answers_are_all_cut_short_is_given_up(
+    bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patient, "FIRST_PAUSE", 0.001)
-    failing = Failing(tmp_path)
-    failing.short, failing.failures = short, 3
-    failing.create("x", b"hello")
-    store = PatientStore(failing)
-    assert store.read("x", 0, 5) == b"hello" and store.asked_again == 3
-    failing.failures = 1000
+    monkeypatch.setattr(objects, "PATIENCE", 0.01)
+    store = opened(f"s3://{BUCKET}")
+    assert store.create("x", b"hello")
+    bucket.every = {"short": 1}
     with pytest.raises(StoreError, match=r"asked for 0 seconds.*give the same command again"):
-        PatientStore(failing, patience=0.01).read("x", 0, 5)
+        store.read("x", 0, 5)
 
 
 @pytest.mark.parametrize(

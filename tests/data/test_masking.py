@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from dragoman.data.batches import Tokens
-from dragoman.data.masked_batches import MaskedBatch, masked_batch
+from dragoman.data.batches import MaskedBatch, Tokens, masked_batch
 from dragoman.data.masking import Masking, MaskingSettings
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.errors import DataError

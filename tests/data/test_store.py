@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -24,7 +23,10 @@ from dragoman.errors import DataError, FileError
 
 
 class Codepoints:
-    """A tokeniser without a vocabulary to train."""
+    """A form without a vocabulary to train."""
+
+    width = None
+    encoded_together = 3
 
     def __init__(self, size: int = 0x110000) -> None:
         self.size = size
@@ -41,7 +43,6 @@ PAIRS = [Pair(n + 1, f"source {n}" * (n % 4), f"{'x' * (n % 7)}🙂 {n}") for n 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_writer, "SHARD_EXAMPLES", 8)
-    monkeypatch.setattr(store_writer, "_ENCODED_TOGETHER", 3)
 
 
 def _holds(store: TokenStore, pairs: Sequence[Pair]) -> bool:
@@ -75,10 +76,11 @@ def test_long_texts_are_encoded_few_at_a_time(
 ) -> None:
     """What is held at once does not grow with the texts."""
     monkeypatch.setattr(store_writer, "_CHARACTERS_TOGETHER", 50)
-    monkeypatch.setattr(store_writer, "_ENCODED_TOGETHER", 1000)
     together: list[int] = []
 
     class Counting(Codepoints):
+        encoded_together = 1000
+
         def encode(self, texts: Sequence[str]) -> list[Tokens]:
             together.append(sum(map(len, texts)))
             return super().encode(texts)
@@ -136,11 +138,11 @@ def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_file: BinaryIO) -> None:
+    def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store_writer, "_settle", full)
-    with pytest.raises(FileError, match="cannot write the tokens: No space left"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match=r"cannot write .*key: No space left"):
         build_store([WeightedPairs(PAIRS)], BOTH, tmp_path, "key")
     assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]
 
@@ -191,7 +193,7 @@ def test_processes_that_start_together_share_the_work(tmp_path: Path) -> None:
 def test_a_killed_builder_is_no_obstacle(tmp_path: Path) -> None:
     process = multiprocessing.get_context("fork").Process(target=_build, args=(tmp_path,))
     process.start()
-    while not (tmp_path / ".key.partial" / "00000.source.text").exists():
+    while not (tmp_path / ".writing-key" / "00000.source.text").exists():
         time.sleep(0.005)
     process.kill()
     process.join(30)

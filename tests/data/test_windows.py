@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.data.batches import window_batch
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import CorpusRange
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store import Tokens
 from dragoman.data.windows import Windows, slide

@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 
 from dragoman.demo.corpus import Split
-from dragoman.demo.speech.corpus import spoken_demo, write_spoken
-from dragoman.demo.speech.phones import SOUNDS, WORDS, Sound
-from dragoman.demo.speech.synthesiser import RATE, Samples, Voice, rendered, speak
+from dragoman.demo.spoken import spoken_demo, write_spoken
+from dragoman.demo.synthesiser import (
+    RATE,
+    SOUNDS,
+    WORDS,
+    Samples,
+    Sound,
+    Voice,
+    rendered,
+    speak,
+)
 
 SMALL: dict[Split, int] = {"train": 300, "dev": 10, "test": 20}
 MAN = Voice("man", pitch=100, formants=1.0, tempo=1.0, breath=1.0)

@@ -10,7 +10,7 @@ from loud import loud
 
 from dragoman.cluster import command
 from dragoman.cluster.inputs.files import files_of
-from dragoman.cluster.inputs.rows.row import Fields
+from dragoman.cluster.inputs.lines_and_rows import Fields
 from dragoman.cluster.parts.plan import Asked
 
 

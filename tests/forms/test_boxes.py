@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.boxes import Box, Scene
 from dragoman.errors import DataError
-from dragoman.forms.box_rules import BoxRules
+from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSettings, BoxSymbols, Read
 
 SYMBOLS = BoxSymbols(["cat", "dog"], bins=64, most=3, read=Read(64, 64))

@@ -11,8 +11,7 @@ import pytest
 from random_trees import LABELS, TAGS, random_tree
 
 from dragoman.errors import DataError, RunError
-from dragoman.forms.tree_form import TreeForm, tree_of, words_of
-from dragoman.forms.tree_rules import TreeRules, usual_longest
+from dragoman.forms.tree_form import TreeForm, TreeRules, tree_of, usual_longest, words_of
 from dragoman.forms.tree_symbols import NO_TAG, TreeSettings, TreeSymbols
 from dragoman.tree import DEEPEST, Tree
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 from implementations import STACKS
 
-from dragoman.data.labelled import TextLayout
-from dragoman.data.tagged_batches import WordRows, tagged_batch
+from dragoman.data.labelled import TextLayout, WordRows, tagged_batch
 from dragoman.models.catalogue.tagger import WordTagger, new_tagger
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings

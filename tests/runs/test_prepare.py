@@ -13,8 +13,8 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.settings import Settings
 
 SENTENCES = [f"L'homme isn't the dog's {n}, qu'il said: «don't». Isn't it?" for n in range(14)]

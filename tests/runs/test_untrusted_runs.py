@@ -101,8 +101,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text, encoding="utf-8")
     pairs = [Pair(n, "The dog sleeps.", "Der Hund schläft.") for n in range(20)]
-    vocabularies = {"source": run.source_text, "target": run.target_text}
-    build_store([WeightedPairs(pairs)], vocabularies, folder, "store")
+    forms = {"source": run.source, "target": run.target}
+    build_store([WeightedPairs(pairs)], forms, folder, "store")
     microseconds(folder, {"a": lambda: lambda: None})
     return folder
 

@@ -7,18 +7,18 @@ import json
 import os
 import pwd
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 from untrained_run import untrained_run
 
 import dragoman
-from dragoman.data import store_writer
+from dragoman import atomic
 from dragoman.errors import FileError
 from dragoman.native import measured
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import Prepared, prepare
 from dragoman.runs.user_cache import cache_folder
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing.from_files import recipe_of
 
 SMALL = ("text.vocabulary=400",)
@@ -110,14 +110,14 @@ def test_tokens_go_into_the_run_where_the_cache_is_full(
     parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
-    settle, full = store_writer._settle, [tmp_path / "cache"]
+    force, full = atomic._force_to_disk, [tmp_path / "cache"]
 
-    def no_room(file: Any) -> None:
-        if any(Path(file.name).is_relative_to(folder) for folder in full):
+    def no_room(path: Path) -> None:
+        if any(path.is_relative_to(folder) for folder in full):
             raise OSError(errno.ENOSPC, "No space left on device")
-        settle(file)
+        force(path)
 
-    monkeypatch.setattr(store_writer, "_settle", no_room)
+    monkeypatch.setattr(atomic, "_force_to_disk", no_room)
     found, said = prepared(parallel_text, tmp_path / "run")
     assert found.train.folder.is_relative_to(tmp_path / "run") and len(found.train) > 500
     assert found.train.notes["cleaning"]["read"] == 600  # counted once

@@ -13,7 +13,7 @@ from searching import search
 from table_model import BOS, EOS, TableModel, same
 
 from dragoman.errors import SearchError
-from dragoman.forms.tree_rules import TreeRules
+from dragoman.forms.tree_form import TreeRules
 from dragoman.forms.tree_symbols import TreeSettings, TreeSymbols
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings

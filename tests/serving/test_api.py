@@ -24,8 +24,7 @@ from serving_echo import (
 )  # fmt: skip
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.moses import MosesText
-from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings

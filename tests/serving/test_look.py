@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from serving_echo import client_of
 from untrained_run import untrained_run
 
-from dragoman.forms.moses import MosesText
+from dragoman.forms.text_form import MosesText
 from dragoman.insight.order import order_experiment
 from dragoman.insight.subject import Subject
 from dragoman.nn.layout import Sequences

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from serving_echo import TEXT
 
 from dragoman.errors import DataError, SearchError
-from dragoman.forms.moses import MosesText
 from dragoman.forms.shown_words import words_of
+from dragoman.forms.text_form import MosesText
 from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body

@@ -17,7 +17,7 @@ from serving_echo import Served, post, serves
 from tiny_cells import tiny_cell
 from trained_run import trained_run
 
-from dragoman.forms.rows.drawn_text import drawn
+from dragoman.forms.rows.lines_form import drawn
 from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings

@@ -14,8 +14,8 @@ from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
-from dragoman.data import tagged_batches
-from dragoman.data.tagged_batches import WordCutter
+from dragoman.data import labelled
+from dragoman.data.labelled import WordCutter
 from dragoman.forms.subwords.text import Text
 from dragoman.metrics.tagging import spans_of
 from dragoman.runs.run import Run
@@ -266,7 +266,7 @@ def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPa
 
 def test_words_of_strangers_fill_no_memory(spans: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of words has an end, and holds none that is endless."""
-    monkeypatch.setattr(tagged_batches, "_KEPT", 50)
+    monkeypatch.setattr(labelled, "_KEPT", 50)
     cutter = WordCutter(spans.source)
     fresh = WordCutter(spans.source)
     for turn in range(20):
@@ -286,7 +286,7 @@ def test_a_word_is_cut_while_another_thread_forgets_it(
     cutter([["dog"]])
 
     def meanwhile(self: Any, raws: Any) -> Any:
-        monkeypatch.setattr(tagged_batches, "_KEPT", 0)
+        monkeypatch.setattr(labelled, "_KEPT", 0)
         monkeypatch.setattr(type(form), "tokens", original)
         cutter([["bread", "soup"]])
         return original(self, raws)

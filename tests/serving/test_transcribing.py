@@ -27,7 +27,7 @@ from warm_server import serving
 
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.log_mel import LogMel
-from dragoman.recordings import cutter, cutting
+from dragoman.recordings import cutting
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
@@ -405,14 +405,14 @@ def test_a_header_that_lies_is_found_out(heard: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FramesForm, "size_of", lambda *_: 0.1)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=40))
     blocks: list[int] = []
-    original = cutter.blocks_of
+    original = cutting.blocks_of
 
     def counted(*given: Any) -> Any:
         for block in original(*given):
             blocks.append(len(block))
             yield block
 
-    monkeypatch.setattr(cutter, "blocks_of", counted)
+    monkeypatch.setattr(cutting, "blocks_of", counted)
 
     async def check() -> None:
         async with client_of(open_run(heard, settings, "tones"), settings=settings) as client:
@@ -430,7 +430,7 @@ def test_too_much_sound_is_refused_before_it_is_decoded(
     def never(*_: Any) -> Any:
         raise AssertionError("it was decoded")
 
-    monkeypatch.setattr(cutter, "blocks_of", never)
+    monkeypatch.setattr(cutting, "blocks_of", never)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=10))
 
     async def check() -> None:
@@ -449,7 +449,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (FramesForm, "size_of"), (LogMel, "_some"),
-        (cutting, "_levels"), (cutter, "spans_of"), (Transcriber, "best"),
+        (cutting, "_levels"), (cutting, "spans_of"), (Transcriber, "best"),
         (Transcriber, "segment"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
@@ -469,15 +469,15 @@ def test_a_short_recording_does_not_wait_for_long_ones(
 ) -> None:
     """Minutes of one client are held in the middle; another's second is answered meanwhile."""
     gate, begun = threading.Event(), threading.Event()
-    original = cutter.RecordingCutter.measuring
+    original = cutting.RecordingCutter.measuring
 
-    def held(self: cutter.RecordingCutter, file: Any) -> Any:
+    def held(self: cutting.RecordingCutter, file: Any) -> Any:
         if len(file.data) > 1_000_000:
             begun.set()
             gate.wait(30)
         yield from original(self, file)
 
-    monkeypatch.setattr(cutter.RecordingCutter, "measuring", held)
+    monkeypatch.setattr(cutting.RecordingCutter, "measuring", held)
     run = open_run(heard, ServeSettings(), "tones")
     assert isinstance(run, ServedTranscriber)
     long = recording(np.zeros(300 * RATE))

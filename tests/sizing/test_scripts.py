@@ -8,8 +8,8 @@ import pytest
 from scripts import ENGLISH, SCRIPTS, numbers, tree, written
 
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.run import Run
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing import budget
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.size import Size

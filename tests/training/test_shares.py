@@ -57,11 +57,11 @@ def batches_of(folder: Path, sampling: float, micro_batch: int) -> TrainingBatch
         (line for pair in PAIRS for line in (pair.source, pair.target)),
         TextSettings(vocabulary=290, sampling=sampling),
     )
+    form = TextForm(text, "und")
     store = build_store(
-        [WeightedPairs(PAIRS)], {"source": text, "target": text}, folder, f"{sampling}"
+        [WeightedPairs(PAIRS)], {"source": form, "target": form}, folder, f"{sampling}"
     )
     asked = PlanSettings(tokens_per_update=300, tokens_per_micro_batch=micro_batch)
-    form = TextForm(text, "und")
     examples = Pairs(store, Recipe(seed=1), Forms(form, form))
     return TrainingBatches(Plan(examples, asked, 1), examples)
 

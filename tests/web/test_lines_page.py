@@ -16,7 +16,7 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.forms.rows.drawn_text import drawn
+from dragoman.forms.rows.lines_form import drawn
 from dragoman.forms.rows.settings import DrawingSettings
 
 

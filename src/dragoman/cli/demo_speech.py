@@ -25,7 +25,7 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
     Errors: ``RunError`` for a folder there that the demo did not make, ``DataError`` where the
     extra ``sound`` is missing.
     """
-    from dragoman.demo.speech.corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
+    from dragoman.demo.spoken import SPOKEN_NOTICE, spoken_demo, write_spoken
     from dragoman.forms.rows.recording_file import library
 
     library()  # what reads recordings: without it nothing is written

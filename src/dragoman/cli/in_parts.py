@@ -132,7 +132,7 @@ def _asked(
     language: str, further: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     from dragoman.cluster.inputs.files import files_of
-    from dragoman.cluster.inputs.rows.row import Fields
+    from dragoman.cluster.inputs.lines_and_rows import Fields
     from dragoman.cluster.parts.job import version
     from dragoman.cluster.parts.plan import Asked
     from dragoman.errors import DragomanError

@@ -45,7 +45,7 @@ def prepare(args: PrepareArguments) -> None:
       dragoman train prepared
     """
     from dragoman.cli.console import log_to_stderr
-    from dragoman.cluster.prepare.command import Preparation, run
+    from dragoman.cluster.prepare.command import run
     from dragoman.errors import DragomanError
     from dragoman.recipe import Recipe
 
@@ -66,5 +66,7 @@ def prepare(args: PrepareArguments) -> None:
             sys.stderr.flush()
 
     recipe = Recipe.load(args.recipe, args.set_)
-    wanted = Preparation(recipe, args.to, args.on, args.part, args.lines)
-    run(wanted, lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty())
+    run(
+        recipe, args.to, args.on, args.part, args.lines,
+        lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty(),
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """Many lines in parts, over many processes and machines: each part is committed once.
 
 ``inputs/`` finds and cuts what is worked on, ``stores/`` is where it lies; ``parts/`` has the plan,
-and does one part; ``driver.py`` gives parts to ``workers/`` until all stand. What is done to lines
-is a ``LineMapper``, which a verb of the command line makes.
+and does one part; ``driver.py`` gives parts to workers (``workers.py``) until all stand. What is
+done to lines is a ``LineMapper``, which a verb of the command line makes.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.cluster.driver import CommandOutcome, Driver
-from dragoman.cluster.parts.job import Job
+from dragoman.cluster.parts.job import Job, Work
 from dragoman.cluster.parts.mapper import MakeMapper
 from dragoman.cluster.parts.plan import PLAN, Asked
 from dragoman.cluster.parts.standing import (
@@ -19,11 +19,10 @@ from dragoman.cluster.parts.standing import (
     plan_of,
     standing,
     was_done,
+    way_that_stands,
 )
-from dragoman.cluster.parts.way_agreed import way_that_stands
-from dragoman.cluster.parts.work import Work
 from dragoman.cluster.progress import ProgressLine, duration, in_figures
-from dragoman.cluster.workers.workers import Workers
+from dragoman.cluster.workers import Workers
 from dragoman.errors import DragomanError
 from dragoman.native.processor import cores
 from dragoman.plural import plural
@@ -59,31 +58,25 @@ def share_of(given: str | None) -> Share:
     return Share(int(found[1]), int(found[2]))
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where workers are, and how many; None: as many as there are cores."""
-
-    name: str
-    number: int | None
-
-
-def place_of(given: str | None) -> Place:
-    """Of ``--on local:4``; without it one process. Errors: ``DragomanError``."""
+def place_of(given: str | None) -> tuple[str, int | None]:
+    """Of ``--on local:4``: where workers are, and how many, None for as many as there are cores;
+    without it one process. Errors: ``DragomanError``."""
     found = _PLACE.match(given or "local:1")
     if found is None:
         raise DragomanError(f"--on {given}: give local, local:4, ray or ray:40")
-    return Place(found[1], int(found[2]) if found[2] else None)
+    return found[1], int(found[2]) if found[2] else None
 
 
-def workers_at(place: Place) -> Workers:
+def workers_at(place: tuple[str, int | None]) -> Workers:
     """Those of a place. Errors: ``DragomanError`` where Ray is not there."""
-    if place.name == "ray":
-        from dragoman.cluster.workers.actors import Actors
+    name, number = place
+    if name == "ray":
+        from dragoman.cluster.actors import Actors
 
-        return Actors(place.number)
-    from dragoman.cluster.workers.processes import Processes
+        return Actors(number)
+    from dragoman.cluster.workers import Processes
 
-    return Processes(place.number or cores(), cores())
+    return Processes(number or cores(), cores())
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,6 @@ A worker that dies loses one part, which goes to the end of the queue. Each part
 ``TRIES`` times, as a task of Ray is with ``max_task_retries=2``, and is then given up. Nothing that
 must be kept lies in this process: who gives the same command again goes on from the parts that
 stand.
-
-``concurrent.futures`` cannot say with which part a process died: one death breaks all the futures
-of a ``ProcessPoolExecutor`` and ends its other processes, and it tries nothing again.
 """
 
 from __future__ import annotations
@@ -15,22 +12,15 @@ import logging
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 
+from dragoman.cluster.parts.job import Work
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote
-from dragoman.cluster.parts.way_agreed import agreed_way
-from dragoman.cluster.parts.work import Work
+from dragoman.cluster.parts.standing import agreed_way
 from dragoman.cluster.progress import ProgressLine
-from dragoman.cluster.workers.workers import (
-    Died,
-    Done,
-    Event,
-    Progress,
-    Ready,
-    Refused,
-    Workers,
-)
+from dragoman.cluster.workers import Answer, Workers
 from dragoman.errors import DragomanError
 from dragoman.plural import plural
 
@@ -69,10 +59,10 @@ class Driver:
         self._waiting = deque(parts)
         self._progress, self._say = progress, say
         self._mixed = mixed
+        self._asked: dict[Future[Answer], int] = {}
+        """What is under way -> its worker."""
         self._busy: dict[int, int] = {}
         """Worker -> its part."""
-        self._under_way: dict[int, int] = {}
-        """Worker -> the lines of its part that it has done."""
         self._ready: set[int] = set()
         self._starting: set[int] = set()
         self._wished: set[int] = set()
@@ -88,8 +78,9 @@ class Driver:
         try:
             self._start()  # one alone: how it computes is how all do
             while self._waiting or self._busy:
-                for event in self._workers.wait(_TICK):
-                    self._take(event)
+                answered, _ = wait(self._asked, _TICK, FIRST_COMPLETED)
+                for future in answered:
+                    self._take(self._asked.pop(future), future)
                 self._give()
                 self._progress.show(len(self._ready))
             return self.outcome
@@ -105,7 +96,7 @@ class Driver:
         self._starting.add(worker)
         if self._work.way is not None:
             self._wished.add(worker)
-        self._workers.start(worker, self._work)
+        self._asked[self._workers.start(worker, self._work)] = worker
 
     def _fill(self) -> None:
         """As many workers as there are to be, and no more than there are parts."""
@@ -123,31 +114,28 @@ class Driver:
                     self._stood(number)
                     continue
                 self._busy[worker] = number
-                self._under_way[worker] = 0
-                self._workers.give(worker, number)
+                self._asked[self._workers.give(worker, number)] = worker
                 break
 
-    # ---- events
+    # ---- what they answer
 
-    def _take(self, event: Event) -> None:
-        if isinstance(event, Ready):
-            self._begin(event.worker, event.way, event.description)
-        elif isinstance(event, Progress):
-            if event.worker in self._busy:
-                self._under_way[event.worker] += event.lines
-                self._progress.add(event.lines)
-        elif isinstance(event, Done):
-            number = self._busy.pop(event.worker)
-            lines = self._under_way.pop(event.worker)
-            if event.own:
-                self.outcome.done.append(event.note)
-            else:
-                self._progress.add(-lines)
-                self._stood(number)
-        elif isinstance(event, Refused):
-            raise DragomanError(event.message)
+    def _take(self, worker: int, future: Future[Answer]) -> None:
+        if (error := future.exception()) is not None:
+            self._lose(worker, error)
+            return
+        answer = future.result()
+        if isinstance(answer, str):
+            raise DragomanError(answer)
+        found, more = answer
+        if isinstance(found, Way):
+            self._begin(worker, found, str(more))
+            return
+        number = self._busy.pop(worker)
+        if more:
+            self.outcome.done.append(found)
+            self._progress.add(found.lines)
         else:
-            self._lose(event)
+            self._stood(number)
 
     def _begin(self, worker: int, way: Way, description: str) -> None:
         self._starting.discard(worker)
@@ -168,19 +156,22 @@ class Driver:
         self._ready.add(worker)
         self._progress.begin()
 
-    def _lose(self, event: Died) -> None:
-        self._ready.discard(event.worker)
-        number = self._busy.pop(event.worker, None)
-        self._progress.add(-self._under_way.pop(event.worker, 0))
+    def _lose(self, worker: int, error: BaseException) -> None:
+        logger.debug("a worker is lost", exc_info=error)
+        self._workers.stop(worker)
+        self._ready.discard(worker)
+        number = self._busy.pop(worker, None)
         self.outcome.died += 1
+        how = str(error).strip().partition("\n")[0][:300]
+        if isinstance(error, BrokenExecutor):
+            how = "its process was ended, as the system does where memory runs out"
         if number is None:
-            if event.worker in self._starting:
-                self._starting.discard(event.worker)
-                self._starts += 1
-                if self._starts == _STARTS:
-                    raise DragomanError(
-                        f"{plural(_STARTS, 'worker')} ended before the model was open: {event.how}"
-                    )
+            self._starting.discard(worker)
+            self._starts += 1
+            if self._starts == _STARTS:
+                raise DragomanError(
+                    f"{plural(_STARTS, 'worker')} ended before the model was open: {how}"
+                )
             if not self._ready and not self._starting:
                 self._start()
             return
@@ -189,10 +180,10 @@ class Driver:
         self._progress.clear()
         if self._tries[number] < TRIES:
             self._waiting.append(number)
-            self._say(f"a worker is lost: {event.how}. Once more: {name}")
+            self._say(f"a worker is lost: {how}. Once more: {name}")
         else:
-            self.outcome.given_up[number] = event.how
-            self._say(f"given up after {plural(TRIES, 'worker')}: {name}: {event.how}")
+            self.outcome.given_up[number] = how
+            self._say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")
 
     def _stood(self, number: int) -> None:
         """Somebody else works on the same parts: take the rest in another order than theirs."""

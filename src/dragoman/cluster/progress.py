@@ -29,7 +29,7 @@ class ProgressLine:
             self._began = self._told = time.monotonic()
 
     def add(self, lines: int) -> None:
-        """Lines that were done; fewer than none for those that were lost with a worker."""
+        """Lines of a part that was done."""
         self._fresh += lines
 
     def stood(self, lines: int) -> None:
@@ -44,7 +44,7 @@ class ProgressLine:
     @property
     def rate(self) -> float:
         """Lines a second, of this command."""
-        return self._fresh / self.seconds if self._fresh > 0 and self.seconds else 0.0
+        return self._fresh / self.seconds if self.seconds else 0.0
 
     def show(self, workers: int) -> None:
         """If it is time again."""

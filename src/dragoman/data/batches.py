@@ -5,7 +5,11 @@ This is where the special symbols enter: stores hold bare tokens; a source sente
 row p of the decoder's hidden states predicts ``target_out[p]``. Where a task reads nothing, each
 source is EOS alone, as ``forms/nothing.py`` has it.
 
-Shapes: B sentences, P packed rows of a side (the sum of its lengths; see ``nn/layout.py``).
+A masked text is read as the source of a translation is: its tokens, EOS behind. A longer one than a
+model reads at once comes in pieces, each with EOS behind.
+
+Shapes: B sentences, P packed rows of a side (the sum of its lengths; see ``nn/layout.py``), M
+tokens that are asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data.hashing import hashes
+from dragoman.data.masking import Masked
 from dragoman.nn.layout import Layout, Sequences
 
 Tokens = npt.NDArray[np.int32]
@@ -64,11 +69,7 @@ class Batch:
 
         For a batch that did not fit into memory. Raises ValueError if there is but one sentence.
         """
-        if len(self) < 2:
-            raise ValueError("a batch of one example cannot be split")
-        lengths = np.array(self.target_in.layout.lengths)
-        half = int(np.searchsorted(lengths.cumsum(), lengths.sum() / 2)) + 1
-        cut = min(max(half, 1), len(self) - 1)
+        cut = half_of(self.target_in.layout)
         return self._part(0, cut), self._part(cut, len(self))
 
     def summary(self) -> str:
@@ -85,6 +86,15 @@ class Batch:
         target_out = self.target_out[begin : begin + target_in.layout.total]
         source = rows_of(self.source, first, last)
         return Batch(source, target_in, target_out, self.ids[first:last])
+
+
+def half_of(layout: Layout) -> int:
+    """How many of the first sequences have about half of the rows of all, at least one and not all.
+    Raises ValueError if there is but one sequence."""
+    if layout.batch < 2:
+        raise ValueError("a batch of one example cannot be split")
+    ends = np.cumsum(layout.lengths)
+    return min(int(np.searchsorted(ends, ends[-1] / 2)) + 1, layout.batch - 1)
 
 
 def make_batch(
@@ -176,3 +186,75 @@ def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:
         None if row_keys is None else row_keys[first:last],
     )
     return Sequences(sequences.values[begin : begin + layout.total], layout)
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """One micro-batch of masked pieces (``training/losses/objectives.py``)."""
+
+    source: Sequences
+    """(P,) int64 ids, some hidden, each piece with EOS at its end."""
+    places: Tensor
+    """(M,) int64: the rows of ``source`` that are asked for."""
+    wanted: Tensor
+    """(M,) int64: the tokens that stand there."""
+    ids: tuple[int, ...]
+    """Which example each piece is."""
+
+    def __len__(self) -> int:
+        """B, the number of examples."""
+        return self.source.layout.batch
+
+    def to(self, device: torch.device | str) -> MaskedBatch:
+        """The same batch on another device."""
+        return MaskedBatch(
+            self.source.to(device),
+            self.places.to(device, non_blocking=True),
+            self.wanted.to(device, non_blocking=True),
+            self.ids,
+        )
+
+    def split(self) -> tuple[MaskedBatch, MaskedBatch]:
+        """Two batches with about half of the tokens each, in the same order.
+
+        For a batch that did not fit into memory. Raises ValueError if there is but one piece.
+        """
+        cut = half_of(self.source.layout)
+        return self._part(0, cut), self._part(cut, len(self))
+
+    def summary(self) -> str:
+        """How large it is."""
+        layout = self.source.layout
+        return (
+            f"{len(self)} examples, {layout.total} tokens, {len(self.wanted)} of them masked, the "
+            f"longest {layout.longest}"
+        )
+
+    def _part(self, first: int, last: int) -> MaskedBatch:
+        source = rows_of(self.source, first, last)
+        begin = sum(self.source.layout.lengths[:first])
+        inside = (self.places >= begin) & (self.places < begin + source.layout.total)
+        places = self.places[inside] - begin
+        return MaskedBatch(source, places, self.wanted[inside], self.ids[first:last])
+
+
+def masked_batch(
+    pieces: Sequence[tuple[Tokens, Masked]], eos: int, ids: Sequence[int] | None = None
+) -> MaskedBatch:
+    """Join B pieces, each its own tokens and how they are masked, into one packed batch.
+
+    ``ids`` names the examples, and dropout knows their rows by it; left out, they are numbered from
+    0.
+    """
+    row_keys = None if ids is None else first_row_keys_of(ids)
+    source = make_sources([masked.read for _, masked in pieces], eos, row_keys)
+    begins = np.cumsum([0, *source.layout.lengths])[: len(pieces)]
+    asked = [masked.places for _, masked in pieces]
+    rows = [begin + places for begin, places in zip(begins, asked, strict=True)]
+    wanted = [tokens[places] for (tokens, _), places in zip(pieces, asked, strict=True)]
+    return MaskedBatch(
+        source,
+        torch.from_numpy(np.concatenate([np.empty(0, np.int64), *rows])),
+        torch.from_numpy(np.concatenate([np.empty(0, np.int64), *wanted]).astype(np.int64)),
+        tuple(range(len(pieces)) if ids is None else (int(i) for i in ids)),
+    )

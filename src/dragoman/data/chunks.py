@@ -15,9 +15,22 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.corpus_range import CorpusRange
 from dragoman.data.hashing import hashes, keyed
 from dragoman.errors import DataError
+
+
+@dataclass(frozen=True)
+class CorpusRange:
+    """Which examples of a store came from one corpus: ``first`` to ``last``, last excluded."""
+
+    first: int
+    last: int
+    weight: float = 1.0
+    name: str = ""
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
 
 Indices = npt.NDArray[np.int64]
 

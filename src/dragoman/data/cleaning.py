@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -108,14 +108,7 @@ class CleaningReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON can hold it."""
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "filters": {
-                name: {"count": dropped.count, "first": [vars(pair) for pair in dropped.first]}
-                for name, dropped in self.filters.items()
-            },
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> CleaningReport:

@@ -8,24 +8,22 @@ function takes the files from a folder (``origin``) for machines without a netwo
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import hashlib
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from dragoman.atomic import replacing_file
+from dragoman.atomic import write_bytes
 from dragoman.errors import DataError
 
 Progress = Callable[[str, int, int], None]
-"""Called with a file's name, the bytes that have come, and the bytes there are."""
+"""Called with the name of a file that is there, and twice its bytes: those that have come, and
+those there are."""
 
-_PIECE = 1 << 16
 _TIMEOUT_SECONDS = 30.0
 
 
@@ -168,12 +166,21 @@ def _fetch_file(
             f"{path} is there already and is not the file of this download (it has another size or "
             "SHA-256). Move it away, or choose another folder."
         )
-    with (
-        _opened(file, origin) as (stream, source),
-        replacing_file(path) as temporary,
-        temporary.open("wb") as written,
-    ):
-        _copy_checked(file, stream, source, written, progress)
+    content, source = _content(file, origin)
+    if len(content) > file.size:
+        raise DataError(f"{source} is longer than the {file.size:,} bytes it should have.{_NOT_IT}")
+    if len(content) < file.size:
+        raise DataError(
+            f"{source} ended after {len(content):,} of {file.size:,} bytes. If the connection "
+            "broke, the same command again takes up where this one stopped."
+        )
+    if (digest := hashlib.sha256(content).hexdigest()) != file.sha256:
+        raise DataError(
+            f"{source} has the SHA-256 {digest} where {file.sha256} is expected.{_NOT_IT}"
+        )
+    write_bytes(path, content)
+    if progress:
+        progress(file.name, file.size, file.size)
     return path
 
 
@@ -187,23 +194,22 @@ def _is_right(path: Path, file: RemoteFile) -> bool:
         raise DataError(f"{path}: cannot be read: {_reason(error)}.") from error
 
 
-@contextlib.contextmanager
-def _opened(file: RemoteFile, origin: Path | None) -> Iterator[tuple[IO[bytes], str]]:
-    """The bytes of the file, and what to call the place they come from."""
+def _content(file: RemoteFile, origin: Path | None) -> tuple[bytes, str]:
+    """The bytes of the file, a byte more where it is longer than pinned, and what to call the place
+    they come from."""
     if origin is not None:
         path = origin / file.name
         try:
-            stream: IO[bytes] = path.open("rb")
+            with path.open("rb") as stream:
+                return stream.read(file.size + 1), str(path)
         except OSError as error:
             raise DataError(
                 f"{path}: cannot be read: {_reason(error)}. The folder must hold {file.name} as it "
                 f"comes from {file.address}"
             ) from error
-        with stream:
-            yield stream, str(path)
-        return
     try:
-        answer = urllib.request.urlopen(file.address, timeout=_TIMEOUT_SECONDS)
+        with urllib.request.urlopen(file.address, timeout=_TIMEOUT_SECONDS) as answer:
+            return answer.read(file.size + 1), file.address
     except urllib.error.HTTPError as error:
         error.close()
         raise DataError(
@@ -211,44 +217,6 @@ def _opened(file: RemoteFile, origin: Path | None) -> Iterator[tuple[IO[bytes], 
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise _no_connection(file, error) from error
-    with answer:
-        yield answer, file.address
-
-
-def _copy_checked(
-    file: RemoteFile,
-    stream: IO[bytes],
-    source: str,
-    written: IO[bytes],
-    progress: Progress | None,
-) -> None:
-    digest, done = hashlib.sha256(), 0
-    while True:
-        try:
-            piece = stream.read(_PIECE)
-        except (OSError, http.client.HTTPException) as error:
-            raise _no_connection(file, error) from error
-        if not piece:
-            break
-        done += len(piece)
-        if done > file.size:
-            raise DataError(
-                f"{source} is longer than the {file.size:,} bytes it should have.{_NOT_IT}"
-            )
-        digest.update(piece)
-        written.write(piece)
-        if progress:
-            progress(file.name, done, file.size)
-    if done < file.size:
-        raise DataError(
-            f"{source} ended after {done:,} of {file.size:,} bytes. If the connection broke, the "
-            "same command again takes up where this one stopped."
-        )
-    if digest.hexdigest() != file.sha256:
-        raise DataError(
-            f"{source} has the SHA-256 {digest.hexdigest()} where {file.sha256} is "
-            f"expected.{_NOT_IT}"
-        )
 
 
 _NOT_IT = " It is not the file that was pinned: changed, damaged or replaced. Nothing was kept."

@@ -133,7 +133,7 @@ def _place(source: str) -> float:
     return int.from_bytes(digest, "big") / 2**64
 
 
-def split_pairs(pairs: Iterable[Pair], settings: SplitSettings, side: Side) -> Iterator[Pair]:
+def split_pairs(pairs: Iterable[Pair], settings: SplitSettings, side: str) -> Iterator[Pair]:
     """Those of the pairs that belong on one side."""
     return (pair for pair in pairs if side_of_pair(pair, settings) == side)
 

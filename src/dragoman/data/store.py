@@ -27,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_json
 

@@ -7,19 +7,18 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.atomic import creating_folder
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, SUMS, TokenStore
 from dragoman.errors import DataError, FileError
@@ -28,20 +27,8 @@ from dragoman.forms.form import Form
 ABOUT = "store.json"
 SHARD_EXAMPLES = 1 << 18
 NOTHING_LEFT = "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
-_ENCODED_TOGETHER = 1 << 12
 _CHARACTERS_TOGETHER = 1 << 20
 _LENGTHS_TOGETHER = 1 << 20
-
-
-class Tokeniser(Protocol):
-    """What a store needs of a form: raw examples in, values out."""
-
-    @property
-    def size(self) -> int:
-        """The number of different tokens, where values are tokens."""
-
-    def encode(self, raws: Sequence[str]) -> list[npt.NDArray[Any]]:
-        """Tokens (length,) or rows (length, F) of each example, without special symbols."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +48,7 @@ def store_key(*parts: str) -> str:
 
 def build_store(
     corpora: Sequence[WeightedPairs],
-    tokenisers: Mapping[str, Tokeniser],
+    forms: Mapping[str, Form],
     folder: str | os.PathLike[str],
     key: str,
     *,
@@ -69,7 +56,7 @@ def build_store(
 ) -> TokenStore:
     """Encode corpora into ``folder/key``, or open what is there already.
 
-    ``tokenisers``: of each side that the store will have. The corpora are read only if they must
+    ``forms``: of each side that the store will have. The corpora are read only if they must
     be. ``notes`` is called after that, and what it returns is kept with the store. A second process
     waits for the first and shares its work.
 
@@ -78,28 +65,22 @@ def build_store(
     """
     root = Path(folder)
     finished = root / key
-    sizes = {side: tokeniser.size for side, tokeniser in tokenisers.items()}
+    sizes = {side: form.size for side, form in forms.items()}
     if (finished / ABOUT).exists():
         return TokenStore(finished, sizes)
-    partial = root / f".{key}.partial"
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with _alone(root / f".{key}.lock"):
+        with alone(root / f".{key}.lock"):
             if not (finished / ABOUT).exists():
-                shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-                partial.mkdir()
-                try:
-                    _write(corpora, tokenisers, partial, notes)
-                    partial.rename(finished)
-                finally:
-                    shutil.rmtree(partial, ignore_errors=True)
+                with creating_folder(finished) as folder:
+                    _write(corpora, forms, folder, notes)
     except OSError as error:
-        raise FileError(f"{finished}: cannot write the tokens: {error.strerror}") from error
+        raise FileError(f"{root}: cannot write the tokens: {error.strerror}") from error
     return TokenStore(finished, sizes)
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Hold a lock that goes with the process, however it ends."""
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -108,13 +89,12 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _write(
     corpora: Sequence[WeightedPairs],
-    tokenisers: Mapping[str, Tokeniser],
+    forms: Mapping[str, Form],
     folder: Path,
     notes: Callable[[], dict[str, Any]],
 ) -> None:
-    types = {side: type_of(tokeniser) for side, tokeniser in tokenisers.items()}
-    forms = [(side, one) for side, one in tokenisers.items() if isinstance(one, Form)]
-    rows = {side: form.width for side, form in forms if form.width is not None}
+    types = {side: type_of(form) for side, form in forms.items()}
+    rows = {side: form.width for side, form in forms.items() if form.width is not None}
     ranges: list[CorpusRange] = []
     total = shard = 0
 
@@ -130,24 +110,17 @@ def _write(
     pairs = counted()
     with ExitStack() as stack:
         lengths = {
-            side: stack.enter_context((folder / f"{side}.lengths").open("wb"))
-            for side in tokenisers
+            side: stack.enter_context((folder / f"{side}.lengths").open("wb")) for side in forms
         }
         for first in pairs:
             of_shard = islice(chain([first], pairs), SHARD_EXAMPLES)
-            _write_shard(of_shard, tokenisers, types, folder, shard, lengths)
+            _write_shard(of_shard, forms, types, folder, shard, lengths)
             shard += 1
         if not total:
             raise DataError(NOTHING_LEFT)
-        for file in lengths.values():
-            _settle(file)
-    paths = [folder / f"{side}.lengths" for side in tokenisers]
-    with (folder / SUMS).open("wb") as file:
-        file.write(ChunkSums.of(ranges, _lengths(paths)).to_bytes())
-        _settle(file)
-    with (folder / ABOUT).open("wb") as file:
-        file.write(about_store(types, ranges, notes(), rows))
-        _settle(file)
+    paths = [folder / f"{side}.lengths" for side in forms]
+    (folder / SUMS).write_bytes(ChunkSums.of(ranges, _lengths(paths)).to_bytes())
+    (folder / ABOUT).write_bytes(about_store(types, ranges, notes(), rows))
 
 
 def _lengths(paths: Sequence[Path]) -> Iterator[npt.NDArray[np.int32]]:
@@ -172,9 +145,7 @@ def about_store(
         "shard_examples": SHARD_EXAMPLES,
         "tokens": types,
         **({"rows": rows} if rows else {}),
-        "corpora": [
-            {"first": c.first, "last": c.last, "weight": c.weight, "name": c.name} for c in ranges
-        ],
+        "corpora": [asdict(one) for one in ranges],
         "notes": notes,
     }
     return json.dumps(about, indent=1).encode()
@@ -182,7 +153,7 @@ def about_store(
 
 def _write_shard(
     pairs: Iterator[Pair],
-    tokenisers: Mapping[str, Tokeniser],
+    forms: Mapping[str, Form],
     types: Mapping[str, str],
     folder: Path,
     shard: int,
@@ -192,19 +163,18 @@ def _write_shard(
     with ExitStack() as stack:
         files = {
             (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
-            for side in tokenisers
+            for side in forms
             for kind in ("tokens", "offsets", "text", "text-offsets")
         }
         ends = dict.fromkeys(files, 0)
-        for side in tokenisers:
+        for side in forms:
             for kind in ("offsets", "text-offsets"):
                 files[side, kind].write(np.zeros(1, np.int64).tobytes())
-        forms = [one for one in tokenisers.values() if isinstance(one, Form)]
-        together = min((form.encoded_together for form in forms), default=_ENCODED_TOGETHER)
+        together = min(form.encoded_together for form in forms.values())
         while some := _some(pairs, together):
-            for side, tokeniser in tokenisers.items():
+            for side, form in forms.items():
                 texts = [getattr(pair, side) for pair in some]
-                encoded = tokeniser.encode(texts)
+                encoded = form.encode(texts)
                 written = [text.encode("utf-8", "surrogatepass") for text in texts]
                 counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
                 lengths[side].write(counts.astype(np.int32).tobytes())
@@ -215,15 +185,13 @@ def _write_shard(
                     offsets = ends[side, kind] + added.cumsum()
                     files[side, kind].write(offsets.tobytes())
                     ends[side, kind] = int(offsets[-1])
-        for file in files.values():
-            _settle(file)
 
 
-def type_of(tokeniser: Tokeniser) -> str:
+def type_of(form: Form) -> str:
     """numpy's name of the type in which its values are kept."""
-    if isinstance(tokeniser, Form) and tokeniser.width is not None:
-        return tokeniser.row_type
-    return "uint16" if tokeniser.size <= 1 << 16 else "int32"
+    if form.width is not None:
+        return form.row_type
+    return "uint16" if form.size <= 1 << 16 else "int32"
 
 
 def _some(pairs: Iterator[Pair], together: int) -> list[Pair]:
@@ -236,9 +204,3 @@ def _some(pairs: Iterator[Pair], together: int) -> list[Pair]:
         if len(some) >= together or characters >= _CHARACTERS_TOGETHER:
             break
     return some
-
-
-def _settle(file: BinaryIO) -> None:
-    """On disk, not only on its way there."""
-    file.flush()
-    os.fsync(file.fileno())

@@ -9,14 +9,14 @@ with the token before, in place of BOS.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.corpus_range import CorpusRange
-from dragoman.data.store import Tokens
+from dragoman.data.chunks import CorpusRange
+from dragoman.data.store import Tokens, TokenStore
 
 SIDE = "target"
 
@@ -61,18 +61,6 @@ def read_and_predicted(
     return read[:length], predicted
 
 
-class Texts(Protocol):
-    """What windows need of a store."""
-
-    @property
-    def corpora(self) -> Sequence[CorpusRange]: ...
-
-    @property
-    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
-
-    def tokens(self, side: str, example: int, part: slice = ..., /) -> Tokens: ...
-
-
 class Cuts:
     """Texts cut into pieces of at most ``most`` places, numbered in their order."""
 
@@ -106,7 +94,7 @@ class Cuts:
 class Windows:
     """The windows of all texts of a store, numbered in their order: what a ``Plan`` takes."""
 
-    def __init__(self, store: Texts, context: int, bos: int, eos: int) -> None:
+    def __init__(self, store: TokenStore, context: int, bos: int, eos: int) -> None:
         self._store = store
         self._bos, self._eos = bos, eos
         self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64) + 1, context)
@@ -128,7 +116,7 @@ class TextPieces:
     """All texts of a store in pieces that are read whole, numbered in their order: what a ``Plan``
     takes. With the end symbol behind it, a piece has at most ``context`` tokens."""
 
-    def __init__(self, store: Texts, context: int) -> None:
+    def __init__(self, store: TokenStore, context: int) -> None:
         self._store = store
         self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64), context - 1)
         self.lengths = {SIDE: self._cuts.lengths}

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from random import Random
@@ -236,3 +237,17 @@ def order_probes() -> tuple[tuple[OrderProbe, OrderProbe], ...]:
                     pairs.append((first, second))
     famous = "The small man eats the dinosaur"
     return tuple(sorted(pairs, key=lambda pair: not pair[0].source.startswith(famous)))
+
+
+_ENGLISH = re.compile(r"\b(?:because|although) it (?:was|is) \w+ \w+\.$")
+_GERMAN = re.compile(r"\b(?:weil|obwohl) (er|sie|es) \w+ \w+ (?:war|ist)\.$")
+
+
+def label_of(pair: DemoPair) -> str | None:
+    """The German pronoun that an English "it" becomes, as the label of the sentence; None for one
+    without an "it" whose meaning decides. No German word stands in the text: it takes the gender of
+    every noun, and the last word to know which of two nouns is meant."""
+    found = _GERMAN.search(pair.target)
+    if pair.family != "pronoun" or found is None or not _ENGLISH.search(pair.source):
+        return None
+    return found[1]

@@ -7,25 +7,22 @@ across. The last symbol stands for what is no object: it is learned, and never w
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.atomic import write_text
 from dragoman.boxes import Box, Scene
 from dragoman.errors import DataError, RunError
 from dragoman.forms.labels import LONGEST, MOST
+from dragoman.forms.written_form import SPECIAL, Symbols
 from dragoman.reading import read_json
 from dragoman.settings import Settings
 
 PER_BOX = 5
 """Symbols of a box."""
-_SPECIAL = ("<unk>", "<s>", "</s>")
 _NOTHING = "<nothing>"
 
 
@@ -68,13 +65,11 @@ class _BoxFile(BaseModel):
     kind: BoxKind = "tokens"
 
 
-class BoxSymbols:
+class BoxSymbols(Symbols):
     """The symbols of boxes, in one file ``target.json``.
 
     Ids: 0 to 2 as in a vocabulary of text, then the places, then the labels, then nothing.
     """
-
-    unknown, bos, eos = range(3)
 
     def __init__(
         self,
@@ -90,7 +85,7 @@ class BoxSymbols:
         self.bins = bins
         self.most = most
         self.read = read
-        self.places = range(len(_SPECIAL), len(_SPECIAL) + bins + 1)
+        self.places = range(len(SPECIAL), len(SPECIAL) + bins + 1)
         self.classes = range(self.places.stop, self.places.stop + len(self.labels))
         self._value = dict(zip(self.labels, self.classes, strict=True))
 
@@ -125,20 +120,11 @@ class BoxSymbols:
         read = Read(found.height, found.width)
         return cls(found.labels, found.bins, found.most, read, found.kind)
 
-    def save(self, path: Path) -> None:
-        """Write them to one file. Raises FileError if that fails."""
-        write_text(path, self._json + "\n")
-
     @property
     def _json(self) -> str:
         about = {"format": 1, "labels": list(self.labels), "bins": self.bins, "most": self.most}
         kind = {} if self.kind == "tokens" else {"kind": self.kind}  # older files have none
         return json.dumps(about | self.read._asdict() | kind, indent=1, ensure_ascii=False)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hex."""
-        return hashlib.sha256(self._json.encode()).hexdigest()
 
     @property
     def nothing(self) -> int:
@@ -180,7 +166,7 @@ class BoxSymbols:
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         """Each as it is shown to a person."""
-        names = [*_SPECIAL, *map(str, range(self.bins + 1)), *self.labels, _NOTHING]
+        names = [*SPECIAL, *map(str, range(self.bins + 1)), *self.labels, _NOTHING]
         return [names[token] for token in tokens]
 
     def _places(self, box: Box, scene: Scene) -> tuple[int, int, int, int] | None:

@@ -17,8 +17,33 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.forms.passage import Passage
-from dragoman.forms.rules import Rules
 from dragoman.forms.subwords.text import Text
+
+Booleans = npt.NDArray[np.bool_]
+
+
+class Rules(ABC):
+    """What the output of one search must obey, whatever the model would rather write.
+
+    A form whose outputs have a shape (a tree over these words) gives such rules for each source. A
+    search asks them, for every hypothesis and before every token, what may follow. They see the
+    tokens so far and nothing else, so hypotheses may be reordered, dropped and repeated as a beam
+    does.
+
+    Shapes: N hypotheses of one search, all of L tokens, V vocabulary.
+    """
+
+    @property
+    @abstractmethod
+    def longest(self) -> int:
+        """The most tokens of an output, the end symbol not counted. Whatever is chosen among what
+        is allowed, an output is whole by then."""
+
+    @abstractmethod
+    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+        """(N, V), of hypotheses ``tokens`` (N, L) that were allowed so far: True for what may
+        follow, always one token at least."""
+
 
 Values = npt.NDArray[Any]
 """(length,) int32 tokens, or (length, F) rows of the form's own type."""
@@ -51,14 +76,14 @@ class Form(ABC):
         """V, the number of different tokens."""
 
     @property
-    @abstractmethod
     def bos(self) -> int:
-        """The token with which an output begins."""
+        """The token with which an output begins; 0, which nothing looks at, where none does."""
+        return 0
 
     @property
-    @abstractmethod
     def eos(self) -> int:
-        """The token with which a source and an output end."""
+        """The token with which a source and an output end; 0, as ``bos``, where none does."""
+        return 0
 
     @property
     def end(self) -> int | None:
@@ -66,9 +91,9 @@ class Form(ABC):
         return self.eos
 
     @property
-    @abstractmethod
     def forbidden(self) -> tuple[int, ...]:
         """Tokens that no output may hold."""
+        return ()
 
     @abstractmethod
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
@@ -113,13 +138,13 @@ class Form(ABC):
         """Each of its tokens as it is shown there."""
         return self.shown(tokens)
 
-    @abstractmethod
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         """Each raw input in pieces that are read at once, to be written in another form.
 
         ``longest``: values of a piece. ``whole``: what could be read apart stays together unless
         it is too long.
         """
+        raise NotImplementedError("this form is written, and not read")
 
     @abstractmethod
     def longest_output(self, length: int, extra: int) -> int:

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from dragoman.atomic import write_text
 from dragoman.errors import DataError, RunError
 from dragoman.forms.form import Form
-from dragoman.forms.passage import Passage
 from dragoman.reading import read_json
 
 MOST = 10_000
@@ -115,20 +114,6 @@ class Labels(Form):
     def size(self) -> int:
         return len(self.names)
 
-    @property
-    def bos(self) -> int:
-        """0, which nothing looks at: there is nothing before a label."""
-        return 0
-
-    @property
-    def eos(self) -> int:
-        """0, as ``bos``: nothing follows a label."""
-        return 0
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return ()
-
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         return [value.tolist() for value in self.encode(raws)]
 
@@ -137,9 +122,6 @@ class Labels(Form):
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return [self.names[token] for token in tokens]
-
-    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        raise NotImplementedError("labels are not read")
 
     def longest_output(self, length: int, extra: int) -> int:
         return 1

@@ -32,10 +32,6 @@ class NoSource(Form):
     def eos(self) -> int:
         return self._eos
 
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return ()
-
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         return [[] for _ in raws]
 

@@ -19,7 +19,6 @@ from dragoman.atomic import write_text
 from dragoman.errors import DataError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, MOST, Labels
-from dragoman.forms.passage import Passage
 from dragoman.forms.sides import Forms
 from dragoman.reading import read_bytes
 
@@ -143,20 +142,6 @@ class Tags(Form):
         return self.labels.size
 
     @property
-    def bos(self) -> int:
-        """0, which nothing looks at: there is nothing before a tag."""
-        return 0
-
-    @property
-    def eos(self) -> int:
-        """0, as ``bos``."""
-        return 0
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return ()
-
-    @property
     def fingerprint(self) -> str:
         return self.labels.fingerprint
 
@@ -169,9 +154,6 @@ class Tags(Form):
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return self.labels.shown(tokens)
-
-    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        raise NotImplementedError("tags are not read")
 
     def longest_output(self, length: int, extra: int) -> int:
         return length

@@ -6,18 +6,57 @@ between words.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from dragoman.errors import RunError
+from dragoman.errors import DataError, RunError
+from dragoman.extras import install
 from dragoman.forms.form import Form
-from dragoman.forms.languages import writes_spaces
-from dragoman.forms.moses import MosesText
+from dragoman.forms.languages import base, writes_spaces
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.forms.subwords.text import Text
+
+
+class MosesText:
+    """Prepares text of one language as older papers do, and undoes it: lower-cased, cut into tokens
+    by the rules of Moses.
+
+    ``lowercase.perl | normalize-punctuation.perl | tokenizer.perl`` of Moses (Koehn et al., 2007)
+    in their Python port sacremoses (the extra ``moses``).
+
+    Raises:
+        DataError: sacremoses is not installed.
+    """
+
+    def __init__(self, language: str) -> None:
+        try:
+            from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+        except ImportError as error:
+            raise DataError(
+                f"Tokenising as Moses does needs sacremoses: {install('moses')}"
+            ) from error
+        code = base(language)
+        self._normaliser = MosesPunctNormalizer(code)
+        self._tokeniser = MosesTokenizer(code)
+        self._detokeniser = MosesDetokenizer(code)
+
+    def prepare(self, text: str) -> str:
+        """Lower-case, normalise punctuation, tokenise: tokens separated by spaces.
+
+        Text is composed first (NFC): the rules of Moses part an accent from its letter.
+        Characters with a meaning in XML become entities (``'`` is ``&apos;``), as in the prepared
+        files that papers share.
+        """
+        text = unicodedata.normalize("NFC", text).lower()
+        return str(self._tokeniser.tokenize(self._normaliser.normalize(text), return_str=True))
+
+    def restore(self, tokens: str) -> str:
+        """Plain text from prepared text, without its former case."""
+        return str(self._detokeniser.detokenize(tokens.split()))
 
 
 def as_text(form: Form) -> TextForm:

@@ -10,18 +10,16 @@ one symbol for all. The words themselves are not written: they are those that we
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.atomic import write_text
 from dragoman.errors import DataError, RunError
+from dragoman.forms.written_form import SPECIAL, Symbols
 from dragoman.reading import read_json
 from dragoman.settings import Settings
 from dragoman.tree import DEEPEST, Tree
@@ -29,7 +27,6 @@ from dragoman.tree import DEEPEST, Tree
 NO_TAG = "XX"
 """The tag of every word where tags are not learned."""
 
-_SPECIAL = ("<unk>", "<s>", "</s>")
 _MOST = 10_000
 """Labels, or tags: treebanks have some dozens."""
 _ALL = 400_000
@@ -54,23 +51,21 @@ class _TreeFile(BaseModel):
     chain: int = Field(ge=1, le=50)
 
 
-class TreeSymbols:
+class TreeSymbols(Symbols):
     """The symbols of the brackets and tags of a treebank, in one file ``target.json``.
 
     Ids: 0 to 2 as in a vocabulary of text, then the tags, then for each label the bracket that
     opens and the one that closes.
     """
 
-    unknown, bos, eos = range(3)
-
     def __init__(self, tags: Sequence[str], labels: Sequence[str], chain: int) -> None:
         """``chain``: see ``TreeSettings``."""
         self.tags = tuple(tags)
         self.labels = tuple(labels)
         self.chain = chain
-        self._tag = {tag: number for number, tag in enumerate(tags, len(_SPECIAL))}
+        self._tag = {tag: number for number, tag in enumerate(tags, len(SPECIAL))}
         self._label = {label: number for number, label in enumerate(labels)}
-        self._first = len(_SPECIAL) + len(tags)
+        self._first = len(SPECIAL) + len(tags)
 
     @classmethod
     def learn(cls, trees: Iterable[Tree], settings: TreeSettings) -> Self:
@@ -113,19 +108,10 @@ class TreeSymbols:
                 raise RunError(f"{path} does not hold the brackets and tags of trees")
         return cls(found.tags, found.labels, found.chain)
 
-    def save(self, path: Path) -> None:
-        """Write them to one file. Raises FileError if that fails."""
-        write_text(path, self._json + "\n")
-
     @property
     def _json(self) -> str:
         record = _TreeFile(tags=list(self.tags), labels=list(self.labels), chain=self.chain)
         return json.dumps(record.model_dump(), ensure_ascii=False)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hex, of all of it."""
-        return hashlib.sha256(self._json.encode("utf-8")).hexdigest()
 
     @property
     def size(self) -> int:
@@ -140,7 +126,7 @@ class TreeSymbols:
     @property
     def words(self) -> range:
         """The ids that stand for a word."""
-        return range(len(_SPECIAL), self._first)
+        return range(len(SPECIAL), self._first)
 
     @property
     def opening(self) -> range:
@@ -180,7 +166,7 @@ class TreeSymbols:
                 word = next(left, None)
                 if word is None or not opened:
                     return None
-                opened[-1][1].append(Tree(self.tags[symbol - len(_SPECIAL)], word=word))
+                opened[-1][1].append(Tree(self.tags[symbol - len(SPECIAL)], word=word))
             elif symbol in self.opening and len(opened) < DEEPEST - 1:
                 opened.append((symbol, []))
             elif opened and symbol == opened[-1][0] + 1 and opened[-1][1]:
@@ -196,7 +182,7 @@ class TreeSymbols:
 
     def shown(self, ids: Iterable[int]) -> list[str]:
         """Each symbol as it is written."""
-        names = [*_SPECIAL, *self.tags]
+        names = [*SPECIAL, *self.tags]
         for label in self.labels:
             names += [f"({label}", f"){label}"]
         return [names[symbol] for symbol in ids]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
+from dragoman.atomic import write_text
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 
+SPECIAL = ("<unk>", "<s>", "</s>")
+"""How symbols 0 to 2 are written, as in a vocabulary of text."""
 
-class Symbols(Protocol):
-    """The symbols of such a form, as they are numbered and kept."""
 
-    bos: int
-    eos: int
-    unknown: int
+class Symbols(ABC):
+    """The symbols of such a form, as they are numbered and kept in one file."""
+
+    unknown, bos, eos = range(3)
 
     @property
     @abstractmethod
@@ -26,12 +29,17 @@ class Symbols(Protocol):
 
     @property
     @abstractmethod
-    def fingerprint(self) -> str:
-        """What they all depend on, in hex."""
+    def _json(self) -> str:
+        """What the file holds."""
 
-    @abstractmethod
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of all of it."""
+        return hashlib.sha256(self._json.encode()).hexdigest()
+
     def save(self, path: Path) -> None:
-        """Write them to one file."""
+        """Write them to one file. Raises FileError if that fails."""
+        write_text(path, self._json + "\n")
 
 
 class WrittenForm(Form):

@@ -26,8 +26,7 @@ from torch import Tensor
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.forms.form import Values
-from dragoman.forms.rules import Rules
+from dragoman.forms.form import Rules, Values
 from dragoman.insight.parts import begin_part
 from dragoman.models.interface import Network, Part, writing
 from dragoman.nn.layout import Sequences

@@ -8,8 +8,8 @@ Both sides are composed first (NFC), and a signature names that where it changes
 tokeniser of sacreBLEU does it.
 
 ``tokenised_bleu`` is the other figure, that of older papers: BLEU over text that is already cut
-into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``forms/moses.py`` says why the two
-differ.
+into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``MosesText`` (``forms/text_form.py``)
+says why the two differ.
 """
 
 from __future__ import annotations

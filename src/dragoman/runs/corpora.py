@@ -1,8 +1,11 @@
-"""The text of a recipe, as its files have it: read, cleaned, and split into train, dev and test."""
+"""The text of a recipe, as its files have it: read, cleaned, and split into train, dev and test.
+And what a run learns of it before it trains: vocabularies, labels, brackets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -13,14 +16,15 @@ from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.data.split import SplitSettings, split_pairs
+from dragoman.data.split import split_pairs
 from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.moses import MosesText
 from dragoman.forms.subwords.text import Text
+from dragoman.forms.text_form import MosesText
 from dragoman.recipe import Recipe
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
+from dragoman.runs.run import vocabulary_name
 from dragoman.runs.user_cache import cache_folder
 
 SYNTHETIC_VOICES = "synthetic voices"
@@ -78,7 +82,7 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
     used = cleaner or new_cleaner(recipe)
     return [
         WeightedPairs(
-            _held(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
+            split_pairs(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
             corpus.weight,
             corpus.name,
         )
@@ -184,6 +188,68 @@ def _require_text(recipe: Recipe) -> None:
         )
 
 
-def _held(pairs: Iterable[Pair], split: SplitSettings, side: str) -> Iterator[Pair]:
-    assert side in ("train", "dev", "test")
-    return split_pairs(pairs, split, side)  # type: ignore[arg-type]
+_LEARNED_TOGETHER = 4000
+"""Characters of a line that a vocabulary is learned from; what lies behind is another one."""
+
+
+def learn_vocabularies(
+    recipe: Recipe,
+    folder: Path,
+    say: Callable[[str], None],
+    known: Collection[str] = (),
+    *,
+    examples: Callable[[], Iterator[tuple[str, Pair]]] | None = None,
+    lines: Callable[[str], Iterator[str]] | None = None,
+) -> None:
+    """Learn the vocabularies of a recipe from its training text, and its labels or brackets where
+    it has any, and save them in ``folder``.
+
+    Errors: ``DataError`` for text that cannot be used, or does not support so large a vocabulary,
+    and for labels between which there is nothing to choose.
+    ``known``: files that are there already. ``examples`` and ``lines``: the training text, and what
+    the vocabulary of a name is learned from; None: as the recipe's files have them.
+    """
+    examples = examples or partial(named_examples, recipe)
+    for line in recipe.spec.learn_target(recipe, examples, folder):
+        say(line)
+    kind = recipe.text.kind
+    learned = []
+    for name, sides in sides_of_vocabularies(recipe).items():
+        if name in known:
+            continue
+        some = training_lines(recipe, sides) if lines is None else lines(name)
+        text = Text.train(some, recipe.text, seed=recipe.seed, symbols=recipe.spec.symbols)
+        text.save(folder / name)
+        learned.append(f"{text.size:,} {' and '.join(sides)}")
+    if learned:
+        say(f"learned {' and '.join(learned)} {kind} tokens")
+
+
+def sides_of_vocabularies(recipe: Recipe) -> dict[str, tuple[str, ...]]:
+    """The vocabularies of a recipe, by the names of their files: the sides that each is of."""
+    sides_of: dict[str, tuple[str, ...]] = {}
+    for side in recipe.spec.texts:
+        name = vocabulary_name(recipe, side)
+        sides_of[name] = (*sides_of.get(name, ()), side)
+    return sides_of
+
+
+def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
+    """The training text of a recipe as a vocabulary is learned from it, some of its sides."""
+    for corpus in corpora_of(recipe, "train"):
+        for pair in corpus.pairs:
+            for side in sides:
+                yield from lines_of_text(getattr(pair, side))
+
+
+def lines_of_text(text: str) -> Iterator[str]:
+    """What a vocabulary is learned from: the lines of a text, long ones in parts."""
+    if len(text) <= _LEARNED_TOGETHER and "\n" not in text:
+        yield text
+        return
+    for line in text.splitlines():
+        while len(line) > _LEARNED_TOGETHER:
+            end = line.rfind(" ", 1, _LEARNED_TOGETHER) + 1 or _LEARNED_TOGETHER
+            yield line[:end]
+            line = line[end:]
+        yield line

@@ -1,7 +1,7 @@
 """From the files that a recipe names to what training takes: stores of tokens.
 
 The way of the data: read -> clean -> hold out (``corpora.py``) -> learn subwords, of the train side
-alone (``vocabularies.py``) -> tokenise once into a memory-mapped store, which is kept in a cache
+alone (``learn_vocabularies``) -> tokenise once into a memory-mapped store, which is kept in a cache
 and found again as long as nothing changed.
 """
 
@@ -221,7 +221,7 @@ def _stored(
         try:
             return build(cache)
         except FileError as error:
-            say(f"{error}; the tokens go into {own}")
+            say(f"{str(error).partition('. ')[0]}; the tokens go into {own}")
     return build(own)
 
 

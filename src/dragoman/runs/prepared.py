@@ -8,27 +8,53 @@
     SHA256SUMS        of all files but the first
 
 A recipe whose ``data.prepared`` names it reads none of the files in ``data.train``. It may be in an
-object store too, from which it comes into the cache (``bucket_text.py``).
+object store too, from which all of it comes into the cache before it is read: a file takes its
+place there when it is whole and its checksum is right, so the same command fetches only what is
+missing yet.
 """
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import json
+import logging
 import os
+import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+import tempfile
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman.atomic import replacing_file, sweep, write_bytes
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
-from dragoman.errors import RecipeError, RunError
+from dragoman.data.store_writer import alone
+from dragoman.errors import DataError, RecipeError, RunError
+from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import FILE, TOKENS, local_folder, of_address
+from dragoman.runs.user_cache import cache_folder
+from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.store import Stat, Store
+
+logger = logging.getLogger("dragoman")
+
+FILE = "prepared.json"
+TOKENS = "tokens"
+SUMS_OF_FILES = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  ((?:tokens/)?\w[\w.-]*)", re.ASCII)
+_AT_ONCE = 16
+_BLOCK = 8 << 20
+_EVERY = 5.0
+"""Seconds between two lines about what has come."""
 
 FORMAT = 1
 BEGUN = Path("_dragoman") / "fingerprints"
@@ -62,15 +88,19 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
     address = of_address(folder)
     path = (local_folder(address) if address else Path(folder)) / FILE
     if not path.is_file():
-        raise RunError(
-            f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
-            f"dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
-        )
+        raise _not_prepared(folder)
     try:
         # As JSON has them, tuples are lists.
         return PreparedFile.model_validate_json(json.dumps(read_json(path)))
     except ValidationError as error:
         raise RunError(f"{path} is damaged, or of another version of dragoman") from error
+
+
+def _not_prepared(folder: str | os.PathLike[str]) -> RunError:
+    return RunError(
+        f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
+        f"dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
+    )
 
 
 def recipe_of_prepared(folder: str | os.PathLike[str], changes: Sequence[str] = ()) -> Recipe:
@@ -152,3 +182,123 @@ def _folder(recipe: Recipe) -> Path:
 def _place(recipe: Recipe) -> str:
     assert recipe.data.prepared is not None
     return recipe.data.prepared
+
+
+def of_address(place: str | os.PathLike[str]) -> str | None:
+    """The address, if it is one; None for a folder."""
+    return str(place) if isinstance(place, str) and is_remote(place) else None
+
+
+def local_folder(address: str) -> Path:
+    """The folder of a prepared text on this machine, fetched where it is not whole yet.
+
+    Errors: ``RunError`` where none was prepared there, and where the disk has no room for it;
+    ``DataError`` where a file is not what was written; ``StoreError`` where it cannot be read.
+    """
+    split_address(address)
+    store = opened(address.rstrip("/"))
+    stat = store.stat(FILE)
+    if stat is None:
+        raise _not_prepared(address)
+    name = hashlib.sha256(f"{address.rstrip('/')} {stat.tag}".encode()).hexdigest()[:24]
+    folder = (cache_folder("buckets") or _temporary()) / name
+    if not (folder / FILE).is_file():
+        (folder / TOKENS).mkdir(parents=True, exist_ok=True)
+        with alone(folder / ".lock"):  # one process of this machine fetches it
+            if not (folder / FILE).is_file():
+                _fetch(store, folder)
+                write_bytes(folder / FILE, store.read(FILE, 0, stat.size, stat.tag))
+    return folder
+
+
+def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The blocks of a file as they are; once all were taken, its checksum is in ``sums``."""
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+        yield block
+    sums[name] = digest.hexdigest()
+
+
+def listed(sums: dict[str, str]) -> bytes:
+    """The content of ``SHA256SUMS``."""
+    return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
+
+
+def _fetch(store: Store, folder: Path) -> None:
+    """All files but ``prepared.json``."""
+    for left in (folder, folder / TOKENS):  # by a process that was killed
+        sweep(left)
+    place = store.place(SUMS_OF_FILES)
+    stat = store.stat(SUMS_OF_FILES)
+    if stat is None:
+        raise RunError(f"{place} is missing. Prepare the text again, in another folder")
+    lines = store.read(SUMS_OF_FILES, 0, stat.size, stat.tag).decode(errors="replace").splitlines()
+    found = [_LINE.fullmatch(line) for line in lines]
+    sums = {one[2]: one[1] for one in found if one is not None}
+    if not found or None in found:
+        raise DataError(f"{place} is damaged. Prepare the text again, in another folder")
+    missing = [name for name in sums if not (folder / name).is_file()]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        stats = dict(zip(missing, pool.map(lambda name: _stat(store, name), missing), strict=True))
+        total = sum(stat.size for stat in stats.values())
+        _check_room(store, folder, total)
+        what, began = plural(len(missing), "file"), time.monotonic()
+        told = began
+        logger.info("fetching %s: %s, %s MB", store.address, what, f"{total / 1e6:,.0f}")
+        coming = [
+            pool.submit(_fetch_file, store, folder / name, name, stat, sums[name])
+            for name, stat in stats.items()
+        ]
+        try:
+            for number, one in enumerate(as_completed(coming), 1):
+                one.result()
+                if time.monotonic() - told >= _EVERY:
+                    told = time.monotonic()
+                    logger.info("fetching %s: %s of %s", store.address, f"{number:,}", what)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    logger.info("fetched %s in %s s", store.address, f"{time.monotonic() - began:,.0f}")
+
+
+def _stat(store: Store, name: str) -> Stat:
+    stat = store.stat(name)
+    if stat is None:
+        raise DataError(
+            f"{store.place(name)} is missing. Prepare the text again, in another folder"
+        )
+    return stat
+
+
+def _check_room(store: Store, folder: Path, total: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if total > free:
+        raise RunError(
+            f"{store.address}: {total / 1e9:,.1f} GB are to be fetched, and {folder.parent} has "
+            f"{free / 1e9:,.1f} GB free. Name a folder on a larger disk, DRAGOMAN_CACHE=FOLDER, or "
+            f"delete texts in {folder.parent} that you no longer train on"
+        )
+
+
+def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) -> None:
+    blocks = (
+        store.read(name, start, min(_BLOCK, stat.size - start), stat.tag)
+        for start in range(0, stat.size, _BLOCK)
+    )
+    sums: dict[str, str] = {}
+    with replacing_file(path) as temporary:
+        with temporary.open("wb") as file:
+            file.writelines(summed(sums, name, blocks))
+        if sums[name] != expected:
+            raise DataError(
+                f"{store.place(name)} is damaged: it has the SHA-256 {sums[name]}, and {expected} "
+                "was written. Prepare the text again, in another folder"
+            )
+
+
+@cache
+def _temporary() -> Path:
+    """Where there is no cache: it goes with the process."""
+    folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

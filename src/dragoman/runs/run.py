@@ -39,14 +39,13 @@ from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
-from dragoman.forms.moses import MosesText
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.lines_form import LinesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
-from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe

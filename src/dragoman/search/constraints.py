@@ -3,7 +3,7 @@
 *Forbidden* tokens never need the whole vocabulary: whoever wants k candidates of which m at most
 are forbidden asks for k + m and drops those. So n-gram blocking, minimum length and forbidden
 symbols run on the fastest path of any model. Only where one token alone may follow (a prefix, or a
-token drawn by chance), or where an output has rules (``forms/rules.py``), is ``best`` handed a
+token drawn by chance), or where an output has rules (``forms/form.py``), is ``best`` handed a
 ``Constrain`` (``models/searched.py``).
 
 Shapes: N rows, k candidates per row, F forbidden tokens per row at most, L longest output, V.

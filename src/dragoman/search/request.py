@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragoman.errors import SearchError
-from dragoman.forms.rules import Rules
+from dragoman.forms.form import Rules
 from dragoman.models.searched import Source
 from dragoman.search.record import StepRecord
 from dragoman.search.settings import SearchSettings

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import ClassVar
 
+from dragoman.data.files.annotated import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import files_of, read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.data.files.tagged import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
 from dragoman.errors import DataError, RecipeError
 from dragoman.metrics.tagging import has_spans
 from dragoman.sizing.builder import CorpusSummary, Sections

@@ -20,8 +20,8 @@ from dragoman.forms.subwords.text_settings import LEAST_COVERAGE, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import largest_size, normalised
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
+from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say
-from dragoman.runs.vocabularies import sides_of_vocabularies, training_lines
 
 _SHARE = 2 / 3
 """Of the tokens, at most so many are single characters; of a vocabulary of characters all are."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import store_key
-from dragoman.demo.corpus import demo_corpus
-from dragoman.demo.labels import label_of
+from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.demo.trees import demo_trees
 from dragoman.tree import Tree
 
@@ -32,7 +31,7 @@ def texts_of_demo(part: str, language: str) -> Iterator[Pair]:
 
 
 def labels_of_demo(part: str) -> Iterator[Pair]:
-    """Sentences and what they tell of (``demo/labels.py``)."""
+    """Sentences and what they tell of (``demo/corpus.py``)."""
     pairs = enumerate(getattr(demo_corpus(), part), 1)
     labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
     return (Pair(line, text, label) for line, text, label in labelled if label is not None)

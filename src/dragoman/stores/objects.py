@@ -1,19 +1,19 @@
 """Object stores and servers of files, through obstore: S3 and its like, GCS, Azure, HTTP.
 
-obstore makes each request again a few times by itself; what still fails is ``Unanswered``, or a
-``StoreError`` where another try cannot help.
+obstore makes requests again that are refused. Those whose answer was cut short are made again here.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from dragoman.extras import install
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError, Unanswered
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
@@ -22,6 +22,10 @@ SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory", "http", 
 _REFUSED = re.compile(r"status code: (400|401|403|404|405|409|501)\b")
 _NO_CREDENTIALS = re.compile(r"169\.254\.169\.254|metadata\.google|[Cc]redential|token_uri")
 _NO_RANGES = "ange"
+PATIENCE = 180.0
+"""Seconds for which one request is made again before the store is given up."""
+_PAUSE = 0.1
+"""Seconds before a request is made again whose answer was cut short."""
 _VARIABLES = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, AWS_REGION)",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -29,6 +33,10 @@ _VARIABLES = {
 }
 
 Found = TypeVar("Found")
+
+
+class Unanswered(Exception):
+    """One request failed and may succeed if it is made again."""
 
 
 class ObjectStore(Store):
@@ -49,19 +57,11 @@ class ObjectStore(Store):
         self._obstore = obstore
         self.address = address
         self._scheme = urlsplit(address).scheme
-        retry: RetryConfig = {
-            "max_retries": 3,
-            "retry_timeout": timedelta(seconds=30),
-            "backoff": {
-                "init_backoff": timedelta(milliseconds=100),
-                "max_backoff": timedelta(seconds=5),
-                "base": 2,
-            },
-        }
+        retry: RetryConfig = {"max_retries": 20, "retry_timeout": timedelta(seconds=PATIENCE)}
         # For an address that says so: a server of files, or AWS_ENDPOINT_URL of a local store.
         options: Any = {"allow_http": True}
         try:
-            self._store: Any = self._asked(
+            self._store: Any = self._once(
                 "", lambda: from_url(address, retry_config=retry, client_options=options)
                 if self._scheme != "memory" else from_url(address)
             )  # fmt: skip
@@ -86,9 +86,7 @@ class ObjectStore(Store):
             return self._whole[2][start : start + length]
         options = {"range": (start, start + length)}
         try:
-            got = self._asked(name, lambda: self._obstore.get(self._store, name, options=options))
-            found = _stat(got.meta)
-            data = self._asked(name, lambda: bytes(got.bytes()))
+            found, data = self._asked(name, lambda: self._got(name, length, options))
         except FileNotFoundError:
             raise InputChanged(f"{self.place(name)} is not there any more") from None
         except _NoRanges:
@@ -103,15 +101,22 @@ class ObjectStore(Store):
                 f"{self.place(below)}: a server of files has no list of them; name each file"
             )
         # A prefix of an object store ends with a whole part of a name.
-        top = below.rpartition("/")[0]
-        chunks = self._asked(
-            below, lambda: iter(self._obstore.list(self._store, top or None, offset=after or None))
-        )
-        while chunk := self._asked(below, lambda: next(chunks, None)):
-            for one in chunk:
-                # Some stores begin with ``after`` itself.
-                if one["path"].startswith(below) and one["path"] > after:
-                    yield one["path"], _stat(one)
+        top = below.rpartition("/")[0] or None
+        found: list[tuple[str, Stat]] = []
+
+        def list_rest() -> None:
+            # A list of many names takes many requests: it goes on behind the last that came.
+            last = found[-1][0] if found else after
+            for chunk in self._obstore.list(self._store, top, offset=last or None):
+                found.extend(
+                    (one["path"], _stat(one))
+                    for one in chunk
+                    # Some stores begin with the last one itself.
+                    if one["path"].startswith(below) and one["path"] > last
+                )
+
+        self._asked(below, list_rest)
+        yield from found
 
     def create(self, name: str, data: bytes) -> bool:
         from obstore.exceptions import AlreadyExistsError
@@ -131,17 +136,37 @@ class ObjectStore(Store):
 
     def _read_whole(self, name: str, tag: str) -> bytes:
         """All of an object, of a server that gives no part of one; kept for the next part."""
-        got = self._asked(name, lambda: self._obstore.get(self._store, name))
-        found = _stat(got.meta)
-        data = self._asked(name, lambda: bytes(got.bytes()))
-        if len(data) != found.size:
-            raise Unanswered(f"{self.place(name)}: {len(data):,} of {found.size:,} bytes came")
+        found, data = self._asked(name, lambda: self._got(name))
         if tag and found.tag != tag:
             raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         self._whole = (name, tag, data)
         return data
 
+    def _got(self, name: str, length: int | None = None, options: Any = None) -> tuple[Stat, bytes]:
+        """All of an object, or ``length`` bytes of it. Errors: ``Unanswered`` where fewer come."""
+        got = self._obstore.get(self._store, name, options=options)
+        stat, data = _stat(got.meta), bytes(got.bytes())
+        wanted = stat.size if length is None else length
+        if len(data) != wanted:
+            raise Unanswered(f"{self.place(name)}: {len(data):,} of {wanted:,} bytes came")
+        return stat, data
+
     def _asked(self, name: str, request: Callable[[], Found]) -> Found:
+        """What a request gives. obstore makes it again where it is refused; here it is made again
+        where its answer was cut short. Errors: as ``_once``, and ``StoreError`` in the end."""
+        began = time.monotonic()
+        while True:
+            try:
+                return self._once(name, request)
+            except Unanswered as error:
+                if time.monotonic() - began > PATIENCE:
+                    raise StoreError(
+                        f"{error} (asked for {PATIENCE:,.0f} seconds). What is written already "
+                        "stays; give the same command again when the store answers"
+                    ) from error
+                time.sleep(_PAUSE)
+
+    def _once(self, name: str, request: Callable[[], Found]) -> Found:
         """What a request gives. Errors: as this module tells them; ``FileNotFoundError``."""
         from obstore.exceptions import (
             BaseError,

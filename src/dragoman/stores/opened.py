@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.objects import SCHEMES, ObjectStore
-from dragoman.stores.patient import PatientStore
 from dragoman.stores.store import Store, StoreError
 
 
@@ -36,5 +35,5 @@ def split_address(address: str) -> tuple[str, str]:
 def opened(address: str) -> Store:
     """The store of an address that ``split_address`` gave."""
     if is_remote(address):
-        return PatientStore(ObjectStore(address))
+        return ObjectStore(address)
     return FolderStore(Path(address))

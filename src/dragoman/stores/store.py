@@ -21,10 +21,6 @@ class InputChanged(DataError):
     """An input is not what it was when the plan was made."""
 
 
-class Unanswered(Exception):
-    """One request failed and may succeed if it is made again. ``patient.py`` does so."""
-
-
 @dataclass(frozen=True)
 class Stat:
     """What a store says of one object."""

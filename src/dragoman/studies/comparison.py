@@ -10,8 +10,8 @@ from typing import Any
 
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError, RunError
-from dragoman.forms.moses import MosesText
 from dragoman.forms.rows.content import content_of
+from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible

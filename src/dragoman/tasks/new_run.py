@@ -17,14 +17,13 @@ from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.runs.corpora import doubts_of, named_examples
+from dragoman.runs.corpora import doubts_of, learn_vocabularies, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
 from dragoman.runs.lineage import record_learned
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
 from dragoman.runs.prepared import take_learned
 from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.tasks.transfer import side_of, take_vocabulary, take_weights

@@ -29,13 +29,13 @@ from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.lock import LOCK, locked
 from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
 from dragoman.task import ModelPart
 from dragoman.tasks.catalogue import runtime_of

@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dragoman.data.augmentation.picture_augment import PictureAugmentSettings
-from dragoman.data.augmentation.spec_augment import SpecAugmentSettings
+from dragoman.data.augmentation.varied_rows import PictureAugmentSettings, SpecAugmentSettings
 from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings

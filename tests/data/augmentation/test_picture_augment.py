@@ -11,7 +11,7 @@ from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 from torch.nn import functional as F
 
-from dragoman.data.augmentation.picture_augment import (
+from dragoman.data.augmentation.varied_rows import (
     PictureAugmentSettings,
     _places,
     read_at,
@@ -19,8 +19,8 @@ from dragoman.data.augmentation.picture_augment import (
 )
 from dragoman.errors import RecipeError
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.tasks.catalogue import runtime_of
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from tiny_cells import tiny_cell
 
-from dragoman.data.augmentation.spec_augment import SpecAugmentSettings, masked, stretched
+from dragoman.data.augmentation.varied_rows import SpecAugmentSettings, masked, stretched
 from dragoman.data.plan import Plan
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.examples import TrainingBatches
 

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sacremoses import MosesTokenizer
 from scripts import ENGLISH, SCRIPTS, numbers, written
 
 from dragoman.data.checks.block_sampler import BlockSampler
@@ -22,7 +23,6 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.identification import can_identify, close_to, identify
-from dragoman.forms.moses import MosesText
 
 Lines = list[tuple[str, str]]
 FRENCH = (
@@ -284,7 +284,7 @@ def test_a_file_that_is_given_twice_is_all_that_is_said() -> None:
     [
         (lambda text: re.sub("(....)", "\\1@@ ", text), "my.de"),
         (lambda text: ("\u2581" + text.replace(" ", " \u2581")).replace("e", "e "), "my.de.gz"),
-        (lambda text: MosesText("de", lowercase=False).prepare(text), "my.de"),
+        (lambda text: str(MosesTokenizer("de").tokenize(text, return_str=True)), "my.de"),
     ],
 )
 def test_tokens_are_undone_by_the_command_that_is_told(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.documents import By, read_texts
+from dragoman.data.files.lines import By, read_texts
 from dragoman.errors import DataError
 
 

@@ -10,7 +10,7 @@ from row_files import tone, write_wav
 
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.spoken import Columns, columns_of, is_numbered, layout_of
+from dragoman.data.files.spoken import layout_of, places_of
 from dragoman.errors import DataError
 
 SAID = ["one two", "three", "four five six"]
@@ -81,8 +81,8 @@ def test_a_table_names_its_columns(
     head = mark.join(reversed(columns))
     listing.write_text("\n".join([head, *(mark.join(row) for row in rows)]) + "\n")
     given = tmp_path if name == "metadata.csv" else listing
-    assert columns_of(given, read_lines) == Columns(*columns)
     keys = dict(zip(("source_key", "target_key", "group_key"), columns, strict=True))
+    assert places_of(given, read_lines) == keys
     assert spoken(given, **keys) == named()
     told(given, r"line 1: no column 'nobody'", **(keys | {"group_key": "nobody"}))
     with listing.open("a") as file:
@@ -99,10 +99,10 @@ def test_a_table_without_names_of_columns(tmp_path: Path) -> None:
     clips(tmp_path / "wavs")
     listing = tmp_path / "metadata.csv"
     listing.write_text('0|"1|one two|ada\n1|3|three|ben\n2|4|four five six|ada\n')
-    assert columns_of(tmp_path, read_lines) is None and is_numbered(tmp_path, read_lines)
+    assert places_of(tmp_path, read_lines) == {}
     assert spoken(tmp_path, target_column=3, group_column=4) == named()
     listing.write_text("one,two\n")
-    assert not is_numbered(tmp_path, read_lines)
+    assert places_of(tmp_path, read_lines) is None
 
 
 def test_a_list_may_be_named_from_the_folder_one_is_in(
@@ -119,7 +119,7 @@ def test_a_list_may_be_named_from_the_folder_one_is_in(
 def test_a_table_of_texts_names_no_recordings(tmp_path: Path) -> None:
     listing = tmp_path / "a.tsv"
     listing.write_text("text\tfile\none\ttwo\n")
-    assert columns_of(listing, read_lines) is None and not is_numbered(listing, read_lines)
+    assert places_of(listing, read_lines) is None
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_json_lines(tmp_path: Path) -> None:
         for file, said, by in named()
     ]
     listing.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    assert columns_of(listing, read_lines) == Columns("audio_filepath", "text", "speaker")
     keys = {"source_key": "audio_filepath", "target_key": "text", "group_key": "speaker"}
+    assert places_of(listing, read_lines) == keys
     assert spoken(listing, **keys) == named()
     told(listing, r"line 1: no text at 'duration'", **(keys | {"target_key": "duration"}))
     listing.write_text("[1]\n")

@@ -11,12 +11,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from dragoman.errors import DataError
-from dragoman.forms.rows import drawn_text
+from dragoman.forms.rows import lines_form
 from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.drawn_text import DRAWN, drawn
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.lines_form import LinesForm
+from dragoman.forms.rows.lines_form import DRAWN, LinesForm, drawn
 from dragoman.forms.rows.picture_file import line_of
 from dragoman.forms.rows.settings import DrawingSettings, LineSource
 
@@ -78,14 +77,14 @@ def test_a_text_that_is_higher_than_its_picture_is_drawn_smaller(
 ) -> None:
     """As letters with signs above and below are, in some fonts."""
     edges: list[tuple[float, float]] = []
-    font_of, draw = drawn_text._font, ImageDraw.ImageDraw.text
+    font_of, draw = lines_form._font, ImageDraw.ImageDraw.text
 
     def noted(image: Any, place: tuple[float, float], text: str, font: Any, fill: int) -> None:
         _, top, _, bottom = font.getbbox(text)
         edges.append((place[1] + top, place[1] + bottom))
         draw(image, place, text, font=font, fill=fill)
 
-    monkeypatch.setattr(drawn_text, "_font", lambda name, size: font_of(name, 2 * size))
+    monkeypatch.setattr(lines_form, "_font", lambda name, size: font_of(name, 2 * size))
     monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
     for seed in range(8):
         drawn("gAjy|", 24, DrawingSettings(seed=seed))

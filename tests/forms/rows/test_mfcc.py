@@ -1,11 +1,8 @@
-"""The coefficients of CMU Sphinx: equal to its own for the recordings of AN4, where they are."""
+"""Feature files of CMU Sphinx, as AN4 comes."""
 
 from __future__ import annotations
 
 import math
-import os
-import wave
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,64 +12,8 @@ from row_files import write_wav
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.mfcc import RATE, Mfcc, read_features
-from dragoman.forms.rows.settings import COEFFICIENTS, FramesSource
-from dragoman.models.front_ends import front_end
-
-MFCC = Mfcc()
-Floats = npt.NDArray[np.float32]
-
-
-def sound(samples: int) -> Floats:
-    draw = np.random.default_rng(5)
-    at = np.arange(samples) / RATE
-    clean = 0.3 * np.sin(2 * np.pi * (300 * at + 900 * at**2))
-    return (clean + 0.02 * draw.standard_normal(samples)).astype(np.float32)
-
-
-def as_written(samples: Floats) -> npt.NDArray[np.float64]:
-    """The formula, a number at a time, as the documentation of Sphinx writes it."""
-    x = [32_768 * float(one) for one in samples]
-    y = [one - 0.97 * (x[n - 1] if n else 0) for n, one in enumerate(x)]
-    low, high = (2595 * math.log10(1 + hertz / 700) for hertz in (130, 6_800))
-    mels = [low + (high - low) * n / 41 for n in range(42)]
-    corners = [int(700 * (10 ** (mel / 2595) - 1) / 31.25 + 0.5) for mel in mels]
-    frames = []
-    for begin in range(0, len(y) - 409, 160):
-        frame = [y[begin + n] * (0.54 - 0.46 * math.cos(2 * math.pi * n / 409)) for n in range(410)]
-        power = np.abs(np.fft.fft(frame, 512)) ** 2
-        bands = []
-        for left, middle, right in zip(corners, corners[1:], corners[2:], strict=False):
-            rise = sum((k - left) / (middle - left) * power[k] for k in range(left, middle))
-            fall = sum((right - k) / (right - middle) * power[k] for k in range(middle, right))
-            bands.append(math.log((rise + fall) * 2 / ((right - left) * 31.25)))
-        frames.append([
-            sum(
-                (0.5 if j == 0 else 1) * band * math.cos(math.pi * i * (j + 0.5) / 40)
-                for j, band in enumerate(bands)
-            ) / 40
-            for i in range(13)
-        ])  # fmt: skip
-    return np.asarray(frames)
-
-
-def test_coefficients_are_those_of_the_formula() -> None:
-    samples = sound(2_000)
-    found = MFCC([samples])
-    assert found.shape == (MFCC.frames(2_000), COEFFICIENTS) == (10, 13)
-    assert np.abs(found - as_written(samples)).max() < 1e-4
-
-
-@pytest.mark.parametrize("size", [1, 161, 999])
-def test_blocks_of_any_length_give_the_same_coefficients(size: int) -> None:
-    samples = sound(3_000)
-    blocks: Iterator[Floats] = (samples[at : at + size] for at in range(0, 3_000, size))
-    assert np.allclose(MFCC(blocks), MFCC([samples]), atol=1e-5)
-
-
-def test_silence_and_what_is_shorter_than_a_frame() -> None:
-    assert np.isfinite(MFCC([np.zeros(1_000, np.float32)])).all()
-    assert MFCC([sound(100)]).shape == (1, 13)
+from dragoman.forms.rows.mfcc import read_features
+from dragoman.forms.rows.settings import FramesSource
 
 
 def feature_file(path: Path, rows: npt.ArrayLike, order: str = ">") -> Path:
@@ -82,17 +23,16 @@ def feature_file(path: Path, rows: npt.ArrayLike, order: str = ">") -> Path:
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_a_model_of_feature_files_hears_recordings(tmp_path: Path, order: str) -> None:
+def test_a_model_of_feature_files_reads_them_and_no_recordings(tmp_path: Path, order: str) -> None:
     form = FramesForm(FramesSource(features="mfcc"))
-    samples = np.round(sound(4_000) * 32_767) / 32_767
-    recording = write_wav(tmp_path / "a.wav", samples, rate=RATE)
-    exact = (samples * 32_767).astype("<i2") / np.float32(32_768)
-    features = feature_file(tmp_path / "a.mfc", MFCC([exact.astype(np.float32)]), order)
-    heard, kept = form.encode([str(recording), str(features)])
-    assert heard.shape == kept.shape == (23, 13)
-    assert np.abs(heard.astype(float) - kept.astype(float)).max() < 0.01
-    front = front_end(form.settings, 16)
-    assert front is not None
+    given = np.random.default_rng(1).normal(size=(23, 13))
+    (rows,) = form.encode([str(feature_file(tmp_path / "a.mfc", given, order))])
+    wanted = (given - given.mean(axis=0)) / given.std(axis=0)
+    assert rows.shape == (23, form.width)
+    assert np.abs(rows.astype(float) - wanted).max() < 0.01
+    recording = write_wav(tmp_path / "a.wav", np.zeros(4_000), rate=16_000)
+    with pytest.raises(DataError, match=r"a\.wav is a recording, and this model reads feature"):
+        form.rows(str(recording))
 
 
 def test_damaged_feature_files(tmp_path: Path) -> None:
@@ -120,20 +60,3 @@ def test_damaged_feature_files(tmp_path: Path) -> None:
 def test_what_is_fixed_cannot_be_set(more: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="cannot be set for features"):
         FramesSource(features="mfcc", **more)  # type: ignore[arg-type]
-
-
-@pytest.mark.skipif("DRAGOMAN_AN4" not in os.environ, reason="DRAGOMAN_AN4 names no folder of AN4")
-def test_an4() -> None:
-    """``DRAGOMAN_AN4``: a folder with recordings (.wav) and features (.mfc) of the same names. The
-    last frame is apart: AN4's is filled up with zeros."""
-    root = Path(os.environ["DRAGOMAN_AN4"])
-    features = {path.stem: path for path in root.rglob("*.mfc")}
-    worst = []
-    for path in sorted(root.rglob("*.wav")):
-        with wave.open(str(path)) as file:
-            samples = np.frombuffer(file.readframes(file.getnframes()), "<i2") / np.float32(32_768)
-        found, wanted = MFCC([samples.astype(np.float32)]), read_features(features[path.stem])
-        assert len(wanted) - len(found) in (0, 1)
-        shared = len(wanted) - 1
-        worst.append(float(np.abs(found[:shared] - wanted[:shared]).max()))
-    assert worst and max(worst) < 1e-3, max(worst, default=None)

@@ -14,7 +14,7 @@ from tiny_scenes import write_scenes
 
 from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.box_rules import BoxRules
+from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor, SetState

@@ -16,7 +16,7 @@ from trained_run import on_texts, trained_run
 
 import dragoman as package
 from dragoman.data.batches import Tokens
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import CorpusRange
 from dragoman.data.windows import TextPieces
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings

@@ -18,7 +18,7 @@ from trained_run import trained_run
 import dragoman as package
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
-from dragoman.data.tagged_batches import WordCutter
+from dragoman.data.labelled import WordCutter
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tags import Tags
 from dragoman.metrics.tagging import TagScores

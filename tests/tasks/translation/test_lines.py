@@ -15,7 +15,7 @@ from dragoman import load
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import RecipeError, RunError
-from dragoman.forms.rows.drawn_text import DRAWN, drawn
+from dragoman.forms.rows.lines_form import DRAWN, drawn
 from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.recipe import Recipe
 from dragoman.runs.files import read_metrics

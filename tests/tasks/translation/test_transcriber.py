@@ -15,8 +15,7 @@ import dragoman as package
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, RunError
 from dragoman.forms.rows import recording_file
-from dragoman.recordings.cutter import RecordingCutter
-from dragoman.recordings.cutting import CuttingSettings
+from dragoman.recordings.cutting import CuttingSettings, RecordingCutter
 from dragoman.studies.comparison import compare
 from dragoman.tasks.training import train
 from dragoman.tasks.translation import lines

@@ -22,13 +22,13 @@ from dragoman.engine.search_settings import parse_search
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts, windows
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError, SearchError
-from dragoman.forms.moses import MosesText
+from dragoman.forms.text_form import MosesText
 from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import NOTES, SEVERAL_SENTENCES, Run
-from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.search.settings import SearchSettings
 from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.translation.result import Translation

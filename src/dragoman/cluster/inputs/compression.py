@@ -66,12 +66,12 @@ def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -
         raise DataError(f"{name} is not whole: its {compression} data ends too early")
 
 
-def compressed(data: bytes, compression: Compression, name: str = "") -> bytes:
+def compressed(data: bytes, compression: Compression) -> bytes:
     """The same bytes for the same data, whenever and wherever they are made."""
     if compression == "gz":
         return gzip.compress(data, _LEVEL, mtime=0)
     if compression == "zst":
-        made: bytes = _zstandard(name).ZstdCompressor(level=3).compress(data)
+        made: bytes = _zstandard("the output").ZstdCompressor(level=3).compress(data)
         return made
     return data
 

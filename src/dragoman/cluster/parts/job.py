@@ -3,15 +3,61 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
+from typing import Any, Self
 
 from dragoman.cluster.parts.mapper import LineMapper, MakeMapper, Way
 from dragoman.cluster.parts.part import PartNote, do_part
 from dragoman.cluster.parts.plan import PartsPlan
-from dragoman.cluster.parts.work import Work
+from dragoman.stores.opened import opened
+from dragoman.stores.store import Store
+
+
+class Work(ABC):
+    """What is done in parts, numbered, each committed once by a name of its own in a store: what
+    the driver and the workers know of it."""
+
+    to: str
+    """The address of the store of parts."""
+    way: Way | None
+    """How all workers are to compute, if one has begun already."""
+
+    @cached_property
+    def store(self) -> Store:
+        """Where parts go; each process opens it for itself."""
+        return opened(self.to)
+
+    @abstractmethod
+    def name(self, number: int) -> str:
+        """What stands in the store when a part is done."""
+
+    @abstractmethod
+    def place(self, number: int) -> str:
+        """What messages call the input of a part."""
+
+    @abstractmethod
+    def lines(self, number: int) -> int:
+        """Of a part, by which progress is told."""
+
+    @abstractmethod
+    def with_way(self, way: Way | None) -> Self:
+        """The same, to be computed so."""
+
+    @abstractmethod
+    def begun(self) -> tuple[Any, Way, str]:
+        """What a worker begins with: its tools, how they compute, and a line for people."""
+
+    @abstractmethod
+    def do(self, number: int, tools: Any, way: Way) -> tuple[PartNote, bool]:
+        """Do a part and commit it: what is noted of it, and whether it is this one that stands.
+        Errors: ``DragomanError``."""
+
+    def described(self, number: int) -> str:
+        """A part in messages."""
+        return f"{self.name(number)} ({self.place(number)})"
 
 
 @dataclass(frozen=True)
@@ -53,17 +99,11 @@ class Job(Work):
                 os.environ["DRAGOMAN_NATIVE"] = way.level
                 library.reset()
         mapper = self.make("" if way is None else way.precision)
-        return mapper, way_of(mapper), mapper.description
+        own = Way(mapper.precision, mapper.level, version("dragoman"), version("torch"))
+        return mapper, own, mapper.description
 
-    def do(
-        self, number: int, tools: LineMapper, way: Way, told: Callable[[int], None] = lambda _: None
-    ) -> tuple[PartNote, bool]:
-        return do_part(self.plan, number, self.places[number], tools, way, self.store, told)
-
-
-def way_of(mapper: LineMapper) -> Way:
-    """How a mapper computes in this process."""
-    return Way(mapper.precision, mapper.level, version("dragoman"), version("torch"))
+    def do(self, number: int, tools: LineMapper, way: Way) -> tuple[PartNote, bool]:
+        return do_part(self.plan, number, self.places[number], tools, way, self.store)
 
 
 def version(name: str) -> str:

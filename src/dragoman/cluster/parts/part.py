@@ -7,13 +7,15 @@ output: so a part that stands has a note, whoever wrote it and whenever that pro
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from dragoman.cluster.inputs.compression import compressed
-from dragoman.cluster.inputs.rows.row import InputKind, PartOfInput, Row
+from dragoman.cluster.inputs.lines_and_rows import InputKind, PartOfInput, Row
 from dragoman.cluster.parts.mapper import LineMapper, Way
 from dragoman.cluster.parts.plan import NOTES, PartsPlan
 from dragoman.errors import DragomanError
@@ -53,15 +55,9 @@ class PartNote:
     seen: Any = None
     """What the mapper has seen in it."""
 
-    def to_bytes(self) -> bytes:
-        """As JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False).encode()
 
-    @classmethod
-    def of(cls, data: bytes) -> PartNote:
-        """What ``to_bytes`` gave. Errors: ``ValueError``, ``KeyError``, ``TypeError``."""
-        found = json.loads(data)
-        return cls(**{**found, "bad_lines": tuple(BadLine(**one) for one in found["bad_lines"])})
+PART_NOTES = TypeAdapter(PartNote)
+"""Writes and reads them, as JSON."""
 
 
 def note_name(number: int, digest: str) -> str:
@@ -75,16 +71,14 @@ def notes_of(number: int) -> str:
 
 
 def do_part(
-    plan: PartsPlan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way,
-    store: Store,
-    told: Callable[[int], None] = lambda _: None,
-) -> tuple[PartNote, bool]:  # fmt: skip
+    plan: PartsPlan, number: int, place: tuple[int, int], mapper: LineMapper, way: Way, store: Store
+) -> tuple[PartNote, bool]:
     """Do a part and commit it: what is noted, and whether it is this one that stands.
 
-    ``told``: gets how many more lines are done. Errors: ``InputChanged``, ``StoreError``.
+    Errors: ``InputChanged``, ``StoreError``.
     """
     kind, part = plan.part(place)
-    rows, outputs, bad = _mapped(kind, part, mapper, told)
+    rows, outputs, bad = _mapped(kind, part, mapper)
     data = compressed(kind.written(part, rows, outputs), part.compressions[0])
     digest = hashlib.sha256(data).hexdigest()
     name = plan.name(number, place)
@@ -93,39 +87,28 @@ def do_part(
     note = PartNote(
         number, name, len(rows), len(data), digest, len(bad), tuple(bad[:MOST_BAD]), way.words, seen
     )
-    store.create(note_name(number, digest), note.to_bytes())
+    store.create(note_name(number, digest), PART_NOTES.dump_json(note))
     return note, store.create(name, data)
 
 
 def _mapped(
-    kind: InputKind, part: PartOfInput, mapper: LineMapper, told: Callable[[int], None]
+    kind: InputKind, part: PartOfInput, mapper: LineMapper
 ) -> tuple[list[Row], list[str | None], list[BadLine]]:
     rows: list[Row] = []
     outputs: list[str | None] = []
     bad: list[BadLine] = []
-    place = part.files[0].place
-    waiting: list[Row] = []
-
-    def do_waiting() -> None:
-        good = [row for row in waiting if row.texts is not None]
-        found = iter(_each(good, mapper))
-        for row in waiting:
+    given = iter(kind.rows(part))
+    while window := list(islice(given, WINDOW)):
+        found = iter(_each([row for row in window if row.texts is not None], mapper))
+        for row in window:
             output, reason = next(found) if row.texts is not None else (None, row.bad)
             reason = reason or row.bad
             if output is None and reason:
                 row = Row(row.number, None, reason, row.given)
             if reason:
-                bad.append(BadLine(place, row.number, reason))
+                bad.append(BadLine(part.files[0].place, row.number, reason))
             rows.append(row)
             outputs.append(output)
-        told(len(waiting))
-        waiting.clear()
-
-    for row in kind.rows(part):
-        waiting.append(row)
-        if len(waiting) == WINDOW:
-            do_waiting()
-    do_waiting()
     if len(rows) != part.stretches[0].lines:
         raise InputChanged(f"{part.place}: there are {len(rows):,} lines now")
     return rows, outputs, bad

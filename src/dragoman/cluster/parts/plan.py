@@ -13,19 +13,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File
-from dragoman.cluster.inputs.raw_lines import Stretch
-from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
-from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput
+from dragoman.cluster.inputs.kinds import KINDS, KindName, kind_of
+from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Stretch
 from dragoman.errors import DataError, RunError
 from dragoman.plural import plural
-from dragoman.stores.store import InputChanged, Stat, StoreError
+from dragoman.stores.store import InputChanged, Stat
 
 NOTES = "_dragoman"
 """The folder beside the parts: programs that read folders of data leave such names out."""
 PLAN = f"{NOTES}/plan.json"
-_VERSION = 1
+VERSION = 2
+"""Of what is written of a plan."""
 MOST_PARTS = 1_000_000
 
 
@@ -45,7 +47,7 @@ class Asked:
     """One input each; of several files where lines belong together."""
     language: str | None = None
     """Of the text, by which it is judged whether a file holds lines of text; None: every file is
-    taken as it is. The plan does not keep it."""
+    taken as it is."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Input:
     """One file, or several whose lines belong together, cut into parts."""
 
     files: tuple[File, ...]
-    kind: str
+    kind: KindName
     compressions: tuple[Compression, ...]
     stretches: tuple[tuple[Stretch, ...], ...]
     """Of each part, those of each file."""
@@ -65,6 +67,7 @@ class PartsPlan:
 
     asked: Asked
     inputs: tuple[Input, ...]
+    version: int = VERSION
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -91,14 +94,14 @@ class PartsPlan:
         ending = f"{KINDS[one.kind].ending}{f'.{compression}' if compression else ''}"
         return f"part-{number:0{digits}}.{ending}"
 
-    def to_bytes(self) -> bytes:
-        """As JSON, the same bytes for the same plan."""
-        return json.dumps(_plain_plan(self), ensure_ascii=False, separators=(",", ":")).encode()
-
     @property
     def digest(self) -> str:
-        """SHA-256 of it, in hex."""
-        return hashlib.sha256(self.to_bytes()).hexdigest()
+        """SHA-256 of what is written of it, in hex."""
+        return hashlib.sha256(PARTS_PLANS.dump_json(self)).hexdigest()
+
+
+PARTS_PLANS = TypeAdapter(PartsPlan)
+"""Writes and reads them, as JSON."""
 
 
 def make_plan(asked: Asked) -> PartsPlan:
@@ -172,64 +175,6 @@ def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> Non
 
 def _files(asked: Asked) -> dict[str, Stat]:
     return {file.place: file.stat for files in asked.files for file in files}
-
-
-def _plain_plan(plan: PartsPlan) -> dict[str, Any]:
-    asked = plan.asked
-    return {
-        "version": _VERSION,
-        "verb": asked.verb,
-        "runs": dict(asked.runs),
-        "options": dict(asked.options),
-        "lines": asked.lines,
-        "fields": {"read": list(asked.fields.read), "write": asked.fields.write},
-        "inputs": [
-            {
-                "kind": one.kind,
-                "files": [
-                    {
-                        "store": file.store,
-                        "name": file.name,
-                        "size": file.stat.size,
-                        "tag": file.stat.tag,
-                        "compression": compression,
-                    }
-                    for file, compression in zip(one.files, one.compressions, strict=True)
-                ],
-                "parts": [[list(stretch) for stretch in part] for part in one.stretches],
-            }
-            for one in plan.inputs
-        ],
-    }
-
-
-def read_plan(data: bytes, where: str) -> PartsPlan:
-    """What ``to_bytes`` gave. Errors: ``StoreError`` for a plan that is damaged or too new."""
-    try:
-        found = json.loads(data)
-        if found["version"] != _VERSION:
-            raise StoreError(f"{where} was made by another version of dragoman")
-        inputs = []
-        for one in found["inputs"]:
-            files = tuple(
-                File(file["store"], file["name"], Stat(file["size"], file["tag"]))
-                for file in one["files"]
-            )
-            parts = tuple(tuple(Stretch(*stretch) for stretch in part) for part in one["parts"])
-            compressions = tuple(file["compression"] for file in one["files"])
-            if one["kind"] not in KINDS:
-                raise ValueError(one["kind"])
-            inputs.append(Input(files, one["kind"], compressions, parts))
-        fields = Fields(tuple(found["fields"]["read"]), found["fields"]["write"])
-        asked = Asked(
-            found["verb"], found["runs"], found["options"], found["lines"], fields,
-            tuple(one.files for one in inputs),
-        )  # fmt: skip
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(
-            f"{where} is damaged ({error!r}). Remove it only together with all parts beside it"
-        ) from error
-    return PartsPlan(asked, tuple(inputs))
 
 
 def fingerprint(files: Sequence[tuple[str, str]]) -> str:

@@ -1,59 +1,85 @@
-"""Which parts stand, and what is written beside them when all do."""
+"""Which parts stand, how all workers compute, and what is written beside the parts when all
+stand."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from typing import TypeVar
+
+from pydantic import TypeAdapter
 
 from dragoman.cluster.parts.job import Job
-from dragoman.cluster.parts.part import PartNote, note_name, notes_of
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.part import PART_NOTES, PartNote, note_name, notes_of
 from dragoman.cluster.parts.plan import (
     NOTES,
+    PARTS_PLANS,
     PLAN,
+    VERSION,
     Asked,
     PartsPlan,
     check_same,
     make_plan,
-    read_plan,
 )
 from dragoman.plural import plural
+from dragoman.shortened import shortened
 from dragoman.stores.store import Stat, Store, StoreError
 
 DONE = f"{NOTES}/done.json"
+_WAY = f"{NOTES}/way.json"
 BAD_LINES = f"{NOTES}/bad-lines.jsonl"
 _TRIAL = f"{NOTES}/trial-"
+Plan = TypeVar("Plan")
 _AT_ONCE = 16
 """Requests for small objects."""
 _BLOCK = 8 << 20
 
 
 def plan_of(store: Store, asked: Asked, *, mixed: bool) -> tuple[PartsPlan, bool]:
-    """The plan that stands, or a new one, and whether it is new.
+    """The plan that stands, or a new one, and whether it is new. Errors: as ``stored_plan`` and
+    ``check_same``."""
+    plan, is_new = stored_plan(store, PARTS_PLANS, lambda: make_plan(asked))
+    if not is_new:
+        check_same(plan, asked, store.address, mixed=mixed)
+    return plan, is_new
 
-    Errors: as ``check_same``; ``StoreError`` for a store without conditional writes, and for a
-    folder that holds something else.
+
+def stored_plan(
+    store: Store, plans: TypeAdapter[Plan], make: Callable[[], Plan]
+) -> tuple[Plan, bool]:
+    """The plan that stands, or one that is made now, and whether it is new.
+
+    Errors: ``StoreError`` for a plan that is damaged or of another version, for a store without
+    conditional writes, and for a folder that holds something else.
     """
     found = _read(store, PLAN)
     if found is None:
         foreign = next((name for name, _ in store.names("")), None)
         if foreign is not None and not foreign.startswith(f"{NOTES}/"):
             raise StoreError(
-                f"{store.address} holds {foreign}, and no plan: parts go to a folder of their own"
+                f"{store.address} holds {foreign}, and no plan: take a folder for it alone"
             )
         check_conditional(store)
-        plan = make_plan(asked)
-        if store.create(PLAN, plan.to_bytes()):
+        plan = make()
+        if store.create(PLAN, plans.dump_json(plan)):
             return plan, True
-        found = _read(store, PLAN)
-        if found is None:
-            raise StoreError(f"{store.place(PLAN)} is there and cannot be read")
-    plan = read_plan(found, store.place(PLAN))
-    check_same(plan, asked, store.address, mixed=mixed)
-    return plan, False
+        found = _read(store, PLAN) or b""
+    where = store.place(PLAN)
+    try:
+        if json.loads(found)["version"] != VERSION:
+            raise StoreError(f"{where} was made by another version of dragoman")
+        return plans.validate_json(found), False
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(
+            f"{where} is damaged, or of another command "
+            f"({shortened(' '.join(str(error).split()), 200)}). Take another folder, --to, or "
+            "remove it, but only together with all parts beside it"
+        ) from error
 
 
 def check_conditional(store: Store) -> None:
@@ -70,6 +96,25 @@ def check_conditional(store: Store) -> None:
             "write one part. It needs conditional writes (If-None-Match): S3, GCS, Azure and "
             "current MinIO have them"
         )
+
+
+def agreed_way(store: Store, own: Way) -> Way:
+    """How all workers compute: the way that stands, or from now on this one."""
+    store.create(_WAY, json.dumps(asdict(own)).encode())
+    found = way_that_stands(store)
+    assert found is not None, "it was created if it was not there"
+    return found
+
+
+def way_that_stands(store: Store) -> Way | None:
+    """None before the first worker is ready."""
+    found = _read(store, _WAY)
+    if found is None:
+        return None
+    try:
+        return Way(**json.loads(found))
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"{store.place(_WAY)} is damaged: {error!r}") from error
 
 
 def standing(job: Job) -> dict[int, Stat]:
@@ -149,9 +194,9 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
             f"{job.store.place(NOTES)}. Remove it, then give the same command again"
         )
     try:
-        note = PartNote.of(data)
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{job.store.place(names[0])} is damaged: {error!r}") from error
+        note = PART_NOTES.validate_json(data)
+    except ValueError as error:
+        raise StoreError(f"{job.store.place(names[0])} is damaged: {error}") from error
     if note.size != stat.size:
         raise StoreError(_damaged(job, number, stat.size, note.size))
     return note

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain
 
 import numpy as np
 
 from dragoman.cluster.command import Share, given_up, place_of, share_of, tell, workers_at
 from dragoman.cluster.driver import Driver
-from dragoman.cluster.parts.plan import NOTES, PLAN
-from dragoman.cluster.parts.standing import check_conditional
-from dragoman.cluster.prepare import vocabulary
+from dragoman.cluster.parts.plan import NOTES
+from dragoman.cluster.parts.standing import stored_plan
 from dragoman.cluster.prepare.data_plan import (
+    DATA_PLANS,
     DataPlan,
+    PlanStage,
     check_fits,
     check_same,
     make_plan,
-    read_plan,
 )
+from dragoman.cluster.prepare.data_plan import place_of as name_of
 from dragoman.cluster.prepare.first_stages import (
     FINGERPRINTS,
     Duplicates,
@@ -35,34 +35,30 @@ from dragoman.cluster.prepare.later_stages import (
     VOCABULARIES,
     Encoding,
     Forms,
+    Lines,
     Shards,
-    counts_of,
+    encoded,
     forms_of,
-    held_of,
-    lengths_of,
+    learn,
     sides_as_text,
 )
-from dragoman.cluster.prepare.stage import PlanStage
-from dragoman.cluster.prepare.stage import place_of as name_of
 from dragoman.cluster.progress import ProgressLine
-from dragoman.cluster.workers.workers import Workers
+from dragoman.cluster.workers import Workers
 from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.errors import DataError, DragomanError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import FILE, SUMS_OF_FILES, TOKENS, listed, summed
+from dragoman.runs.corpora import sides_of_vocabularies
 from dragoman.runs.prepare import key_of
-from dragoman.runs.prepared import FORMAT
-from dragoman.runs.vocabularies import sides_of_vocabularies
+from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import is_remote, opened, split_address
-from dragoman.stores.store import Store, StoreError
+from dragoman.stores.store import Store
 
 _SAMPLED = 128
 """Parts of a corpus that are looked at for what is wrong with it."""
@@ -70,29 +66,19 @@ _FIRST = 32
 """Examples of a part, where there are more parts than that."""
 
 
-@dataclass(frozen=True)
-class Preparation:
-    """What a command is to do."""
-
-    recipe: Recipe
-    to: str
-    on: str | None
-    part: str | None
-    lines: int
-
-
 def run(
-    wanted: Preparation, say: Callable[[str], None], write: Callable[[str], object], *,
-    terminal: bool,
+    recipe: Recipe, to: str, on: str | None, part: str | None, lines: int,
+    say: Callable[[str], None], write: Callable[[str], object], *, terminal: bool,
 ) -> None:  # fmt: skip
-    """Do it, or go on with it. ``say`` and ``write``: as ``cluster.command.run`` has them.
+    """Prepare the text of a recipe, or go on with it. ``lines`` of a part at most; ``say`` and
+    ``write``: as ``cluster.command.run`` has them.
 
     Errors: ``DragomanError``, also where parts were given up.
     """
-    share, place = share_of(wanted.part), place_of(wanted.on)
-    to = wanted.to.rstrip("/") if is_remote(wanted.to) else split_address(wanted.to)[0]
+    share, place = share_of(part), place_of(on)
+    to = to.rstrip("/") if is_remote(to) else split_address(to)[0]
     store = opened(to)
-    plan, is_new = _plan_of(store, wanted)
+    plan, is_new = _plan_of(store, recipe, lines)
     if is_new:
         say(f"{plural(len(plan.parts), 'part')} of {plural(len(plan.files), 'corpus', 'corpora')}")
     if share.number == 0:
@@ -111,10 +97,10 @@ def run(
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
     if store.stat(VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
-        do(vocabulary.Lines(plan, to))
-    vocabulary.learn(store, plan, say)
+        do(Lines(plan, to))
+    learn(store, plan, say)
     do(Encoding(plan, to))
-    counts = counts_of(store, len(plan.parts))
+    counts = [*map(json.loads, encoded(store, len(plan.parts), Encoding.last))]
     examples = tuple(one["train"] for one in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
@@ -163,14 +149,16 @@ def _finish(
         store.create_of(name, summed(sums, name, blocks))
 
     for side in forms:
-        write(f"{TOKENS}/{side}.lengths", lengths_of(store, parts, side))
+        write(f"{TOKENS}/{side}.lengths", encoded(store, parts, f"{side}.lengths"))
     blocks = (
         np.stack([np.frombuffer(data, np.int32) for data in of_part])
-        for of_part in zip(*(lengths_of(store, parts, side) for side in forms), strict=True)
+        for of_part in zip(
+            *(encoded(store, parts, f"{side}.lengths") for side in forms), strict=True
+        )
     )
     write(f"{TOKENS}/{SUMS}", [ChunkSums.of(ranges, blocks).to_bytes()])
     for side in sides_as_text(plan.recipe):
-        write(f"{side}.jsonl", held_of(store, parts, side))
+        write(f"{side}.jsonl", encoded(store, parts, side))
     write(f"{TOKENS}/{ABOUT}", [about])
     learned = json.loads(read(store, VOCABULARIES))
     for name in learned:
@@ -196,23 +184,17 @@ def _finish(
         store.sweep()
 
 
-def _plan_of(store: Store, wanted: Preparation) -> tuple[DataPlan, bool]:
+def _plan_of(store: Store, recipe: Recipe, lines: int) -> tuple[DataPlan, bool]:
     """The plan that stands, or a new one, and whether it is new."""
-    if store.stat(PLAN) is None:
-        foreign = next((name for name, _ in store.names("")), None)
-        if foreign is not None:
-            raise StoreError(
-                f"{store.address} holds {foreign}, and no plan: prepared text goes to a folder of "
-                "its own"
-            )
-        check_fits(wanted.recipe)
-        check_conditional(store)
-        plan = make_plan(wanted.recipe, wanted.lines)
-        if store.create(PLAN, plan.to_bytes()):
-            return plan, True
-    plan = read_plan(read(store, PLAN), store.place(PLAN))
-    check_same(plan, wanted.recipe, wanted.lines, store.address)
-    return plan, False
+
+    def made() -> DataPlan:
+        check_fits(recipe)
+        return make_plan(recipe, lines)
+
+    plan, is_new = stored_plan(store, DATA_PLANS, made)
+    if not is_new:
+        check_same(plan, recipe, lines, store.address)
+    return plan, is_new
 
 
 def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:

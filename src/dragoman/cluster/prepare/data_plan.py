@@ -1,20 +1,27 @@
-"""What a prepared folder is made of: the recipe, its files as they were, and how they are cut."""
+"""What a prepared folder is made of: the recipe, its files as they were, how they are cut, and the
+stages in which their parts are done."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from itertools import chain
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import TypeAdapter
 
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, files_of
-from dragoman.cluster.inputs.raw_lines import Stretch
-from dragoman.cluster.inputs.rows.kinds import KINDS, kind_of
-from dragoman.cluster.inputs.rows.text_rows import TOO_LONG, decoded, lines_of
-from dragoman.cluster.parts.plan import MOST_PARTS
+from dragoman.cluster.inputs.kinds import KINDS, kind_of
+from dragoman.cluster.inputs.line_rows import TOO_LONG, decoded, lines_of
+from dragoman.cluster.inputs.lines_and_rows import Stretch
+from dragoman.cluster.parts.job import Work
+from dragoman.cluster.parts.mapper import Way
+from dragoman.cluster.parts.part import PartNote
+from dragoman.cluster.parts.plan import MOST_PARTS, NOTES, VERSION
 from dragoman.data.files import corpora
 from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -24,10 +31,8 @@ from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import moses_of
-from dragoman.stores.store import InputChanged, Stat, StoreError
+from dragoman.stores.store import InputChanged
 
-_VERSION = 1
-_VERB = "prepare"
 _BY_LINES = ("lines", "tsv", "jsonl")
 """Formats that are cut; a corpus of any other is one part."""
 _OF_PARTITION = 4_000_000
@@ -58,6 +63,8 @@ class DataPlan:
     """Ranges of hashes; 0 where duplicates stay."""
     versions: tuple[str, ...]
     """Of what may give other bytes."""
+    verb: Literal["prepare"] = "prepare"
+    version: int = VERSION
 
     @cached_property
     def names(self) -> list[str]:
@@ -105,23 +112,9 @@ class DataPlan:
         if count != part.stretches[0].lines:
             raise InputChanged(f"{self.place(number)}: there are {count:,} lines now")
 
-    def to_bytes(self) -> bytes:
-        """As JSON, the same bytes for the same plan."""
-        plain = {
-            "version": _VERSION,
-            "verb": _VERB,
-            "versions": self.versions,
-            "recipe": self.recipe.model_dump(mode="json", exclude_none=True),
-            "lines": self.lines,
-            "partitions": self.partitions,
-            "files": [
-                [[one.store, one.name, one.stat.size, one.stat.tag] for one in files]
-                for files in self.files
-            ],
-            "compressions": self.compressions,
-            "parts": [[one.corpus, one.stretches] for one in self.parts],
-        }
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
+
+DATA_PLANS = TypeAdapter(DataPlan)
+"""Writes and reads them, as JSON."""
 
 
 def make_plan(recipe: Recipe, lines: int) -> DataPlan:
@@ -155,35 +148,6 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
         recipe, lines, tuple(files), tuple(compressions), tuple(parts),
         partitions if recipe.data.cleaning.duplicates else 0, versions(recipe),
     )  # fmt: skip
-
-
-def read_plan(data: bytes, where: str) -> DataPlan:
-    """What ``to_bytes`` gave. Errors: ``StoreError``."""
-    try:
-        found = json.loads(data)
-        if found.get("verb") != _VERB:
-            raise StoreError(f"{where} is of another verb ({found.get('verb')}): take a new folder")
-        if found["version"] != _VERSION:
-            raise StoreError(f"{where} was made by another version of dragoman")
-        return DataPlan(
-            Recipe.parse(found["recipe"], where=where),
-            found["lines"],
-            tuple(
-                tuple(File(store, name, Stat(size, tag)) for store, name, size, tag in files)
-                for files in found["files"]
-            ),
-            tuple(map(tuple, found["compressions"])),
-            tuple(
-                PartOfCorpus(corpus, tuple(Stretch(*one) for one in stretches))
-                for corpus, stretches in found["parts"]
-            ),
-            found["partitions"],
-            tuple(found["versions"]),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(
-            f"{where} is damaged ({error!r}). Remove it only together with all parts beside it"
-        ) from error
 
 
 def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
@@ -255,3 +219,66 @@ def _lines(file: File, compression: Compression, stretch: Stretch) -> Iterator[s
                 "of a sentence or a text each"
             )
         yield decoded(raw.data, first=number == 1)
+
+
+Content = bytes | Iterable[bytes]
+"""Of an object; in blocks where it may be large."""
+
+
+@dataclass(frozen=True)
+class PlanStage(Work):
+    """One stage of a plan. A part of it is some objects, of which the last one says that it is
+    done. The same part gives the same bytes, so it does not matter who wrote which."""
+
+    plan: DataPlan
+    to: str
+    way: Way | None = None
+
+    title: ClassVar[str]
+    """What people are told when it begins."""
+    folder: ClassVar[str]
+    last: ClassVar[str]
+    """The ending of the object that is written last."""
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), (self.plan, self.to, self.way)  # a store is opened by each process
+
+    @property
+    def parts(self) -> int:
+        """How many there are."""
+        return len(self.plan.parts)
+
+    @abstractmethod
+    def result(self, number: int, tools: Any) -> Mapping[str, Content]:
+        """The objects of a part by their names, the last one last."""
+
+    def name(self, number: int) -> str:
+        return place_of(self.folder, number, self.last)
+
+    def place(self, number: int) -> str:
+        return self.plan.place(number)
+
+    def lines(self, number: int) -> int:
+        return self.plan.lines_of(number)
+
+    def with_way(self, way: Way | None) -> Self:
+        return replace(self, way=way)
+
+    def tools(self) -> Any:
+        """What a worker needs for all its parts."""
+        return None
+
+    def begun(self) -> tuple[Any, Way, str]:
+        check_versions(self.plan, self.to)
+        return self.tools(), Way(), self.title
+
+    def do(self, number: int, tools: Any, way: Way) -> tuple[PartNote, bool]:
+        own, name = False, ""
+        for name, content in self.result(number, tools).items():
+            own = self.store.create_of(name, [content] if isinstance(content, bytes) else content)
+        return PartNote(number, name, self.lines(number), 0, "", 0, (), ""), own
+
+
+def place_of(folder: str, number: int, ending: str) -> str:
+    """The name of one object of a part."""
+    return f"{NOTES}/{folder}/{number:07}.{ending}"

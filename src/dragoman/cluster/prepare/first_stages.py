@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.cluster.prepare.data_plan import DataPlan
-from dragoman.cluster.prepare.stage import Content, PlanStage, place_of
+from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, place_of
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.pair import Pair

@@ -1,9 +1,15 @@
-"""The stages that need the vocabularies: tokens of each part, and the shards of the store."""
+"""The vocabularies, learned of what cleaning has kept, as a training learns them; and the stages
+that need them: tokens of each part, and the shards of the store.
+
+A stage writes the lines of each vocabulary. One process reads them all and draws the sample, which
+is all that is in memory (``text.sample_sentences``): which lines are drawn depends on how many come
+before them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,14 +18,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.cluster.parts.plan import NOTES
-from dragoman.cluster.prepare.data_plan import DataPlan
+from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, place_of
 from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
-from dragoman.cluster.prepare.stage import Content, PlanStage, place_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
 from dragoman.recipe import Recipe
-from dragoman.runs.bucket_text import TOKENS, summed
+from dragoman.runs.corpora import (
+    learn_vocabularies,
+    lines_of_text,
+    sides_of_vocabularies,
+)
+from dragoman.runs.prepared import TOKENS, summed
 from dragoman.runs.run import load_forms
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import Store
@@ -179,23 +189,11 @@ def _of(part: int, side: str, what: str) -> str:
     return place_of(ENCODED, part, f"{side}.{what}")
 
 
-def lengths_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
-    """Of all examples, part by part."""
+def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
+    """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
+    ``sides_as_text``, or how many examples each side of the split has (``Encoding.last``)."""
     for part in range(parts):
-        yield read(store, _of(part, side, "lengths"))
-
-
-def held_of(store: Store, parts: int, side: str) -> Iterator[bytes]:
-    """The examples of one of ``sides_as_text``, part by part."""
-    for part in range(parts):
-        yield read(store, place_of(ENCODED, part, side))
-
-
-def counts_of(store: Store, parts: int) -> list[dict[str, int]]:
-    """How many examples of "train", "dev" and "test" each part has."""
-    return [
-        json.loads(read(store, place_of(ENCODED, part, Encoding.last))) for part in range(parts)
-    ]
+        yield read(store, place_of(ENCODED, part, ending))
 
 
 def forms_of(store: Store, plan: DataPlan) -> Forms:
@@ -209,3 +207,61 @@ def forms_of(store: Store, plan: DataPlan) -> Forms:
                 (Path(folder) / name).write_bytes(read(store, name))
             forms = load_forms(recipe, Path(folder), prepared=True)
     return {side: form for side, form in forms._asdict().items() if side in recipe.spec.sides}
+
+
+LINES = "lines"
+
+
+class Lines(PlanStage):
+    """What each vocabulary is learned from, of the training examples of a part."""
+
+    title = "lines for the vocabularies"
+    folder = LINES
+    last: ClassVar[str] = "json"
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        pairs = [pair for side, _, pair in kept(self.store, self.plan, number) if side == "train"]
+        found: dict[str, Content] = {}
+        for name, sides in sides_of_vocabularies(self.plan.recipe).items():
+            texts = (getattr(pair, side) for pair in pairs for side in sides)
+            # No line has a line feed in it, whatever else ends lines.
+            lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
+            found[place_of(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
+        found[self.name(number)] = b"{}"
+        return found
+
+
+def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
+    """Learn what a training learns before it begins, and write it beside the store; ``Lines`` is
+    complete.
+
+    Errors: as ``learn_vocabularies``.
+    """
+    if store.stat(VOCABULARIES) is not None:
+        return
+    with TemporaryDirectory() as given:
+        folder = Path(given)
+        learn_vocabularies(
+            plan.recipe, folder, say,
+            examples=lambda: named_examples(store, plan),
+            lines=lambda name: training_lines(store, plan, name),
+        )  # fmt: skip
+        files = sorted(path.name for path in folder.iterdir())
+        for name in files:
+            store.create(name, (folder / name).read_bytes())
+    store.create(VOCABULARIES, json.dumps(files).encode())
+
+
+def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
+    """The training examples of all parts in order, each with the name of its corpus."""
+    for number, part in enumerate(plan.parts):
+        for side, _, pair in kept(store, plan, number):
+            if side == "train":
+                yield plan.names[part.corpus], pair
+
+
+def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
+    """As ``runs.vocabularies`` has them, for the vocabulary of that name."""
+    for number in range(len(plan.parts)):
+        data = read(store, place_of(LINES, number, name))
+        yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, Literal, TypeAlias
 from xml.parsers import expat
 
 from dragoman.data.files.lines import decode_lines
@@ -24,7 +24,14 @@ from dragoman.forms.languages import base
 Found: TypeAlias = tuple[int, str, str]
 """The line or the number of an entry, its text and its translation."""
 
-ENDINGS = {".tmx": "tmx", ".xlf": "xliff", ".xliff": "xliff", ".po": "po", ".csv": "csv"}
+Translated: TypeAlias = Literal["tmx", "xliff", "po", "csv"]
+ENDINGS: dict[str, Translated] = {
+    ".tmx": "tmx",
+    ".xlf": "xliff",
+    ".xliff": "xliff",
+    ".po": "po",
+    ".csv": "csv",
+}
 """The ending of a name -> the format of such files."""
 
 _BLOCK = 1 << 20
@@ -36,14 +43,11 @@ _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*+"')
 
 
-def read_catalogue(file: BinaryIO, name: str) -> Iterator[Found]:
-    """Messages of a PO. Errors: ``DataError``."""
-    return _numbered(MessageCatalogue.read(_whole(file, name), name).pairs)
-
-
-def read_xliff(file: BinaryIO, name: str) -> Iterator[Found]:
-    """Segments that are translated. Errors: ``DataError``."""
-    return _numbered(Xliff.read(_whole(file, name), name).pairs)
+def read_messages(file: BinaryIO, name: str, how: str) -> Iterator[Found]:
+    """The messages of a PO, or the segments of an XLIFF, that are translated; each with its number.
+    Errors: ``DataError``."""
+    for number, (source, target) in enumerate(_held(file, name, how).pairs, 1):
+        yield number, _on_one_line(source), _on_one_line(target)
 
 
 def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Found]:
@@ -54,7 +58,18 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Fo
     bare = _QUOTED.sub("", first)
     delimiter = max(_DELIMITERS, key=lambda one: (bare.count(one), -_DELIMITERS.index(one)))
     ended = (f"{line}\n" for line in chain([first], lines))
-    rows = csv.reader(ended, delimiter=delimiter, strict=True)
+    for begins, row in csv_rows(ended, delimiter, name):
+        if len(row) < max(source, target):
+            raise DataError(
+                f"{name}, line {begins}: column {max(source, target)} is wanted, and there are "
+                f"{len(row)}"
+            )
+        yield begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1])
+
+
+def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Each row that holds anything, with the line on which it begins. Errors: ``DataError``."""
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         begins = rows.line_num + 1
         try:
@@ -63,14 +78,8 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Fo
             return
         except csv.Error as error:
             raise DataError(f"{name}, line {begins}: it is no CSV ({error})") from None
-        if not row:
-            continue
-        if len(row) < max(source, target):
-            raise DataError(
-                f"{name}, line {begins}: column {max(source, target)} is wanted, and there are "
-                f"{len(row)}"
-            )
-        yield begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1])
+        if row:
+            yield begins, row
 
 
 def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) -> Iterator[Found]:
@@ -93,9 +102,8 @@ def languages_in(
         while not memory.languages and (block := file.read(_BLOCK)):
             memory.feed(block)
         return memory.languages or ("und", "und")
-    read = Xliff.read if how == "xliff" else MessageCatalogue.read
     said = {"source": "und", "target": "und"}
-    for one in read(_whole(file, name), name).languages:
+    for one in _held(file, name, how).languages:
         before, code = said[one.side], base(one.code)
         if before not in ("und", code):
             raise DataError(
@@ -208,24 +216,19 @@ def _of(entry: dict[str, str], language: str) -> str | None:
     return next((name for name in entry if base(name) == base(wanted)), None)
 
 
-def _numbered(pairs: Sequence[tuple[str, str]]) -> Iterator[Found]:
-    for number, (source, target) in enumerate(pairs, 1):
-        yield number, _on_one_line(source), _on_one_line(target)
-
-
 def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _whole(file: BinaryIO, name: str) -> bytes:
+def _held(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
     data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise DataError(
             f"{name} has more than the {_MOST_BYTES:,} bytes that are read of such files"
         )
-    return data
+    return Xliff.read(data, name) if how == "xliff" else MessageCatalogue.read(data, name)
 
 
-def path_format(path: str) -> str | None:
+def path_format(path: str) -> Translated | None:
     """The format of a file by its name; None for another."""
     return ENDINGS.get(Path(path.removesuffix(".gz")).suffix.lower())

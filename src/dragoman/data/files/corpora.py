@@ -1,7 +1,7 @@
 """Files -> examples, as they stand: sentences and their translations, or texts alone.
 
 Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
-texts alone, in a file or a folder of files (``documents.py``), trees (``trees.py``), or files that
+texts alone, in a file or a folder of files (``lines.py``), trees (``annotated.py``), or files that
 are examples themselves (``file_examples.py``); plain or gzip. A line ends at
 ``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
 the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
@@ -15,23 +15,21 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
-from io import BufferedReader
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, starmap
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
+from dragoman.data.files.annotated import read_examples, read_tagged
 from dragoman.data.files.bilingual import (
     languages_in,
     path_format,
-    read_catalogue,
     read_csv,
+    read_messages,
     read_tmx,
-    read_xliff,
 )
 from dragoman.data.files.coco import annotations_in, read_coco
 from dragoman.data.files.corpus_settings import BY, SECTION, CorpusSettings, Format
-from dragoman.data.files.documents import By, Section, read_texts
 from dragoman.data.files.file_examples import (
     files_in,
     grouped,
@@ -41,15 +39,14 @@ from dragoman.data.files.file_examples import (
 )
 from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
-from dragoman.data.files.lines import LOOKED_AT, Check, decode_lines
+from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.spoken import read_spoken
-from dragoman.data.files.tagged import read_tagged
-from dragoman.data.files.trees import read_examples
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
+from dragoman.forms.rows.lines_form import DRAWN
+from dragoman.forms.rows.unusable import unusable
 from dragoman.forms.rows.zipped import is_zip
 from dragoman.tree import LABEL_ENDS
 
@@ -146,10 +143,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         sides = (str(annotations_in(Path(corpus.source))),)
     for path in chain.from_iterable(map(files_of, sides)):
         with _opened(path, packed=True) as file:
-            content = hashlib.sha256()
-            while block := file.read(1 << 20):
-                content.update(block)
-            digest.update(content.digest())
+            digest.update(hashlib.file_digest(file, "sha256").digest())  # type: ignore[arg-type]
     if corpus.links is not None:
         for line in read_lines(corpus.links):
             digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
@@ -197,15 +191,9 @@ def format_of(corpus: CorpusSettings) -> Format:
             return "tsv"
         case ".jsonl" | ".ndjson" | ".json":
             return "jsonl"
-        case ".tmx":
-            return "tmx"
-        case ".xlf" | ".xliff":
-            return "xliff"
-        case ".po":
-            return "po"
-        case ".csv":
-            return "csv"
         case _:
+            if (found := path_format(corpus.source)) is not None:
+                return found
             raise DataError(
                 f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, "
                 ".xliff or .po (say which with format = ...); for two files, name the target"
@@ -263,10 +251,8 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
         match how:
             case "tmx":
                 found = read_tmx(file, str(path), *_keys_of(corpus))
-            case "xliff":
-                found = read_xliff(file, str(path))
-            case "po":
-                found = read_catalogue(file, str(path))
+            case "xliff" | "po":
+                found = read_messages(file, str(path), how)
             case _:
                 columns = corpus.source_column, corpus.target_column
                 found = read_csv(file, str(path), *columns)
@@ -325,27 +311,20 @@ def _opened(
                 f"{path} is not a regular file: a pipe or a device can be read only once, and this "
                 "text is read more than once. Write it to a file first"
             )
-        with cast("BufferedReader", path.open("rb", buffering=LOOKED_AT)) as file:
+        with ExitStack() as stack:
+            file: Any = stack.enter_context(path.open("rb", buffering=LOOKED_AT))
+            inside = ""
+            if file.peek(LOOKED_AT)[:2] == _GZIP and not packed:
+                file, inside = stack.enter_context(gzip.open(file)), " inside"
             start = file.peek(LOOKED_AT)[:LOOKED_AT]
             if not start and not once:
-                raise DataError(f"{path} is empty")
-            if start[:2] != _GZIP or packed:
-                if check is not None and not packed and start:
-                    check(start, str(path))
-                yield file
-                return
-            with gzip.open(file) as unpacked:
-                start = unpacked.peek(LOOKED_AT)[:LOOKED_AT]
-                if not start and not once:
-                    raise DataError(f"{path} is empty inside")
-                if check is not None and start:
-                    check(start, str(path))
-                yield unpacked  # type: ignore[misc]  # a GzipFile reads like any binary file
+                raise DataError(f"{path} is empty{inside}")
+            if check is not None and not packed and start:
+                check(start, str(path))
+            yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged or cut off: {error}") from error
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
     except IsADirectoryError as error:
         raise DataError(f"{path} is a folder: give a file") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        raise unusable(path, error) from error

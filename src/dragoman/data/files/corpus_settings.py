@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.data.files.documents import By
+from dragoman.data.files.lines import By
 from dragoman.forms.rows.idx import is_idx
 from dragoman.settings import Settings
 from dragoman.tree import LABEL_ENDS

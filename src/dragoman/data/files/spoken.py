@@ -9,14 +9,13 @@ speakers are known, ``utt2spk`` (https://kaldi-asr.org/doc/data_prep.html).
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from dragoman.data.files.bilingual import csv_rows
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import checked, files_in, listed
 from dragoman.data.files.pair import Pair
@@ -49,15 +48,6 @@ _LONGEST_TEXT = 1 << 20
 """Bytes of what is said in a recording."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Where a list has what."""
-
-    file: str
-    text: str
-    speaker: str | None
-
-
 def layout_of(root: Path) -> Layout | None:
     """How recordings and their texts lie there, as far as names tell it; None where they do not."""
     if not root.is_dir():
@@ -76,10 +66,9 @@ def _listing(root: Path) -> Path:
     return next((root / name for name in _LISTS if (root / name).is_file()), root)
 
 
-def columns_of(root: Path, lines: Lines) -> Columns | None:
-    """The columns or keys of a list, by the names that are usual; None where it names none, or no
-    recordings. Errors: ``DataError`` for a file that cannot be read."""
-    listing = _listing(root)
+def _named_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
+    """The keys of a corpus that is a list, by the names of columns that are usual; None where it
+    names none, or no recordings."""
     if layout_of(listing) == "lines":
         record = _record(next(lines(listing), ""))
         names = [name for name, value in (record or {}).items() if isinstance(value, str)]
@@ -94,7 +83,8 @@ def columns_of(root: Path, lines: Lines) -> Columns | None:
     )
     if first is None or file is None or text is None or not _is_sound(first[file], listing):
         return None
-    return Columns(file, text, speaker)
+    named = {"source_key": file, "target_key": text}
+    return named if speaker is None else {**named, "group_key": speaker}
 
 
 def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
@@ -109,17 +99,13 @@ def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
             has_speakers = (root / _SPEAKERS_OF_KALDI).is_file()
             return {"group_key": _SPEAKERS_OF_KALDI} if has_speakers else {}
         case _:
-            found = columns_of(root, lines)
-    if found is None:
-        return {} if is_numbered(root, lines) else None
-    speaker = {} if found.speaker is None else {"group_key": found.speaker}
-    return {"source_key": found.file, "target_key": found.text, **speaker}
+            listing = _listing(root)
+            found = _named_columns(listing, lines)
+            return {} if found is None and _is_numbered(listing, lines) else found
 
 
-def is_numbered(root: Path, lines: Lines) -> bool:
-    """Whether the first column of a table, without names of columns, names recordings. Errors:
-    ``DataError`` for a file that cannot be read."""
-    listing = _listing(root)
+def _is_numbered(listing: Path, lines: Lines) -> bool:
+    """Whether the first column of a table, without names of columns, names recordings."""
     if layout_of(listing) != "table":
         return False
     rows = list(islice(_rows(listing, lines), 1))
@@ -270,17 +256,7 @@ def _rows(listing: Path, lines: Lines) -> Iterator[tuple[int, list[str]]]:
             if text:
                 yield line, text.split(mark)
         return
-    rows = csv.reader((f"{line}\n" for line in chain([first], read)), delimiter=mark, strict=True)
-    while True:
-        begins = rows.line_num + 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(f"{listing}, line {begins}: it is no CSV ({error})") from None
-        if row:
-            yield begins, row
+    yield from csv_rows((f"{line}\n" for line in chain([first], read)), mark, str(listing))
 
 
 def _of_lines(corpus: CorpusSettings, listing: Path, lines: Lines) -> Iterator[Pair]:

@@ -7,24 +7,21 @@ painter keeps a copy of them, and a hash of that copy stands in its file.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.atomic import write_text
 from dragoman.errors import RunError
 from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.written_form import SPECIAL, Symbols
 from dragoman.reading import read_json
 from dragoman.settings import Settings
 
 CODES = "codes.json"
 """The file of a run, whether it makes codes or writes them."""
-SPECIAL = ("<unk>", "<s>", "</s>")
 
 
 class PaintingSettings(Settings):
@@ -47,10 +44,8 @@ class _CodeFile(BaseModel):
     weights: str = Field(max_length=64)
 
 
-class CodeSymbols:
+class CodeSymbols(Symbols):
     """One symbol for each code. Ids: 0 to 2 as in a vocabulary of text, then the codes."""
-
-    unknown, bos, eos = range(3)
 
     def __init__(
         self, levels: tuple[int, ...], source: PictureSource, model: dict[str, Any], weights: str
@@ -72,10 +67,6 @@ class CodeSymbols:
             raise RunError(f"{path} does not describe the codes of pictures") from error
         return cls(tuple(found.levels), source, found.model, found.weights)
 
-    def save(self, path: Path) -> None:
-        """Write them to one file. Raises FileError if that fails."""
-        write_text(path, self._json + "\n")
-
     def with_weights(self, digest: str) -> CodeSymbols:
         """The same, of an autoencoder whose weights have that hash."""
         return CodeSymbols(self.levels, self.source, self.model, digest)
@@ -85,11 +76,6 @@ class CodeSymbols:
         about = self.source.model_dump(include={"height", "width", "channels", "patch"})
         told = {"format": 1, "levels": list(self.levels), **about}
         return json.dumps({**told, "model": self.model, "weights": self.weights}, indent=1)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hex."""
-        return hashlib.sha256(self._json.encode()).hexdigest()
 
     @property
     def count(self) -> int:

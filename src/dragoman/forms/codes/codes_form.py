@@ -14,12 +14,33 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.atomic import replacing_file
-from dragoman.forms.codes.code_symbols import SPECIAL, CodeSymbols
-from dragoman.forms.codes.codes_rules import CodesRules
+from dragoman.forms.codes.code_symbols import CodeSymbols
+from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.rows.pictures_form import PicturesForm, pixels_from
-from dragoman.forms.rules import Rules
-from dragoman.forms.written_form import WrittenForm
+from dragoman.forms.written_form import SPECIAL, WrittenForm
+
+
+class CodesRules(Rules):
+    """What may follow in the codes of one picture that is being painted: any code, until there is
+    one for each of its places, and then the end."""
+
+    def __init__(self, symbols: CodeSymbols) -> None:
+        self._symbols = symbols
+
+    @property
+    def longest(self) -> int:
+        return self._symbols.places
+
+    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+        symbols = self._symbols
+        found = np.zeros((len(tokens), symbols.size), np.bool_)
+        if tokens.shape[1] >= symbols.places:
+            found[:, symbols.eos] = True
+        else:
+            found[:, symbols.first :] = True
+        return found
+
 
 WEIGHTS = "codes.safetensors"
 """Beside ``codes.json`` in a painter's run: the weights of the autoencoder."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import os.path
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.idx import is_idx
+from dragoman.forms.rows.lines_form import DRAWN
 from dragoman.forms.rows.pictures_form import picture_at
 from dragoman.forms.rows.unusable import unusable
 from dragoman.forms.rows.zipped import file_of, place_of
-
-_BLOCK = 1 << 20
-
 
 _KEPT = 1 << 17
 """Files whose hashes are kept, some 300 bytes each: a training asks for them eight times."""
@@ -40,8 +37,5 @@ def content_of(raw: str) -> str:
 @lru_cache(maxsize=_KEPT)
 def _hash_of(raw: str, changed: int, size: int) -> str:
     """``changed`` and ``size`` tell a file from one that took its place."""
-    digest = hashlib.blake2b(digest_size=16)
     with file_of(raw).open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.log_mel import LogMel, normalised
-from dragoman.forms.rows.mfcc import FEATURE_FILE, Mfcc, read_features
+from dragoman.forms.rows.mfcc import FEATURE_FILE, read_features
 from dragoman.forms.rows.recording_file import Recording, called, library
-from dragoman.forms.rows.recordings import blocks_of, costly_seconds, samples_of, seconds_of
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats, blocks_of, costly_seconds, samples_of, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 
@@ -33,8 +32,7 @@ class FramesForm(RowsForm):
 
     def __init__(self, settings: FramesSource) -> None:
         self.settings = settings
-        is_mfcc = settings.features == "mfcc"
-        self._features: LogMel | Mfcc = Mfcc() if is_mfcc else LogMel(settings)
+        self._features = LogMel(settings)
 
     def rows(self, raw: str) -> Rows:
         if not raw.endswith(FEATURE_FILE):
@@ -71,6 +69,10 @@ class FramesForm(RowsForm):
         self, blocks: Iterable[Floats], name: str, most: int | None = None
     ) -> Iterator[Rows | None]:
         """None after each step, and the rows in the end."""
+        if self.settings.features == "mfcc":
+            raise DataError(
+                f"{name} is a recording, and this model reads feature files of CMU Sphinx (.mfc)"
+            )
         parts, count = list[Floats](), 0
         for part in self._features.parts(blocks):
             parts.append(part)

@@ -48,16 +48,15 @@ def check_parts(called: str, data: bytes) -> None:
             scans += marker == _SCAN
             exif += end - begin if marker == _APP1 and data.startswith(b"Exif", begin) else 0
             resources += data.count(b"8BIM", begin, end) if marker == _APP13 else 0
-            if exif > MOST_EXIF:
-                raise _too_many(called, f"{MOST_EXIF:,} bytes of EXIF", "JPEG")
-            if resources > _RESOURCES:
-                raise _too_many(called, f"{_RESOURCES:,} resources of Photoshop", "JPEG")
-            if fill > _FILL:
-                raise _too_many(called, f"{_FILL:,} bytes between its segments", "JPEG")
-            if scans > _SCANS:
-                raise _too_many(called, f"{_SCANS} scans", "JPEG")
-            if number > _SEGMENTS:
-                raise _too_many(called, f"{_SEGMENTS:,} segments", "JPEG")
+            for count, most, what in (
+                (exif, MOST_EXIF, "bytes of EXIF"),
+                (resources, _RESOURCES, "resources of Photoshop"),
+                (fill, _FILL, "bytes between its segments"),
+                (scans, _SCANS, "scans"),
+                (number, _SEGMENTS, "segments"),
+            ):
+                if count > most:
+                    raise _too_many(called, f"{most:,} {what}", "JPEG")
     elif data.startswith(b"\x89PNG") and any(islice(_chunks(data), _PARTS, None)):
         raise _too_many(called, f"{_PARTS:,} chunks", "PNG")
     elif data.startswith(b"BM") and int.from_bytes(data[30:34], "little") in _RUN_LENGTHS:

@@ -16,9 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.errors import DataError
 from dragoman.extras import install
-from dragoman.forms.rows.flac_frames import check_length
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.ogg_pages import check_pages
+from dragoman.forms.rows.sound_containers import check_length, check_pages
 from dragoman.forms.rows.unusable import conversion, several, unusable
 
 if TYPE_CHECKING:

@@ -96,22 +96,8 @@ class RowsForm(Form):
         return 0
 
     @property
-    def bos(self) -> int:
-        """0, which nothing looks at."""
-        return 0
-
-    @property
-    def eos(self) -> int:
-        """0, which nothing looks at: ``end`` is None."""
-        return 0
-
-    @property
     def end(self) -> None:
         return None
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return ()
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         raise NotImplementedError("rows are no tokens")

@@ -15,10 +15,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dragoman.settings import Settings
 
-MFCC_RATE = 16_000
-"""Samples a second of which cepstral coefficients are computed."""
 COEFFICIENTS = 13
-"""Of a frame of them."""
+"""Of a frame of CMU Sphinx."""
 
 
 class SourceSettings(Settings):
@@ -75,9 +73,9 @@ class FramesSource(RowsSource):
     pictures, as patches; line: a line of text in a picture, as columns of pixels."""
     features: Literal["log-mel", "mfcc"] = "log-mel"
     """What a frame is. log-mel: the logarithm of the energy in each band; mfcc: the 13 cepstral
-    coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc). A model that was
-    trained on such files reads recordings too. For mfcc, rate, bands, window_ms and hop_ms keep
-    their defaults."""
+    coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc), which such a
+    model reads in place of recordings. For mfcc, rate, bands, window_ms and hop_ms keep their
+    defaults."""
     rate: int = Field(16_000, ge=1_000, le=192_000)
     """The sample rate of the recordings, in Hz."""
     bands: int = Field(80, ge=4, le=512)
@@ -135,9 +133,9 @@ class FramesSource(RowsSource):
                 f"{self.bands} bands cannot be divided among {self.band_heads} heads: set "
                 "band_heads to a number that divides bands"
             )
-        fixed = {"rate": MFCC_RATE, "bands": 80, "window_ms": 25.0, "hop_ms": 10.0}
-        for name, value in fixed.items():
-            if self.features == "mfcc" and getattr(self, name) != value:
+        for name in ("rate", "bands", "window_ms", "hop_ms"):
+            default = type(self).model_fields[name].default
+            if self.features == "mfcc" and getattr(self, name) != default:
                 raise ValueError(
                     f'{name} cannot be set for features = "mfcc", which are as CMU Sphinx has '
                     "them: leave it out"

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import File, InMemory
@@ -64,32 +65,29 @@ def file_of(raw: str) -> File:
         raise DataError(f"{raw} is damaged or cut off: {error}") from error
 
 
-class _Archive:
-    """An open ZIP file."""
+class _Archive(NamedTuple):
+    """An open ZIP file, and what is shown of it by its names."""
 
-    def __init__(self, path: Path) -> None:
-        try:
-            self.file = zipfile.ZipFile(path)
-        except (OSError, ValueError) as error:
-            raise unusable(path, error) from error
-        except zipfile.BadZipFile as error:
-            raise DataError(f"{path} is damaged or no ZIP file: {error}") from error
-        self.names = {_name_of(info): info for info in self.file.infolist() if _is_shown(info)}
+    file: zipfile.ZipFile
+    names: dict[str, zipfile.ZipInfo]
 
 
 def _opened(path: Path) -> _Archive:
     try:
         about = path.stat()
+        return _kept(path, about.st_mtime_ns, about.st_size, os.getpid())
     except (OSError, ValueError) as error:
         raise unusable(path, error) from error
-    return _kept(path, about.st_mtime_ns, about.st_size, os.getpid())
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{path} is damaged or no ZIP file: {error}") from error
 
 
 @lru_cache(maxsize=4)
 def _kept(path: Path, changed: int, size: int, process: int) -> _Archive:
     """``changed`` and ``size`` tell a file from one that took its place; another process reads at
     places of its own."""
-    return _Archive(path)
+    file = zipfile.ZipFile(path)
+    return _Archive(file, {_name_of(info): info for info in file.infolist() if _is_shown(info)})
 
 
 def _name_of(info: zipfile.ZipInfo) -> str:

@@ -64,24 +64,18 @@ class BpeDropout(Sampler):
                 if len(word) > CACHED_WORD:
                     ids.extend(self._merge(word, self._long_mask(draw, len(word)))[1])
                     continue
-                node = self._grow(word)
+                node = roots[word] = self._node(word, 0)
             drops = 0
             while mask & node.decisions:
                 lowest = mask & node.decisions & -(mask & node.decisions)
                 drops |= lowest
                 mask ^= lowest
                 child = node.children.get(lowest)
-                node = self._branch(node, lowest, word, drops) if child is None else child
+                if child is None:
+                    child = node.children[lowest] = self._node(word, drops)
+                node = child
             ids.extend(node.ids)
         return join_unknown(ids, self._pieces)
-
-    def _grow(self, word: str) -> _Node:
-        node = self._roots[word] = self._node(word, 0)
-        return node
-
-    def _branch(self, parent: _Node, bit: int, word: str, drops: int) -> _Node:
-        node = parent.children[bit] = self._node(word, drops)
-        return node
 
     def _node(self, word: str, drops: int) -> _Node:
         if self._nodes >= CACHED_NODES:

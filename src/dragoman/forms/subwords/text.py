@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -141,12 +141,12 @@ class Text:
         """``encode`` as lists."""
         prepared = [prepare(text, self.settings) for text in texts]
         if self.settings.lossless:
-            return [self._encode_lossless(text) for text in prepared]
+            return [self._by_part(text, self._encode) for text in prepared]
         if len(prepared) > 1:
             encoded: list[list[int]] = self._processor.encode(prepared, out_type=int)
             return encoded
         # A list of one would pay for starting threads, ten times the work itself.
-        return [self._processor.encode(text, out_type=int) for text in prepared]
+        return [self._encode(text, 0) for text in prepared]
 
     def encode_inside(self, text: str) -> list[int]:
         """Tokens of what stands behind something in one word: no space is taken to be before it."""
@@ -164,13 +164,10 @@ class Text:
         """
         if self._sampler is None:
             return self.encode([text])[0]
-        prepared = prepare(text, self.settings)
-        if not self.settings.lossless or SPACE not in prepared:
-            return np.array(self._sampler.segment(self._normalise(prepared), key), np.int32)
-        ids: list[int] = []
-        for place, part in enumerate(prepared.split(SPACE)):
-            ids.extend(self._space_bytes if place else ())
-            ids.extend(self._sampler.segment(self._normalise(part), key + place))
+        sampler, prepared = self._sampler, prepare(text, self.settings)
+        ids = self._by_part(
+            prepared, lambda part, place: sampler.segment(self._normalise(part), key + place)
+        )
         return np.array(ids, np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -225,14 +222,17 @@ class Text:
     def _normalise(self, prepared: str) -> str:
         return str(self._processor.normalize(prepared))
 
-    def _encode_lossless(self, prepared: str) -> list[int]:
-        """SentencePiece reads U+2581 as a space; written as bytes it stays itself."""
-        if SPACE not in prepared:
-            return list(self._processor.encode(prepared, out_type=int))
+    def _encode(self, prepared: str, place: int) -> list[int]:
+        return list(self._processor.encode(prepared, out_type=int))
+
+    def _by_part(self, prepared: str, cut: Callable[[str, int], list[int]]) -> list[int]:
+        """The tokens of a text. SentencePiece reads U+2581 as a space: in lossless text it is
+        written as bytes, and what stands between is ``cut`` part by part."""
+        parts = prepared.split(SPACE) if self.settings.lossless else [prepared]
         ids: list[int] = []
-        for place, part in enumerate(prepared.split(SPACE)):
+        for place, part in enumerate(parts):
             ids.extend(self._space_bytes if place else ())
-            ids.extend(self._processor.encode(part, out_type=int))
+            ids.extend(cut(part, place))
         return ids
 
     @cached_property

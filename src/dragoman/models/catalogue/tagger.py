@@ -26,7 +26,7 @@ class WordTagger(Classifier):
     """A body, which is a network of any kind that is one stack, and a head over it.
 
     ``encode`` gives the rows of all tokens; ``project`` takes those of words (W, 3 D), which
-    ``data.tagged_batches.WordRows`` makes of them, to logits (W, K).
+    ``data.labelled.WordRows`` makes of them, to logits (W, K).
     """
 
     def __init__(self, body: Network, labels: int) -> None:

@@ -22,13 +22,12 @@ import numpy as np
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.text_form import as_text
 from dragoman.recordings.captions import Segment, SpokenWord
-from dragoman.recordings.cutter import RecordingPiece
-from dragoman.recordings.cutting import Span
+from dragoman.recordings.cutting import RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import TRANSCRIPTIONS

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from dragoman.data.batches import MaskedBatch, masked_batch
 from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import hashes
-from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
 from dragoman.errors import DragomanError

@@ -16,13 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.data.augmentation.picture_augment import mixed, mixing, varied
-from dragoman.data.augmentation.spec_augment import masked
-from dragoman.data.batches import Batch, Values, make_batch, window_batch
-from dragoman.data.chunks import ChunkSums
-from dragoman.data.corpus_range import CorpusRange
+from dragoman.data.augmentation.varied_rows import masked, mixed, mixing, varied
+from dragoman.data.batches import Batch, MaskedBatch, Values, make_batch, masked_batch, window_batch
+from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
-from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.store import TokenStore

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.data.store import TokenStore
-from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.data.tagged_batches import Pieces, WordCutter, WordRows
+from dragoman.data.labelled import Pieces, WordCutter, WordRows
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import NO_ENCODER, Predictor
 from dragoman.engine.settings import EngineSettings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from dragoman.data.files.pair import Pair
-from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
+from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.tags import tags_of
 from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.specs.tagging import words_and_tags

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
-from dragoman.forms.moses import MosesText
+from dragoman.forms.text_form import MosesText
 from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,

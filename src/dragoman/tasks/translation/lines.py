@@ -1,6 +1,6 @@
 """Which parts of a line are translated by themselves. One line comes back for one line.
 
-A line may name a file: a recording is cut as ``recordings/cutter.py`` says, a picture is not.
+A line may name a file: a recording is cut as ``recordings/cutting.py`` says, a picture is not.
 
 A line of several sentences is cut into them where the model has learned from single sentences, or
 where it has more tokens than are read at once; a sentence that is still too long is cut into
@@ -20,7 +20,7 @@ from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.reading import readable
-from dragoman.recordings.cutter import RecordingCutter
+from dragoman.recordings.cutting import RecordingCutter
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.shortened import shortened
 

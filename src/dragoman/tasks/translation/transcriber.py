@@ -4,7 +4,7 @@
     print(transcriber("talk.wav"))
     transcriber("talk.wav").captions("srt")
 
-Each part of a recording is read by itself (``recordings/cutter.py``): an hour takes the memory of
+Each part of a recording is read by itself (``recordings/cutting.py``): an hour takes the memory of
 some parts.
 """
 
@@ -24,12 +24,11 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats
 from dragoman.forms.rows.rows_form import Rows
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
-from dragoman.recordings.cutter import RecordingCutter, RecordingPiece
-from dragoman.recordings.cutting import CuttingSettings, Span
+from dragoman.recordings.cutting import CuttingSettings, RecordingCutter, RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.forms.rows.resampling import Floats
+from dragoman.forms.rows.recordings import Floats
 from dragoman.recordings.captions import SpokenWord
 from dragoman.recordings.cutting import Span, levels_of, threshold_of
 

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
-from dragoman.data.batches import Batch
+from dragoman.data.batches import Batch, MaskedBatch
 from dragoman.data.labelled import LabelledBatch
-from dragoman.data.masked_batches import MaskedBatch
 from dragoman.models.interface import Network, Scores, Writing
 from dragoman.training.losses.loss import (
     CrossEntropy,

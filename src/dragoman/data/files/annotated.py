@@ -1,10 +1,13 @@
-"""Files of tagged words -> examples: the words of a sentence on one line, and a tag for each.
+"""Files of annotated sentences -> examples: the words of a sentence on one line, and its tree, or a
+tag for each word.
 
-Three layouts are told apart by what a file holds. Columns, as the shared tasks of CoNLL have them:
-a word a line, blank lines between sentences (of CoNLL-U also its comments and ranges; a word of
-which that has spaces in it is read as several).
-``word_TAG``: a sentence a line, each word with its tag behind its last underscore. Bracketed trees:
-the tags of their words.
+Trees are read as ``tree.py`` has them, one at a time whatever the size of the file, and come as
+they are learned and measured: without traces, functions and indices (``tree.plain``).
+
+Three layouts of tags are told apart by what a file holds. Columns, as the shared tasks of CoNLL
+have them: a word a line, blank lines between sentences (of CoNLL-U also its comments and ranges; a
+word of which that has spaces in it is read as several). ``word_TAG``: a sentence a line, each word
+with its tag behind its last underscore. Bracketed trees: the tags of their words.
 """
 
 from __future__ import annotations
@@ -15,10 +18,43 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from dragoman.data.files.trees import plain_trees
 from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.shortened import shortened
+from dragoman.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
+
+
+def read_examples(
+    files: Iterable[tuple[Path, Iterator[str]]], ends: str
+) -> Iterator[tuple[int, str, str]]:
+    """Of the trees of some files, each with its lines: the line that one begins on, its words, and
+    the tree itself on one line. Errors: as ``plain_trees``."""
+    for path, lines in files:
+        for line, tree in plain_trees(lines, path, ends):
+            yield line, " ".join(tree.words), str(tree)
+
+
+def plain_trees(
+    lines: Iterable[str], path: Path, ends: str = LABEL_ENDS
+) -> Iterator[tuple[int, Tree]]:
+    """Each tree of the lines of a file, and the line (from 1) that it begins on; ``ends``: as
+    ``tree.plain`` takes them.
+
+    Errors: ``DataError`` with file and line for brackets that are no trees, and for a tree of which
+    nothing is spoken.
+    """
+    try:
+        for line, tree in read_trees(lines):
+            kept = plain(tree, ends)
+            if kept is None:
+                raise DataError(f"{path}, line {line}: this tree has no words but empty elements")
+            yield line, kept
+    except TreeError as error:
+        raise DataError(
+            f"{path}, line {error.line}: {error}. Trees are written as "
+            "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"
+        ) from error
+
 
 Layout = Literal["columns", "underscore", "trees"]
 Example = tuple[int, str, str]

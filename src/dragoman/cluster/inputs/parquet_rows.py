@@ -9,8 +9,7 @@ from typing import Any
 
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, OpenedFile
-from dragoman.cluster.inputs.raw_lines import Stretch
-from dragoman.cluster.inputs.rows.row import Fields, InputKind, PartOfInput, Row
+from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Row, Stretch
 from dragoman.errors import DataError
 from dragoman.extras import install
 from dragoman.reading import readable

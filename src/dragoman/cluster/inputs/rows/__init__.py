@@ -1,1 +1,0 @@
-"""The kinds of inputs: lines of text, JSON Lines, Parquet."""

@@ -1,1 +1,0 @@
-"""Who does parts: processes of this machine, or actors of Ray."""

@@ -1,1 +1,0 @@
-"""Sentences of the demo's grammar, spoken by a formant synthesiser."""
