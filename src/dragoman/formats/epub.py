@@ -26,7 +26,6 @@ from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_SIGNATURES = "META-INF/signatures.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _CONTENTS = "application/x-dtbncx+xml"
 MOST_BYTES = 50_000_000
@@ -93,9 +92,7 @@ class Book(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        if _SIGNATURES in self.archive.members:
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
-        return ()
+        return self.archive.signature_notes(r"META-INF/signatures\.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}

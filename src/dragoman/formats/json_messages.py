@@ -20,6 +20,7 @@ from dragoman.formats.units.document import (
     OutputOptions,
     Splice,
     check_pieces,
+    line_of,
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
@@ -148,7 +149,7 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
         said = token[0]
         if said in "{[":
             if len(kinds) >= _MOST_NESTED:
-                line = text.count("\n", 0, token.start()) + 1
+                line = line_of(text, token.start())
                 raise BadDocument(
                     f"{name}, line {line}: it is nested more than {_MOST_NESTED} deep"
                 )

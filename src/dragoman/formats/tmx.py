@@ -50,8 +50,8 @@ class TranslationMemory(Document):
     def read(cls, data: bytes, name: str) -> TranslationMemory:
         xml = Xml.read(data, name)
         check_codes(xml.source.text, name, "%{$")
-        root = next((token for token in xml.tokens if token.kind == "start"), None)
-        if root is None or root.name != "tmx":
+        root = xml.root
+        if root.name != "tmx":
             raise BadDocument(f"{name} is no TMX: its first element is not tmx")
         header = next((t for t in xml.tokens if t.kind == "start" and t.name == "header"), root)
         source = header.attributes.get("srclang", "*all*").lower()

@@ -62,8 +62,8 @@ class Xliff(Document):
     def read(cls, data: bytes, name: str) -> Xliff:
         xml = Xml.read(data, name)
         check_codes(xml.source.text, name, "%{$")
-        root = next((token for token in xml.tokens if token.kind == "start"), None)
-        if root is None or root.name != "xliff":
+        root = xml.root
+        if root.name != "xliff":
             raise BadDocument(f"{name} is no XLIFF: its first element is not xliff")
         version = root.attributes.get("version", "")
         if version.partition(".")[0] not in ("1", "2"):

@@ -7,7 +7,6 @@ slides are kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
 _TYPES = "[Content_Types].xml"
 _STYLES = "word/styles.xml"
-_SIGNED = re.compile(r"_xmlsignatures/sig\d*\.xml", re.IGNORECASE)
 _WORD = (
     *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
     *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
@@ -98,9 +96,7 @@ class OfficeDocument(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        if any(_SIGNED.match(member) for member in self.archive.members):
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
-        return ()
+        return self.archive.signature_notes(r"_xmlsignatures/sig\d*\.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new = {}

@@ -63,9 +63,7 @@ class OpenDocument(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        if "META-INF/documentsignatures.xml" in self.archive.members:
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
-        return ()
+        return self.archive.signature_notes(r"META-INF/documentsignatures\.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}

@@ -39,7 +39,7 @@ class OfficePart:
     @property
     def prefix(self) -> str:
         """That of the names of the format, with its colon; of most files ``w:``."""
-        root = next(token for token in self.xml.tokens if token.kind == "start")
+        root = self.xml.root
         return name_at(self.xml, root.begin).removesuffix(root.name)
 
     def without(self, texts: Collection[str]) -> OfficePart:

@@ -85,10 +85,10 @@ def _read(data: bytes, encoding: str, name: str) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
         raise BadDocument(
-            f"{name}, line {line}: byte {error.start:,} is not {encoding.upper()}. Save the file "
-            f"as UTF-8; of a text in WINDOWS-1252: iconv -f WINDOWS-1252 -t UTF-8"
+            f"{name}, line {line_of(data, error.start)}: byte {error.start:,} is not "
+            f"{encoding.upper()}. Save the file as UTF-8; of a text in WINDOWS-1252: "
+            "iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
     if text.encode(encoding, "replace") != data:
         raise BadDocument(f"{name} is not {encoding.upper()} as it is written today")

@@ -162,13 +162,14 @@ def spaced(unit: Unit, target: Target) -> Target:
         if isinstance(number, int) and isinstance(text, str):
             code, beside = unit.tags[number], text[side : side + 1 or None]
             place = max(0, code.place + side)
-            touched = _is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
-            if touched and not (_is_asian(beside) or code.opens or code.closes):
+            touched = is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
+            if touched and not (is_asian(beside) or code.opens or code.closes):
                 found.append(" ")
     return found
 
 
-def _is_asian(character: str) -> bool:
+def is_asian(character: str) -> bool:
+    """Whether a character is a letter or a digit of East Asia."""
     return character.isalnum() and east_asian_width(character) in "WF"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from xml.parsers import expat
 
-from dragoman.formats.units.document import BadDocument, Splice
+from dragoman.formats.units.document import BadDocument, Splice, line_of
 from dragoman.formats.units.encoding import Encoded, decoded
 
 _DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
@@ -66,6 +66,11 @@ class Xml:
             raise BadDocument(f"{name}: with it there are {_TOO_MANY}")
         return cls(name, utf8, source, _tokens(utf8, name, most))
 
+    @property
+    def root(self) -> XmlToken:
+        """The tag that begins its first element; Expat reads no file without one."""
+        return next(token for token in self.tokens if token.kind == "start")
+
     def written(self, begin: int, end: int) -> str:
         """What stands between two places."""
         return self.data[begin:end].decode()
@@ -81,7 +86,7 @@ class Xml:
         return self.data[start.end - 2 : start.end] == b"/>"
 
     def line(self, place: int) -> int:
-        return self.data.count(b"\n", 0, place) + 1
+        return line_of(self.data, place)
 
     def spliced(self, splices: list[Splice]) -> bytes:
         """The file with some of its spans replaced, in its own encoding."""
