@@ -18,8 +18,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -40,10 +39,6 @@ class Cost:
     path: int
     """Steps that a signal takes between the two ends of the sequence, at most (one layer, or as
     many as it needs); 0 where it never gets there."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def attention_cost(n: int, d: int) -> Cost:
@@ -79,11 +74,6 @@ def restricted_cost(n: int, d: int, r: int) -> Cost:
     core = 2 * (2 * near * n * d)
     path = max(1, math.ceil(n / near))
     return Cost(f"restricted attention (r = {r})", core, core + 4 * (2 * n * d * d), 1, path)
-
-
-def costs(n: int, d: int, k: int = 3) -> list[Cost]:
-    """All kinds at one length and width."""
-    return [attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, k)]
 
 
 def _layers(n: int, k: int) -> int:
