@@ -44,7 +44,7 @@ def report_html(run: RunSummary) -> str:
         _look(run.hops, run.attention),
         _tables("Data", run.data),
         _recipe(run.recipe),
-        _pairs("Machine", run.machine),
+        _section("Machine", _facts(run.machine)) if run.machine else "",
         _limits(run.limits),
     ]
     body = "\n".join(section for section in sections if section)
@@ -67,10 +67,7 @@ def _header(run: RunSummary) -> str:
         parts.append(f'<p class="notice">{escape(run.notice)}</p>')
     parts.append(_scores(run.scores))
     if run.facts:
-        parts.append('<dl class="facts">')
-        for name, value in run.facts:
-            parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
-        parts.append("</dl>")
+        parts.append(_facts(run.facts))
     parts.append("</header>")
     return "\n".join(part for part in parts if part)
 
@@ -114,25 +111,19 @@ def _samples(samples: Sequence[ShownSample], languages: Sequence[str], undrawn: 
         about += f" {exact} of {len(compared)} are word for word the reference; elsewhere, what"
         about += " differs from it is underlined. Another wording need not be a worse one."
     shown, rest = samples[:_SAMPLES_SHOWN], samples[_SAMPLES_SHOWN:]
-    parts = ["<section>", "<h2>What it writes</h2>", f'<p class="muted">{about}</p>']
-    parts.append(_sample_list(shown, languages))
+    parts = [f'<p class="muted">{about}</p>', _sample_list(shown, languages)]
     if rest:
         parts.append(f"<details><summary>{len(rest)} more</summary>")
         parts.append(_sample_list(rest, languages))
         parts.append("</details>")
-    parts.append("</section>")
-    return "\n".join(parts)
+    return _section("What it writes", *parts)
 
 
 def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
     if not (confusions or tables):
         return ""
-    figures = [
-        f'<div class="scroll" tabindex="0">{heatmap_svg(one, alone=False)}</div>'
-        for one in confusions
-    ]
-    heading = "<h2>What it takes for what</h2>"
-    return "\n".join(["<section>", heading, *figures, *map(table_html, tables), "</section>"])
+    figures = [_scrolled(heatmap_svg(one, alone=False)) for one in confusions]
+    return _section("What it takes for what", *figures, *map(table_html, tables))
 
 
 def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> str:
@@ -196,14 +187,14 @@ def _differences(sample: ShownSample) -> str:
 def _charts(charts: Sequence[Chart]) -> str:
     if not charts:
         return ""
-    drawn = "\n".join(f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
-    return f'<section>\n<h2>How it learned</h2>\n<div class="charts">\n{drawn}\n</div>\n</section>'
+    drawn = (f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
+    return _section("How it learned", '<div class="charts">', *drawn, "</div>")
 
 
 def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     if not hops and not records:
         return ""
-    parts = ["<section>", "<h2>Where it looked</h2>"]
+    parts = []
     for one in hops:
         word, through = escape(one.target[one.word]), escape(one.source[one.through])
         parts.append(
@@ -216,8 +207,7 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
         known = bool(hops) and tuple(hops[0].target) == tuple(records[0].target)
         first = heatmap_svg(records[0].heatmap("cross", len(records[0].cross) - 1), alone=False)
         parts.append(explorer(records, _scrolled(first), hops[0].word if known else None))
-    parts.append("</section>")
-    return "\n".join(parts)
+    return _section("Where it looked", *parts)
 
 
 def _scrolled(wide: str) -> str:
@@ -228,7 +218,7 @@ def _scrolled(wide: str) -> str:
 def _tables(heading: str, tables: Sequence[Table]) -> str:
     if not tables:
         return ""
-    return "\n".join(["<section>", f"<h2>{heading}</h2>", *map(table_html, tables), "</section>"])
+    return _section(heading, *map(table_html, tables))
 
 
 def table_html(table: Table) -> str:
@@ -270,26 +260,26 @@ def _recipe(recipe: str) -> str:
             text = f"<strong>{text}</strong>"
         lines.append(text)
     body = "\n".join(lines)
-    return (
-        "<section>\n<h2>Recipe</h2>\n"
+    return _section(
+        "Recipe",
         '<p class="muted">Everything that was set. The same recipe, data and machine give the same'
-        " model.</p>\n"
-        f"<details><summary>Show all of it</summary><pre><code>{body}</code></pre></details>\n"
-        "</section>"
+        " model.</p>",
+        f"<details><summary>Show all of it</summary><pre><code>{body}</code></pre></details>",
     )
-
-
-def _pairs(heading: str, pairs: Sequence[tuple[str, str]]) -> str:
-    if not pairs:
-        return ""
-    parts = ["<section>", f"<h2>{heading}</h2>", '<dl class="facts">']
-    for name, value in pairs:
-        parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
-    return "\n".join([*parts, "</dl>", "</section>"])
 
 
 def _limits(limits: Sequence[str]) -> str:
     if not limits:
         return ""
-    items = "\n".join(f"<li>{escape(limit)}</li>" for limit in limits)
-    return f"<section>\n<h2>Limits</h2>\n<ul>\n{items}\n</ul>\n</section>"
+    items = (f"<li>{escape(limit)}</li>" for limit in limits)
+    return _section("Limits", "<ul>", *items, "</ul>")
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    """Names and values."""
+    rows = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return "\n".join(['<dl class="facts">', *rows, "</dl>"])
+
+
+def _section(heading: str, *parts: str) -> str:
+    return "\n".join(["<section>", f"<h2>{heading}</h2>", *parts, "</section>"])
