@@ -11,7 +11,7 @@ from dragoman.insight.importance import Importance
 from dragoman.insight.layer_words import PART_WORDS
 from dragoman.pictures.figure import Cell, DataTable, Panel
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, HeadGrid, WordWeights
+from dragoman.pictures.panels import HeadGrid, WordWeights
 from dragoman.pictures.records import AttentionKind, AttentionRecord
 
 
@@ -52,16 +52,14 @@ def importance_panels(found: Importance) -> list[Panel]:
     """A map of layers and heads for each attention, in one scale."""
     reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
     return [
-        Cells(
-            MatrixPicture(
-                PART_WORDS[kind].english.capitalize(),
-                found.grown(kind),
-                rows=[f"layer {i + 1}" for i in range(len(losses))],
-                columns=[f"head {i + 1}" for i in range(losses.shape[1])],
-                cell=(54, 30),
-                reach=reach,
-                across="growth of the loss, nats per token",
-            )
+        MatrixPicture(
+            PART_WORDS[kind].english.capitalize(),
+            found.grown(kind),
+            rows=[f"layer {i + 1}" for i in range(len(losses))],
+            columns=[f"head {i + 1}" for i in range(losses.shape[1])],
+            cell=(54, 30),
+            reach=reach,
+            across="growth of the loss, nats per token",
         )
         for kind, losses in found.without.items()
     ]
@@ -86,7 +84,7 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
         matrix = MatrixPicture(
             title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True
         )
-        panels.append(Cells(matrix))
+        panels.append(matrix)
     return panels
 
 

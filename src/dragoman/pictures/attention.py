@@ -13,7 +13,7 @@ import numpy as np
 
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.records import Heatmap, Hops, Weights
-from dragoman.pictures.theme import FONT_SIZE, svg
+from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 from dragoman.shortened import shortened
 
 # Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
@@ -93,9 +93,7 @@ def _row_labels(
     parts = []
     for i, label in enumerate(labels):
         x, y = left - 8, top + cell * (i + 0.5) + size * 0.36
-        parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end"{style}>{escape(label)}</text>'
-        )
+        parts.append(text_svg(label, x, y, anchor="end", more=style))
     return parts
 
 
@@ -127,8 +125,8 @@ def _cells(heatmap: Heatmap, left: float, top: float, cell: float) -> list[str]:
             parts.append(f"{rect}/>")
         if numbers and weight >= SHOWN_FROM:
             kind = "on" if weight > _TURNS_LIGHT else "ink" if weight > 0.2 else "muted"
-            place = f'x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle"'
-            on_cells.append(f'<text class="small {kind}" {place}>{share(weight)}</text>')
+            middle = x + side / 2, y + side / 2 + 4
+            on_cells.append(text_svg(share(weight), *middle, f"small {kind}", "middle"))
     parts.append("</g>")
     if on_cells:
         parts.append(f'<g pointer-events="none">{"".join(on_cells)}</g>')
@@ -219,8 +217,7 @@ def _line(path: str, ink: int, weight: float) -> str:
 
 
 def _number(x: float, y: float, weight: float, ink: int) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}"'
-    return f'<text class="small halo f{ink}" {place}>{weight * 100:.0f} %</text>'
+    return text_svg(f"{weight * 100:.0f} %", x, y, f"small halo f{ink}")
 
 
 def _hop_text(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:

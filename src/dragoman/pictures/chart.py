@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dragoman.pictures.labels import drawn_width, escape
 from dragoman.pictures.records import Chart, Series
-from dragoman.pictures.theme import svg
+from dragoman.pictures.theme import svg, text_svg
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
 """Around the axes, where the names of the lines need one row."""
@@ -171,22 +171,16 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
         y = upward(tick)
         parts.append(
             f'<path class="rule" d="M{_LEFT:.1f} {y:.1f}H{width - _RIGHT:.1f}"/>'
-            f'<text class="small muted" x="{_LEFT - 7:.1f}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{compact_number(round(tick, 12))}</text>"
+            + text_svg(compact_number(round(tick, 12)), _LEFT - 7, y + 4, "small muted", "end")
         )
     bottom = height - _BOTTOM
     for tick in across.ticks():
         x = across(tick)
         anchor = "end" if x > width - _RIGHT - 6 else "middle"
-        parts.append(
-            f'<text class="small muted" x="{x:.1f}" y="{bottom + 16:.1f}" text-anchor="{anchor}">'
-            f"{compact_number(round(tick, 12))}</text>"
-        )
-    labels = escape(chart.x_label)
-    parts.append(
-        f'<text class="small muted" x="{(width - _RIGHT + _LEFT) / 2:.1f}" y="{height - 4:.1f}"'
-        f' text-anchor="middle">{labels}</text>'
-    )
+        number = compact_number(round(tick, 12))
+        parts.append(text_svg(number, x, bottom + 16, "small muted", anchor))
+    middle = (width - _RIGHT + _LEFT) / 2
+    parts.append(text_svg(chart.x_label, middle, height - 4, "small muted", "middle"))
     if chart.y_label:
         parts.append(
             f'<text class="small muted" x="{width - _RIGHT:.1f}" y="16" text-anchor="end">'
@@ -200,10 +194,9 @@ def _mark(chart: Chart, across: _Scale, top: float, height: float) -> list[str]:
     # Drawn inside the axes, be it where it may.
     x = min(max(across(chart.marked_x), across.begin), across.end)
     line = f"M{x:.1f} {top:.1f}V{height - _BOTTOM:.1f}"
-    place = f'x="{x:.1f}" y="{top - 5:.1f}" text-anchor="middle"'
     return [
         f'<path class="axis" d="{line}" stroke-dasharray="2 3"/>',
-        f'<text class="small halo muted" {place}>{escape(chart.marked_as)}</text>',
+        text_svg(chart.marked_as, x, top - 5, "small halo muted", "middle"),
     ]
 
 

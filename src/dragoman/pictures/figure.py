@@ -1,7 +1,7 @@
 """A figure: computed numbers, the panels that draw them, and a caption in two languages.
 
-Whoever computes a figure fills in ``Figure``; it becomes SVG, PNG, CSV, a page of the book, or
-``to_dict`` for a web page. Panels are drawn by ``panels.py``.
+Whoever computes a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the
+book. Panels are drawn by ``panels.py`` and ``matrix.py``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from dragoman.pictures.labels import escape
 from dragoman.pictures.theme import svg
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 _WIDEST = 1090.0
 _GAP = 22.0
@@ -34,25 +31,11 @@ class Words:
     korean: str
 
 
-@dataclass(frozen=True)
-class PanelBox:
-    """Where a panel lies in its figure, in pixels from the upper left."""
-
-    left: float
-    top: float
-    width: float
-    height: float
-
-
 class Panel(Protocol):
     """One picture of a figure."""
 
     def svg(self) -> str:
         """A whole ``<svg>`` element that leaves style and paper to what it is put into."""
-        ...
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        """The same by matplotlib, into ``box`` of a page of known size (see ``place``)."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,60 +80,24 @@ class Figure:
     notes: Sequence[Words] = field(default=())
     """What this run in particular shows, in numbers that were measured."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: words, numbers, the picture, and what each of its panels draws."""
-        return {
-            "name": self.name,
-            "title": {"en": self.title.english, "ko": self.title.korean},
-            "caption": {"en": self.caption.english, "ko": self.caption.korean},
-            "notes": [{"en": note.english, "ko": note.korean} for note in self.notes],
-            "source": {"en": self.source.english, "ko": self.source.korean},
-            "run": self.run,
-            "svg": figure_svg(self, alone=False),
-            "panels": [panel.to_dict() for panel in self.panels],
-            "data": [
-                {"name": t.name, "header": list(t.header), "rows": [list(r) for r in t.rows]}
-                for t in self.data
-            ],
-        }
-
-
-@dataclass(frozen=True)
-class Laid:
-    """Panels laid out on a page: rows of what fits side by side."""
-
-    width: float
-    height: float
-    boxes: Sequence[PanelBox]
-
-
-def lay_out(panels: Sequence[str]) -> Laid:
-    """Place ``<svg>`` elements from left to right, a new row where the page ends."""
-    boxes: list[PanelBox] = []
-    x = y = _MARGIN
-    tallest = widest = 0.0
-    for panel in panels:
-        width, height = _size(panel)
-        if x > _MARGIN and x + width > _WIDEST:
-            x, y, tallest = _MARGIN, y + tallest + _GAP, 0.0
-        boxes.append(PanelBox(x, y, width, height))
-        widest = max(widest, x + width)
-        tallest = max(tallest, height)
-        x += width + _GAP
-    return Laid(widest + _MARGIN, y + tallest + _MARGIN, boxes)
-
 
 def figure_svg(figure: Figure, *, alone: bool = True) -> str:
-    """All panels of a figure as one SVG. ``alone=False`` is for a page that brings the style."""
-    drawn = [panel.svg() for panel in figure.panels]
-    laid = lay_out(drawn)
-    body = [f"<title>{escape(figure.title.english)}</title>"]
-    body.append(f"<desc>{escape(figure.caption.english)}</desc>")
-    for element, box in zip(drawn, laid.boxes, strict=True):
-        at = f'<svg x="{box.left:.1f}" y="{box.top:.1f}" '
-        body.append(element.strip().replace("<svg ", at, 1))
+    """All panels of a figure as one SVG: from left to right, a new row where the page ends.
+    ``alone=False`` is for a page that brings the style."""
     title = escape(figure.title.english)
-    return svg("".join(body), laid.width, laid.height, title, alone=alone)
+    body = [f"<title>{title}</title>", f"<desc>{escape(figure.caption.english)}</desc>"]
+    x = y = _MARGIN
+    tallest = widest = 0.0
+    for panel in figure.panels:
+        element = panel.svg().strip()
+        width, height = _size(element)
+        if x > _MARGIN and x + width > _WIDEST:
+            x, y, tallest = _MARGIN, y + tallest + _GAP, 0.0
+        body.append(element.replace("<svg ", f'<svg x="{x:.1f}" y="{y:.1f}" ', 1))
+        widest, tallest = max(widest, x + width), max(tallest, height)
+        x += width + _GAP
+    whole = widest + _MARGIN, y + tallest + _MARGIN
+    return svg("".join(body), *whole, title, alone=alone)
 
 
 def csv_files(figure: Figure) -> dict[str, str]:

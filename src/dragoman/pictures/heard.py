@@ -17,7 +17,7 @@ from dragoman.pictures.attention import short_label
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.matrix import ink
 from dragoman.pictures.terminal import shade
-from dragoman.pictures.theme import FONT_SIZE, svg
+from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 
 Array = npt.NDArray[np.floating]
 
@@ -57,8 +57,7 @@ class HeardWords:
         parts.append(ink(bands, left, top, wide, _BANDS_HIGH, name="bands"))
         at = top + _BANDS_HIGH + 8
         for name, row in zip(names, np.asarray(self.weights, float), strict=True):
-            place = f'x="{left - 8:.1f}" y="{at + _LINE * 0.68:.1f}" text-anchor="end"'
-            parts.append(f"<text {place}>{escape(name)}</text>")
+            parts.append(text_svg(name, left - 8, at + _LINE * 0.68, anchor="end"))
             parts.append(ink(row[None], left, at + 1, wide, _LINE - 2, name="looks"))
             at += _LINE
         parts += self._axis(left, at, wide)
@@ -73,8 +72,8 @@ class HeardWords:
         parts = []
         for number in range(int(self.seconds / step) + 1):
             x, unit = left + wide * number * step / self.seconds, "" if number else " s"
-            place = f'x="{x:.1f}" y="{top + 16:.1f}" text-anchor="middle"'
-            parts.append(f'<text class="small muted" {place}>{number * step:g}{unit}</text>')
+            seconds = f"{number * step:g}{unit}"
+            parts.append(text_svg(seconds, x, top + 16, "small muted", "middle"))
         return parts
 
     def text(self, width: int = 80) -> Text:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dragoman.pictures.chart import compact_number
-from dragoman.pictures.figure import PanelBox
 from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.theme import LIGHT, svg
-
-if TYPE_CHECKING:
-    import matplotlib.figure
+from dragoman.pictures.theme import svg, text_svg
 
 _ROW, _TOP, _BOTTOM, _RIGHT, _ACROSS = 20.0, 56.0, 36.0, 16.0, 330.0
 
@@ -52,7 +48,7 @@ class Intervals:
 
         bottom = height - _BOTTOM
         parts = [
-            f'<text class="ink" x="4" y="16">{escape(visible(self.title))}</text>',
+            f'<text class="ink" x="4" y="16">{escape(self.title)}</text>',
             '<circle class="f0" cx="9" cy="33" r="4"/>',
             '<text class="small muted" x="18" y="37">here, with its 95 % interval</text>',
             f'{_diamond(205, 33)}<text class="small muted" x="214" y="37">the paper</text>',
@@ -61,24 +57,18 @@ class Intervals:
             x = across(tick)
             parts.append(
                 f'<path class="rule" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>'
-                f'<text class="small muted" x="{x:.1f}" y="{bottom + 14:.1f}" text-anchor="middle">'
-                f"{_number(tick)}</text>"
+                + text_svg(_number(tick), x, bottom + 14, "small muted", "middle")
             )
         x = across(self.marked)
         parts.append(f'<path class="axis" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>')
         for place, row in enumerate(self.rows):
             y = _TOP + _ROW * (place + 0.5)
-            parts.append(
-                f'<text class="small" x="{left - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">'
-                f"{escape(visible(row.label))}</text>"
-            )
+            parts.append(text_svg(row.label, left - 10, y + 4, "small", "end"))
             if row.published is not None:
                 parts.append(_diamond(across(row.published), y))
             if row.value is None:
-                parts.append(
-                    f'<text class="small muted" x="{left + _ACROSS:.1f}" y="{y + 4:.1f}"'
-                    ' text-anchor="end">not measured</text>'
-                )
+                end = left + _ACROSS
+                parts.append(text_svg("not measured", end, y + 4, "small muted", "end"))
                 continue
             if row.half is not None:
                 begin = max(across(row.value - row.half), left)
@@ -89,57 +79,13 @@ class Intervals:
                 f'<circle class="f0" cx="{across(row.value):.1f}" cy="{y:.1f}" r="4">'
                 f"<title>{escape(_row_text(row))}</title></circle>"
             )
-        parts.append(
-            f'<text class="small muted" x="{left + _ACROSS / 2:.1f}" y="{height - 6:.1f}"'
-            f' text-anchor="middle">{escape(visible(self.x_label))}</text>'
-        )
+        middle = left + _ACROSS / 2
+        parts.append(text_svg(self.x_label, middle, height - 6, "small muted", "middle"))
         spoken = "; ".join(_row_text(row) for row in self.rows)
         return svg("".join(parts), width, height, escape(f"{self.title}: {spoken}"), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "intervals", **asdict(self)}
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        from dragoman.pictures.figure_png import axes_in
-
-        axes = axes_in(page, box, self._left(), _TOP - 10, _RIGHT, _BOTTOM)
-        axes.set_facecolor(LIGHT.paper)
-        low, high, step = self._axis()
-        places = range(len(self.rows))
-        for place, row in zip(places, self.rows, strict=True):
-            if row.published is not None:
-                axes.plot(
-                    [row.published], [place], marker="D", markersize=5, linestyle="none",
-                    markerfacecolor="none", markeredgecolor=LIGHT.series[1], label="the paper",
-                )  # fmt: skip
-            if row.value is None:
-                axes.text(
-                    high, place, "not measured", color=LIGHT.muted, fontsize=7, ha="right",
-                    va="center",
-                )  # fmt: skip
-            else:
-                axes.errorbar(
-                    [row.value], [place], xerr=None if row.half is None else [row.half],
-                    fmt="o", markersize=5, color=LIGHT.series[0], linewidth=1.3, label="here",
-                )  # fmt: skip
-        axes.axvline(self.marked, color=LIGHT.muted, linewidth=0.8)
-        axes.set_yticks(list(places), [visible(row.label) for row in self.rows], fontsize=8)
-        axes.set_ylim(len(self.rows) - 0.5, -0.5)
-        # Left to itself matplotlib takes twice as many, whose numbers touch.
-        ticks = _ticks(low, high, step)
-        axes.set_xticks(ticks, [_number(tick) for tick in ticks])
-        axes.set_xlim(low, high)
-        axes.grid(axis="x", color=LIGHT.rule, linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.set_title(visible(self.title), loc="left", fontsize=10, pad=18)
-        drawn = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        axes.legend(
-            drawn.values(), drawn.keys(), loc="lower left", bbox_to_anchor=(0, 1), ncols=2,
-            frameon=False, labelcolor=LIGHT.muted, fontsize=8, borderaxespad=0.0,
-        )  # fmt: skip
-        axes.set_xlabel(visible(self.x_label))
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
 
     def _left(self) -> float:
         return max((drawn_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.pictures.attention import short_label
-from dragoman.pictures.bitmaps.pixels import png_base64
+from dragoman.pictures.bitmaps import Pixels, png_base64
 from dragoman.pictures.labels import escape
 from dragoman.pictures.theme import svg
 
@@ -28,7 +28,7 @@ _LEAST_LIGHT = 0.12
 class LookedAt(NamedTuple):
     """A picture, what was chosen for it, and what counted."""
 
-    pixels: npt.NDArray[np.uint8]
+    pixels: Pixels
     """(H, W, C)."""
     shares: npt.NDArray[np.floating]
     """(R, S) how much each patch counted; they sum to 1."""
@@ -44,14 +44,14 @@ class LookedAt(NamedTuple):
         return f"{short_label(self.label)} {100 * self.probability:.0f} %"
 
     @property
-    def dimmed(self) -> npt.NDArray[np.uint8]:
+    def dimmed(self) -> Pixels:
         """The picture, each patch as light as its share says; the largest is as it was."""
         height, width, _ = self.pixels.shape
         rows, columns = self.shares.shape
         patch = np.ones((height // rows, width // columns))
         seen = np.kron(self.shares / max(float(self.shares.max()), 1e-12), patch)[..., None]
         lit = self.pixels * (_LEAST_LIGHT + (1 - _LEAST_LIGHT) * seen)
-        found: npt.NDArray[np.uint8] = np.rint(lit).astype(np.uint8)
+        found: Pixels = np.rint(lit).astype(np.uint8)
         return found
 
 
@@ -77,7 +77,7 @@ def looked_at_svg(title: str, looked: Sequence[LookedAt]) -> str:
     return svg("".join(parts), wide, top + rows * high, escape(f"{title}: {said}"), alone=True)
 
 
-def _image(pixels: npt.NDArray[np.uint8], left: float, top: float) -> str:
+def _image(pixels: Pixels, left: float, top: float) -> str:
     address = png_base64(pixels)
     return (
         f'<image x="{left}" y="{top}" width="{_SIDE}" height="{_SIDE}" '

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dragoman.pictures.labels import escape
+
 
 @dataclass(frozen=True)
 class Theme:
@@ -83,3 +85,13 @@ def svg(body: str, width: float, height: float, title: str, *, alone: bool) -> s
     if alone:
         head += f'<style>{SVG_STYLE}</style><rect class="paper" width="100%" height="100%"/>'
     return f"{head}{body}</svg>\n"
+
+
+def text_svg(
+    text: str, x: float, y: float, kind: str = "", anchor: str = "", more: str = ""
+) -> str:
+    """A text, which is escaped here, and where its baseline begins; or has its middle or its end,
+    by ``anchor``. ``kind``: its classes; ``more``: further attributes, a space before each."""
+    of_kind = f'class="{kind}" ' if kind else ""
+    anchored = f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text {of_kind}x="{x:.1f}" y="{y:.1f}"{anchored}{more}>{escape(text)}</text>'

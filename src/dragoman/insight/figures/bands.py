@@ -18,7 +18,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells
 
 Array = NDArray[np.float64]
 
@@ -58,15 +57,11 @@ def band_heads_figure(subject: Subject) -> Drawn:
         heard = bands[len(bands) - high : len(bands) - low]  # the lowest band is drawn last
         labels = ["000"] * each  # as wide as those of the map, and too low to be drawn
         panels += [
-            Cells(
-                MatrixPicture(name, heard, labels, cell=(_SIDE / heard.shape[1], _BAND), reach=1.0)
-            ),
-            Cells(
-                MatrixPicture(
+            MatrixPicture(name, heard, labels, cell=(_SIDE / heard.shape[1], _BAND), reach=1.0),
+            MatrixPicture(
                     "Its attention", map_of_head, ["000"] * groups, cell=(cell, cell),
                     across=f"from 0 to {frames * hop:.2g} s", down="the frame that looks",
-                )
-            ),
+                ),
         ]  # fmt: skip
     near = [nearness(one) * hop for one in weights]
     least, most = int(np.argmin(near)), int(np.argmax(near))

@@ -12,7 +12,7 @@ from dragoman.insight.head import Array, shown, softmax
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, LinePanel, TextPanel
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
 
@@ -79,7 +79,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
 
     return Drawn(
         [
-            Cells(likeliest),
+            likeliest,
             by_temperature("Entropy of the choice", spread, "nats"),
             by_temperature("Probability of the likeliest", first),
         ],

@@ -20,7 +20,7 @@ from dragoman.insight.layer_words import attention_words
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, TextPanel
+from dragoman.pictures.panels import TextPanel
 
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
@@ -39,15 +39,13 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     panels: list[Panel] = [
         strip(f"Query of “{word}”", query[None], [word]),
         strip("Keys", keys, words),
-        Cells(
-            MatrixPicture(
-                "score, hash table, attention",
-                np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
-                rows=words,
-                columns=["score", "hash", "weight"],
-                cell=(52, 24),
-                reach=1.0,
-            )
+        MatrixPicture(
+            "score, hash table, attention",
+            np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
+            rows=words,
+            columns=["score", "hash", "weight"],
+            cell=(52, 24),
+            reach=1.0,
         ),
         strip("Values", values, words),
         strip("What comes back", back, ["hash table", "attention"]),
@@ -108,9 +106,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     v, cell = values.shape[1], cell_size(t)
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
-        return Cells(
-            MatrixPicture(title, matrix, rows=words, columns=words, cell=cell, reach=reach)
-        )
+        return MatrixPicture(title, matrix, rows=words, columns=words, cell=cell, reach=reach)
 
     def long(title: str, matrix: Array) -> Panel:
         return strip(title, matrix, words, 4.5, 20)
@@ -180,12 +176,10 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
     cell = cell_size(len(words))
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
-        return Cells(
-            MatrixPicture(
+        return MatrixPicture(
                 title, matrix, rows=words, columns=words, cell=cell, reach=reach, absent="–∞",
                 down="word just read", across="looked at",
-            )
-        )  # fmt: skip
+            )  # fmt: skip
 
     rows: list[tuple[Cell, ...]] = [
         (words[i], words[j], float(scaled[i, j]), int(not behind[i, j]), float(weights[i, j]),

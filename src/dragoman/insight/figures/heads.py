@@ -15,7 +15,7 @@ from dragoman.insight.layer_words import attention_words
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, TextPanel
+from dragoman.pictures.panels import TextPanel
 
 
 def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
@@ -57,7 +57,7 @@ def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
 
     def of_slices(title: str, values: Array) -> Panel:
         rows, columns = ([f"{what} {i + 1}" for i in range(heads)] for what in ("head", "slice"))
-        return Cells(MatrixPicture(title, values, rows, columns, cell=(52, 26), reach=1.0))
+        return MatrixPicture(title, values, rows, columns, cell=(52, 26), reach=1.0)
 
     joined = f"Concat of {heads} heads, {count} × {heads} · {opened.joined.shape[1] // heads}"
     numbers = [

@@ -22,7 +22,7 @@ from dragoman.models.encoder import Encoder
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, HeadGrid
+from dragoman.pictures.panels import HeadGrid
 from dragoman.tasks.classification.labeller import Labeller
 
 Array = NDArray[np.float64]
@@ -53,9 +53,9 @@ def rollout_figure(subject: Subject) -> Drawn:
     label, share = subject.output.text.rsplit("  ", 1)
     return Drawn(
         [
-            Cells(MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0)),
-            Cells(shares),
-            Cells(MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0)),
+            MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0),
+            shares,
+            MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0),
         ],
         [DataTable("", ("row", "column", "share"), rows)],
         run=subject.name,
@@ -136,18 +136,16 @@ def reading(
     in_rows = values.astype(np.float64).reshape(len(values), -1, channels).mean(axis=-1) / 255
     bare = [""] * len(cut), [""] * cut.shape[1]
     panels: list[Panel] = [
-        Cells(MatrixPicture("Its patches", cut, *bare, cell=(pixel, pixel), reach=1.0)),
-        Cells(_of_rows("Patches as rows", in_rows, 1.0)),
-        *(Cells(_of_rows(name, rows)) for name, rows in stages),
+        MatrixPicture("Its patches", cut, *bare, cell=(pixel, pixel), reach=1.0),
+        _of_rows("Patches as rows", in_rows, 1.0),
+        *(_of_rows(name, rows) for name, rows in stages),
     ]
     ranked = ranked[:_LABELS]
     panels.append(
-        Cells(
-            MatrixPicture(
+        MatrixPicture(
                 "The labels", np.array([[share] for _, share in ranked]),
                 [name for name, _ in ranked], ["probability"], reach=1.0,
             )
-        )
     )  # fmt: skip
     sizes = [
         ("patches", len(values), patch * patch * channels),

@@ -18,7 +18,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, LinePanel
+from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -52,17 +52,15 @@ def _wide(name: str, values: Array) -> DataTable:
     return DataTable(name, header, rows)
 
 
-def _encoding(title: str, table: Array, width: float) -> Cells:
+def _encoding(title: str, table: Array, width: float) -> Panel:
     """table (length, dimension), whose cells are ``width`` wide."""
     cell = width, 300 / len(table)
-    return Cells(MatrixPicture(title, table, cell=cell, down="position", across="dimension"))
+    return MatrixPicture(title, table, cell=cell, down="position", across="dimension")
 
 
 def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     side = 300 / len(values)
-    return Cells(
-        MatrixPicture(title, values, cell=(side, side), down="position", across="position")
-    )
+    return MatrixPicture(title, values, cell=(side, side), down="position", across="position")
 
 
 def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
@@ -78,7 +76,7 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
     )
     return Drawn(
         [
-            Cells(encoding),
+            encoding,
             _map(similarity(table)),
         ],
         [_wide("", table), _table("similarity", similarity(table), "position", "other")],
@@ -107,7 +105,7 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
     )
     return Drawn(
         [
-            Cells(encoding),
+            encoding,
             _map(
                 similarity(longest),
                 f"Similarity within {length} words, {dimension} dimensions",
@@ -255,7 +253,7 @@ def learned_figure(subject: Subject) -> Drawn:
     )
     return Drawn(
         [
-            Cells(encoding),
+            encoding,
             _map(cosines, "Similarity, cosine"),
             LinePanel(neighbours, 420, 220),
         ],

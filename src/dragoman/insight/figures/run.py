@@ -19,7 +19,7 @@ from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import parse_links
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, TextPanel, TwoHops, WordWeights
+from dragoman.pictures.panels import TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import merged_to_words
 from dragoman.plural import plural
@@ -60,7 +60,7 @@ def order_figure(subject: Subject) -> Drawn:
     )
     return Drawn(
         [
-            Cells(differences),
+            differences,
             TextPanel("What the run then writes", ("positions", "read", "written"), written),
         ],
         [

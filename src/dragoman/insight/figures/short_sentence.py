@@ -9,7 +9,6 @@ from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells
 
 _READABLE = 14
 """Tokens of a sentence that a figure chooses: every number can be read in its cell."""
@@ -78,7 +77,7 @@ def strip(
 ) -> Panel:
     """A matrix (T, D), a row for each word; cells of ``width`` and ``height``."""
     cell = width, height
-    return Cells(MatrixPicture(title, values, rows=rows, cell=cell, across="dimension"))
+    return MatrixPicture(title, values, rows=rows, cell=cell, across="dimension")
 
 
 def matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

@@ -17,7 +17,6 @@ from dragoman.insight.subject import Subject
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells
 
 Array = NDArray[np.float64]
 
@@ -63,23 +62,17 @@ def spikes_figure(subject: Subject) -> Drawn:
     blank = float((lines[-1] > 0.5).mean())
     return Drawn(
         [
-            Cells(
-                MatrixPicture(
+            MatrixPicture(
                     what, bands, [longest] * len(bands), across=f"frames of {hop:g} s",
                     cell=(frame, high), reach=1.0,
-                )
-            ),
-            Cells(
-                MatrixPicture(
+                ),
+            MatrixPicture(
                     "CTC", lines, names, across=each, cell=(wide / len(known), _LINE), reach=1.0
-                )
-            ),
-            Cells(
-                MatrixPicture(
+                ),
+            MatrixPicture(
                     "Attention of the last layer", looked, written, across=each,
                     cell=(wide / len(known), _LINE), reach=1.0,
-                )
-            ),
+                ),
         ],
         [DataTable("", ("row", "second", "token", "probability"), found)],
         run=subject.name,

@@ -13,7 +13,7 @@ from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, LinePanel, TextPanel
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
@@ -112,7 +112,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     )
     return Drawn(
         [
-            Cells(distribution),
+            distribution,
             LinePanel(losses, 460, 260),
         ],
         [
