@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.figures.catalogue import FIGURES, Entry, OfRun
-from dragoman.insight.figures.sliders import Slider
+from dragoman.insight.figures.catalogue import FIGURES, Entry, OfRun, Slider
 from dragoman.insight.needs import LEARNED_PLACES, PATCHES, SPIKES
 
 _HEAD = """\

@@ -10,9 +10,8 @@ from tiny_cells import tiny_cell
 
 from dragoman.errors import DragomanError
 from dragoman.forms.text_form import as_text
-from dragoman.insight.figures.bands import band_attention
 from dragoman.insight.figures.catalogue import make_figure, missing
-from dragoman.insight.figures.spikes import BLANK
+from dragoman.insight.figures.recordings import BLANK, band_attention
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import figure_svg
 from dragoman.pictures.matrix import MatrixPicture

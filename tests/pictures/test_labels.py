@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.pictures.labels import cells, escape, labels, visible
-from dragoman.pictures.records import AttentionRecord
-from dragoman.pictures.words import by_word, merged_to_words, words
+from dragoman.pictures.records import AttentionRecord, by_word, merged_to_words, words
 
 anything = st.text(st.characters(codec=None, exclude_categories=()))
 

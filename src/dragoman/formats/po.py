@@ -19,10 +19,10 @@ from dragoman.formats.units.document import (
     SaidLanguage,
     Splice,
     spliced,
+    teaches,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
-from dragoman.formats.units.states import teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)

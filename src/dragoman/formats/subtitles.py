@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
@@ -22,6 +21,7 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.inline import broken
 from dragoman.formats.units.unit import Code, Target, Unit, says_something
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"

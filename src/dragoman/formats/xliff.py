@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage, Side
+from dragoman.formats.units.document import (
+    MACHINE,
+    WAITS,
+    BadDocument,
+    Document,
+    OutputOptions,
+    SaidLanguage,
+    Side,
+    teaches,
+)
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.units.states import MACHINE, WAITS, teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.nested import Replacement, put, replaced
-from dragoman.formats.xml.tokens import Xml, XmlToken, with_attribute
+from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, put, replaced, with_attribute
 
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}

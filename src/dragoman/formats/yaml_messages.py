@@ -16,7 +16,6 @@ from typing import Any
 
 from dragoman.errors import DragomanError
 from dragoman.extras import install
-from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
@@ -26,7 +25,7 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import check_codes, message_unit, written
+from dragoman.formats.units.inline import broken, check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _MOST_NESTED = 200

@@ -16,7 +16,7 @@ from dragoman.decimals import decimals
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DataError, DragomanError
-from dragoman.insight.importance import Importance, head_importance
+from dragoman.insight.experiments import Importance, head_importance
 from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
 from dragoman.insight.subject import Subject
 from dragoman.insight.what_if import (
@@ -33,8 +33,13 @@ from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.figure import DataTable
 from dragoman.pictures.pages.look import ComparedLooks, Exhibit, look_html
-from dragoman.pictures.records import KINDS, AttentionKind, AttentionRecord, Heatmap
-from dragoman.pictures.words import merged_to_words
+from dragoman.pictures.records import (
+    KINDS,
+    AttentionKind,
+    AttentionRecord,
+    Heatmap,
+    merged_to_words,
+)
 from dragoman.plural import plural
 from dragoman.tasks.translation.translator import Translator
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from dragoman.demo.corpus import PronounProbe, order_probes, pronoun_probes
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.parts import begin_part
-from dragoman.pictures.records import AttentionRecord, Hops, Weights
-from dragoman.pictures.words import merged_to_words
+from dragoman.insight.session import begin_part
+from dragoman.pictures.records import AttentionRecord, Hops, Weights, merged_to_words
 
 
 @dataclass(frozen=True)

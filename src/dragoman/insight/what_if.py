@@ -14,7 +14,7 @@ from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DragomanError
 from dragoman.insight.session import InspectionSession, Intervention
 from dragoman.models.interface import Network
-from dragoman.pictures.words import words
+from dragoman.pictures.records import words
 from dragoman.plural import plural
 
 

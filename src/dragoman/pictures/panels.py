@@ -9,9 +9,8 @@ from typing import Any
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.figure import Cell
-from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.labels import cell_text, drawn_width, escape, visible
 from dragoman.pictures.matrix import Array, in_base64, ink
-from dragoman.pictures.plain_table import cell_text
 from dragoman.pictures.records import Chart, Heatmap, Hops
 from dragoman.pictures.theme import svg, text_svg
 

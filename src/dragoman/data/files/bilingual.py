@@ -17,7 +17,7 @@ from xml.parsers import expat
 from dragoman.data.files.lines import decode_lines
 from dragoman.errors import DataError
 from dragoman.formats.po import MessageCatalogue
-from dragoman.formats.units.states import teaches
+from dragoman.formats.units.document import teaches
 from dragoman.formats.xliff import Xliff
 from dragoman.forms.languages import base
 

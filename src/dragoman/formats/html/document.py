@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.formats.html.open_elements import OpenElements
 from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
-from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.inline import needs_space_before, needs_space_behind
 from dragoman.formats.units.unit import Code, Insert, Unit, is_address, parts_of
 
 _SPACE = " \t\n\f\r"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from dragoman.formats.office.archive import MOST_BYTES, Archive
 from dragoman.formats.office.languages import said_languages
-from dragoman.formats.office.parts import OfficePart
-from dragoman.formats.office.right_to_left import bidi_font, bidi_paragraphs
+from dragoman.formats.office.parts import OfficePart, bidi_font, bidi_paragraphs
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.formats.xml.tokens import MOST_TOKENS, Xml

@@ -14,8 +14,7 @@ from dragoman.formats.office.languages import said_languages
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.nested import Replacement, replaced
-from dragoman.formats.xml.tokens import MOST_TOKENS, Xml, XmlToken
+from dragoman.formats.xml.tokens import MOST_TOKENS, Replacement, Xml, XmlToken, replaced
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"

@@ -143,10 +143,13 @@ def reading(
     ranked = ranked[:_LABELS]
     panels.append(
         MatrixPicture(
-                "The labels", np.array([[share] for _, share in ranked]),
-                [name for name, _ in ranked], ["probability"], reach=1.0,
-            )
-    )  # fmt: skip
+            "The labels",
+            np.array([[share] for _, share in ranked]),
+            [name for name, _ in ranked],
+            ["probability"],
+            reach=1.0,
+        )
+    )
     sizes = [
         ("patches", len(values), patch * patch * channels),
         *((name.lower(), *rows.shape) for name, rows in stages),

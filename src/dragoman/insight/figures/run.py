@@ -9,19 +9,22 @@ from dragoman.decimals import percent, power
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.errors import DragomanError
+from dragoman.insight.experiments import Importance, head_importance, order_experiment
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.importance import Importance, head_importance
-from dragoman.insight.layer_words import PART_WORDS
-from dragoman.insight.order import order_experiment
-from dragoman.insight.panels import aer_panels, aer_table, importance_panels, importance_table
+from dragoman.insight.panels import (
+    PART_WORDS,
+    aer_panels,
+    aer_table,
+    importance_panels,
+    importance_table,
+)
 from dragoman.insight.pronoun import PronounHead, PronounHeads, pronoun_hops
 from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import parse_links
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import TextPanel, TwoHops, WordWeights
-from dragoman.pictures.records import Heatmap
-from dragoman.pictures.words import merged_to_words
+from dragoman.pictures.records import Heatmap, merged_to_words
 from dragoman.plural import plural
 
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")

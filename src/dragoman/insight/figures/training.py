@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from dragoman.insight.experiments import layer_statistics
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.layer_words import sublayer_words
-from dragoman.insight.statistics import layer_statistics
+from dragoman.insight.panels import sublayer_words
 from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Words

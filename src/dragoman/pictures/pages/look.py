@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from dragoman.pictures.explorer import explorer
 from dragoman.pictures.figure import Panel
 from dragoman.pictures.labels import escape, visible
-from dragoman.pictures.page import page_html
 from dragoman.pictures.records import AttentionRecord
+from dragoman.pictures.theme import page_html
 
 
 @dataclass(frozen=True)

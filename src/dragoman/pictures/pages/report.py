@@ -1,8 +1,9 @@
-"""``report.html``: one self-contained page that says what a run learned and how well.
+"""Self-contained pages: ``report.html``, which says what a run learned and how well, and the page
+of a comparison, with several systems beside each other and the paper's own figures.
 
-One file, light and dark, from phone to wide screen, printable. It makes no request: styles and the
-script stand inside, and its Content-Security-Policy forbids all else. Every text that came from
-data is escaped.
+Each is one file, light and dark, from phone to wide screen, printable. It makes no request: styles
+and the script stand inside, and its Content-Security-Policy forbids all else. Every text that came
+from data is escaped.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.explorer import explorer
-from dragoman.pictures.labels import escape
-from dragoman.pictures.page import page_html
-from dragoman.pictures.plain_table import cell_text
+from dragoman.pictures.labels import cell_text, escape
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -28,6 +28,7 @@ from dragoman.pictures.records import (
     Table,
     TreePair,
 )
+from dragoman.pictures.theme import page_html
 from dragoman.pictures.tree import tree_svg
 from dragoman.plural import plural
 
@@ -48,11 +49,7 @@ def report_html(run: RunSummary) -> str:
         _limits(run.limits),
     ]
     body = "\n".join(section for section in sections if section)
-    footer = (
-        f"<footer><p>Made by {escape(run.made_by)}. This page is one file and asks nothing of any "
-        "server.</p></footer>\n"
-    )
-    return page_html(run.title, f"<main>\n{body}\n</main>\n{footer}")
+    return page_html(run.title, f"<main>\n{body}\n</main>\n{_footer(run.made_by)}")
 
 
 def _header(run: RunSummary) -> str:
@@ -123,7 +120,7 @@ def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
     if not (confusions or tables):
         return ""
     figures = [_scrolled(heatmap_svg(one, alone=False)) for one in confusions]
-    return _section("What it takes for what", *figures, *map(table_html, tables))
+    return _section("What it takes for what", *figures, *map(_table, tables))
 
 
 def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> str:
@@ -187,8 +184,12 @@ def _differences(sample: ShownSample) -> str:
 def _charts(charts: Sequence[Chart]) -> str:
     if not charts:
         return ""
-    drawn = (f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
-    return _section("How it learned", '<div class="charts">', *drawn, "</div>")
+    return _section("How it learned", *_drawn(charts))
+
+
+def _drawn(charts: Sequence[Chart]) -> list[str]:
+    figures = (f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
+    return ['<div class="charts">', *figures, "</div>"]
 
 
 def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
@@ -218,10 +219,10 @@ def _scrolled(wide: str) -> str:
 def _tables(heading: str, tables: Sequence[Table]) -> str:
     if not tables:
         return ""
-    return _section(heading, *map(table_html, tables))
+    return _section(heading, *map(_table, tables))
 
 
-def table_html(table: Table) -> str:
+def _table(table: Table) -> str:
     """A table of a page, which may be wider than the screen; its note below."""
     numeric = [
         bool(table.rows) and all(not isinstance(row[i], str) for row in table.rows)
@@ -281,5 +282,63 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
     return "\n".join(['<dl class="facts">', *rows, "</dl>"])
 
 
+def _footer(made_by: str) -> str:
+    return (
+        f"<footer><p>Made by {escape(made_by)}. This page is one file and asks nothing of any "
+        "server.</p></footer>\n"
+    )
+
+
 def _section(heading: str, *parts: str) -> str:
     return "\n".join(["<section>", f"<h2>{heading}</h2>", *parts, "</section>"])
+
+
+_COMPARISON_STYLES = ".charts figure{max-width:30rem}"
+"""A chart alone in its row does not fill the page."""
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """A part of the page."""
+
+    heading: str
+    words: str = ""
+    """What it shows and how it was measured."""
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class ComparisonPage:
+    """All that the page says."""
+
+    title: str
+    lead: str
+    verdict: Sequence[str]
+    """Sentences; the first is the most important."""
+    sections: Sequence[ReportSection]
+    made_by: str
+
+
+def comparison_html(page: ComparisonPage) -> str:
+    """The whole document. All text is escaped."""
+    parts = [
+        "<header>",
+        '<p class="eyebrow">dragoman compare</p>',
+        f"<h1>{escape(page.title)}</h1>",
+        f'<p class="lead">{escape(page.lead)}</p>',
+    ]
+    if page.verdict:
+        first, *further = page.verdict
+        parts.append(f'<p class="notice">{escape(first)}</p>')
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in further]
+    parts.append("</header>")
+    for one in page.sections:
+        if one.charts or one.tables:
+            words = [f'<p class="muted">{escape(one.words)}</p>'] if one.words else []
+            charts = _drawn(one.charts) if one.charts else []
+            tables = map(_table, one.tables)
+            parts.append(_section(escape(one.heading), *words, *charts, *tables))
+    body = "\n".join(parts)
+    whole = f"<main>\n{body}\n</main>\n{_footer(page.made_by)}"
+    return page_html(page.title, whole, styles=_COMPARISON_STYLES)

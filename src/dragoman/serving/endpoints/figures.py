@@ -18,6 +18,7 @@ from dragoman.insight.figures.catalogue import (
     FIGURES,
     Group,
     Sentence,
+    Slider,
     checked,
     make_figure,
     missing,
@@ -25,9 +26,8 @@ from dragoman.insight.figures.catalogue import (
     sentence_of,
     sliders_of,
 )
-from dragoman.insight.figures.sliders import Slider
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.parts import ended_by
+from dragoman.insight.session import ended_by
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.messages import Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.engine.engine import Engine
 from dragoman.insight.session import Inspection
-from dragoman.pictures.words import words
+from dragoman.pictures.records import words
 from dragoman.serving.look.checks import Cut
 from dragoman.serving.look.packed import small_maps, weights_message
 from dragoman.serving.look.schema import (

@@ -18,14 +18,14 @@ import torch
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.cell import attention_of, open_cell
-from dragoman.insight.parts import ended_by
+from dragoman.insight.head import attention_of, open_cell
 from dragoman.insight.session import (
     PARTS,
     Inspection,
     InspectionRequest,
     InspectionSession,
     Intervention,
+    ended_by,
 )
 from dragoman.models.interface import Part
 from dragoman.search.settings import SearchSettings
