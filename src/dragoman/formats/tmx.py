@@ -51,14 +51,13 @@ class TranslationMemory(Document):
         root = xml.root
         if root.name != "tmx":
             raise BadDocument(f"{name} is no TMX: its first element is not tmx")
-        header = next((t for t in xml.tokens if t.kind == "start" and t.name == "header"), root)
+        header = next((token for _, token in xml.elements("header")), root)
         source = header.attributes.get("srclang", "*all*").lower()
         entries: list[_TmxEntry] = []
-        for number, token in enumerate(xml.tokens):
-            if token.kind == "start" and token.name == "tu":
-                own = token.attributes.get("srclang", source).lower()
-                if entry := _entry(xml, number, own):
-                    entries.append(entry)
+        for number, token in xml.elements("tu"):
+            own = token.attributes.get("srclang", source).lower()
+            if entry := _entry(xml, number, own):
+                entries.append(entry)
         said = None if source == "*all*" else source
         return cls(name, xml, entries, said).between(None, "und")
 

@@ -97,8 +97,7 @@ class Xliff(Document):
             SaidLanguage(
                 side, code, f'{self.name}, line {self.xml.line(token.begin)}: {name}="{code}"'
             )
-            for token in self.xml.tokens
-            if token.kind == "start" and token.name == element
+            for _, token in self.xml.elements(element)
             for side, name in zip(_SIDES, (source, target), strict=True)
             if (code := token.attributes.get(name))
         ]
@@ -157,12 +156,8 @@ class Xliff(Document):
     def _languages(self, language: str) -> Iterator[Replacement]:
         """The language of the targets, where the file does not say it."""
         element, (_, attribute) = _SAYS[self.is_2]
-        for token in self.xml.tokens:
-            if (
-                token.kind == "start"
-                and token.name == element
-                and attribute not in token.attributes
-            ):
+        for _, token in self.xml.elements(element):
+            if attribute not in token.attributes:
                 tag = self.xml.written(token.begin, token.end)
                 yield put(token.begin, token.end, with_attribute(tag, attribute, language))
 
@@ -191,12 +186,8 @@ def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
 def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSegment | None:
     tokens = xml.tokens
     parts: dict[str, int] = {}
-    at = number + 1
-    while at < tokens[number].partner:
-        if tokens[at].kind == "start":
-            parts.setdefault(tokens[at].name, at)
-            at = tokens[at].partner
-        at += 1
+    for at in xml.children(number):
+        parts.setdefault(tokens[at].name, at)
     if "source" not in parts:
         return None
     source, target = parts.get("seg-source", parts["source"]), parts.get("target")

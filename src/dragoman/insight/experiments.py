@@ -146,7 +146,6 @@ Array = NDArray[np.float64]
 class OrderReading:
     """What the encoder made of both sentences, with or without positions."""
 
-    positions: bool
     differences: Array
     """(S,): for each token of the first sentence, how far its row is from the row of the same token
     in the second, |a - b| / |a|."""
@@ -157,7 +156,6 @@ class OrderReading:
 class OrderExperiment:
     """Two sentences of the same tokens in another order, read with positions and without."""
 
-    sentences: tuple[str, str]
     tokens: Sequence[str]
     """Of the first sentence."""
     other_places: Sequence[int]
@@ -179,7 +177,6 @@ def order_experiment(predictor: Predictor, first: str, second: str) -> OrderExpe
     places = _places(ids[0], ids[1])
     engine = predictor.engine.over(transformer_of(predictor.plain))
     return OrderExperiment(
-        (first, second),
         shown(run.source_text.pieces(ids[0])),
         places,
         _read(engine, ids, places, positions=True),
@@ -208,7 +205,6 @@ def _read(
     first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in found])
     moved = other[list(places)]
     return OrderReading(
-        positions,
         np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
         (first, second),
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from dragoman.insight.experiments import Importance
 from dragoman.models.interface import AttentionLayer
 from dragoman.models.transformer import Sublayer
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
-from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.matrix import Array, MatrixPicture
 from dragoman.pictures.panels import HeadGrid, WordWeights
 from dragoman.pictures.records import AttentionKind, AttentionRecord
 
@@ -48,6 +49,12 @@ def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
             )  # fmt: skip
     header = ("layer", "head", "row", "looking", "column", "looked at", "weight")
     return DataTable("", header, rows)
+
+
+def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word") -> DataTable:
+    """The numbers of a matrix (T, D), a row for each word, or for what ``of`` says."""
+    header = (of, *(f"dimension {d}" for d in range(values.shape[1])))
+    return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])
 
 
 def importance_panels(found: Importance) -> list[Panel]:

@@ -133,7 +133,7 @@ def _cells(heatmap: Heatmap, left: float, top: float, cell: float) -> list[str]:
     return parts
 
 
-def hops_svg(hops: Hops, *, alone: bool = True) -> str:
+def hops_svg(hops: Hops) -> str:
     """Two sentences, one above the other, and the way from a word to what decides it -> SVG text.
 
     Lines from the target word to the source words are the first hop; arcs below the source are the
@@ -187,7 +187,7 @@ def hops_svg(hops: Hops, *, alone: bool = True) -> str:
     parts.append(f'<text class="small f1" x="12" y="{height - 8:.1f}">{escape(then)}</text>')
     width = max(width, drawn_width(told, 11) + 24, drawn_width(then, 11) + 24)
     name = escape(f"What decides “{target[hops.word]}”")
-    return svg("".join(parts), width, height, name, alone=alone)
+    return svg("".join(parts), width, height, name, alone=False)
 
 
 def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dragoman.pictures.chart import compact_number
+from dragoman.pictures.chart import Scale, compact_number
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import svg, text_svg
 
@@ -41,11 +40,7 @@ class Intervals:
         left = self._left()
         width = left + _ACROSS + _RIGHT
         height = _TOP + _ROW * len(self.rows) + _BOTTOM
-        low, high, step = self._axis()
-
-        def across(value: float) -> float:
-            return left + (value - low) / (high - low) * _ACROSS
-
+        across = Scale.over(self._ends(), left, left + _ACROSS, log=False)
         bottom = height - _BOTTOM
         parts = [
             f'<text class="ink" x="4" y="16">{escape(self.title)}</text>',
@@ -53,11 +48,11 @@ class Intervals:
             '<text class="small muted" x="18" y="37">here, with its 95 % interval</text>',
             f'{_diamond(205, 33)}<text class="small muted" x="214" y="37">the paper</text>',
         ]
-        for tick in _ticks(low, high, step):
+        for tick in across.ticks():
             x = across(tick)
             parts.append(
                 f'<path class="rule" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>'
-                + text_svg(_number(tick), x, bottom + 14, "small muted", "middle")
+                + text_svg(compact_number(round(tick, 12)), x, bottom + 14, "small muted", "middle")
             )
         x = across(self.marked)
         parts.append(f'<path class="axis" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>')
@@ -90,9 +85,9 @@ class Intervals:
     def _left(self) -> float:
         return max((drawn_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16
 
-    def _axis(self) -> tuple[float, float, float]:
-        """Its ends, and a round step between ticks: all points lie on it, and whiskers within
-        reason, so that one unsure row does not press the others together."""
+    def _ends(self) -> list[float]:
+        """What lies on its axis: all points, and whiskers within reason, so that one unsure row
+        does not press the others together."""
         points = [self.marked]
         for row in self.rows:
             points += [value for value in (row.value, row.published) if value is not None]
@@ -102,20 +97,7 @@ class Intervals:
             if row.value is not None and row.half is not None:
                 half = min(row.half, reach)
                 ends += [row.value - half, row.value + half]
-        low, high = min(ends), max(ends)
-        if high - low <= 1e-12 * max(abs(low), abs(high)):
-            low, high = low - 1, high + 1
-        step = 10.0 ** math.floor(math.log10((high - low) / 4))
-        step = next(m * step for m in (1, 2, 2.5, 5, 10) if m * step >= (high - low) / 4 * 0.999)
-        return math.floor(low / step) * step, math.ceil(high / step) * step, step
-
-
-def _ticks(low: float, high: float, step: float) -> list[float]:
-    return [low + i * step for i in range(round((high - low) / step) + 1)]
-
-
-def _number(tick: float) -> str:
-    return compact_number(round(tick, 12))
+        return ends
 
 
 def _diamond(x: float, y: float) -> str:

@@ -8,6 +8,8 @@ import html
 import unicodedata
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 WORD_START = "\u2581"
 """SentencePiece's mark of a space."""
 SPACE = "\u2423"
@@ -85,24 +87,14 @@ def drawn_width(text: str, size: float) -> float:
     return ems * size
 
 
-def cells(text: str) -> int:
-    """How many terminal columns a text takes: two for wide (Korean, Chinese, …), none for marks."""
-    width = 0
-    for character in text:
-        if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Cf"):
-            continue
-        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return width
-
-
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str | int | float]]) -> str:
     """A line of names, then a line a row; columns two spaces apart, numbers to the right."""
     lines = [list(header), *([cell_text(cell) for cell in row] for row in rows)]
-    widths = [max(cells(line[i]) for line in lines) for i in range(len(header))]
+    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(header))]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
 
     def padded(text: str, i: int) -> str:
-        space = " " * (widths[i] - cells(text))
+        space = " " * (widths[i] - cell_len(text))
         return space + text if right[i] else text + space
 
     return "\n".join(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,10 @@ class MatrixPicture:
     """Width and height of a cell in pixels."""
     reach: float | None = None
     """The number that has full ink; the largest magnitude if not given."""
-    absent: str = ""
-    """What is written into cells that do not exist."""
     is_least_deep: bool = False
     """Deepest at 0 and palest at ``reach``: for numbers of which the least is the best."""
+    absent: str = ""
+    """What is written into cells that do not exist."""
 
     @property
     def full(self) -> float:
@@ -120,19 +120,8 @@ class MatrixPicture:
         return svg("".join(parts), whole, bottom + 24, escape(self.title), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "cells",
-            "title": self.title,
-            "values": in_base64(self.values),
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "down": self.down,
-            "across": self.across,
-            "cell": list(self.cell),
-            "reach": self.full,
-            "is_least_deep": self.is_least_deep,
-            "absent": self.absent,
-        }
+        values = in_base64(self.values)
+        return {"kind": "cells", **asdict(self), "values": values, "reach": self.full}
 
 
 def ink(

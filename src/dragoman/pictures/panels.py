@@ -10,7 +10,7 @@ from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.figure import Cell
 from dragoman.pictures.labels import cell_text, drawn_width, escape, visible
-from dragoman.pictures.matrix import Array, in_base64, ink
+from dragoman.pictures.matrix import Array, MatrixPicture, in_base64, ink
 from dragoman.pictures.records import Chart, Heatmap, Hops
 from dragoman.pictures.theme import svg, text_svg
 
@@ -24,7 +24,7 @@ class LinePanel:
     height: float = 260
 
     def svg(self) -> str:
-        return chart_svg(self.chart, self.width, self.height, alone=False, last=False)
+        return chart_svg(self.chart, self.width, self.height, last=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "lines", "chart": asdict(self.chart)}
@@ -40,20 +40,10 @@ class WordWeights:
         return heatmap_svg(self.heatmap, alone=False)
 
     def to_dict(self) -> dict[str, Any]:
-        heatmap = self.heatmap
-        return {
-            "kind": "cells",
-            "title": heatmap.title,
-            "values": in_base64(heatmap.weights),
-            "rows": list(heatmap.rows),
-            "columns": list(heatmap.columns),
-            "down": "",
-            "across": "",
-            "cell": [34.0, 30.0],
-            "reach": 1.0,
-            "is_least_deep": False,
-            "absent": "",
-        }
+        one = self.heatmap
+        cell = 34.0, 30.0
+        matrix = MatrixPicture(one.title, one.weights, one.rows, one.columns, cell=cell, reach=1.0)
+        return matrix.to_dict()
 
 
 @dataclass(frozen=True)
@@ -63,21 +53,11 @@ class TwoHops:
     hops: Hops
 
     def svg(self) -> str:
-        return hops_svg(self.hops, alone=False)
+        return hops_svg(self.hops)
 
     def to_dict(self) -> dict[str, Any]:
-        hops = self.hops
-        return {
-            "kind": "hops",
-            "source": list(hops.source),
-            "target": list(hops.target),
-            "word": hops.word,
-            "through": hops.through,
-            "first": [float(weight) for weight in hops.first],
-            "second": [float(weight) for weight in hops.second],
-            "first_from": hops.first_from,
-            "second_from": hops.second_from,
-        }
+        first, second = self.hops.first.tolist(), self.hops.second.tolist()
+        return {"kind": "hops", **asdict(self.hops), "first": first, "second": second}
 
 
 @dataclass(frozen=True)

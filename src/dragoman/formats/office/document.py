@@ -122,12 +122,11 @@ def _may_hold(content: bytes, kind: _Kind) -> bool:
 def _translated(types: Xml) -> list[tuple[str, _Kind]]:
     """The members that are translated."""
     found = []
-    for token in types.tokens:
-        if token.kind == "start" and token.name == "Override":
-            kind = token.attributes.get("ContentType", "").removesuffix("+xml")
-            name = _PARTS.get(_last_of(kind))
-            if name is not None:
-                found.append((token.attributes.get("PartName", "").lstrip("/"), name))
+    for _, token in types.elements("Override"):
+        kind = token.attributes.get("ContentType", "").removesuffix("+xml")
+        name = _PARTS.get(_last_of(kind))
+        if name is not None:
+            found.append((token.attributes.get("PartName", "").lstrip("/"), name))
     return found
 
 
@@ -153,7 +152,6 @@ def _headings(archive: Archive, name: str, left: int) -> frozenset[str]:
         if member.startswith("xl/tables/") and member.endswith(".xml"):
             content = archive.member(member, left)
             left -= len(content)
-            for token in Xml.read(content, f"{name}, {member}").tokens:
-                if token.kind == "start" and token.name == "tableColumn":
-                    found.add(token.attributes.get("name", ""))
+            for _, token in Xml.read(content, f"{name}, {member}").elements("tableColumn"):
+                found.add(token.attributes.get("name", ""))
     return frozenset(found)

@@ -34,9 +34,8 @@ class OfficePart:
         xml = Xml.read(data, name, most)
         kept = _in_fields(xml)
         units: list[RunUnit] = []
-        for number, token in enumerate(xml.tokens):
-            if token.kind == "start" and token.name in paragraphs:
-                units += units_in(xml, number, kept)
+        for number, _ in xml.elements(*paragraphs):
+            units += units_in(xml, number, kept)
         return cls(xml, units, keep_space)
 
     @property
@@ -166,23 +165,19 @@ def bidi_paragraphs(part: OfficePart) -> list[Splice]:
     begins = sorted(one.begin for one in part.units)
     if not begins:
         return []
-    for number, token in enumerate(tokens):
-        if token.kind != "start" or token.name != "p" or part.xml.is_empty(number):
+    for number, token in part.xml.elements("p"):
+        if part.xml.is_empty(number):
             continue
         end = tokens[token.partner].begin
         if part.xml.data[token.begin : token.begin + len(paragraph)] != paragraph:
             continue
         if not _any_between(begins, token.end, end):
             continue
-        first = next((n for n in range(number + 1, token.partner) if tokens[n].kind == "start"), -1)
+        first = next(part.xml.children(number), -1)
         if first < 0 or tokens[first].name != "pPr":
             splices.append(Splice(token.end, token.end, properties))
             continue
-        inner = [
-            n
-            for n in range(first + 1, tokens[first].partner)
-            if tokens[n].kind == "start" and _is_child(part, n, first)
-        ]
+        inner = list(part.xml.children(first))
         if any(tokens[n].name == "bidi" for n in inner):
             continue
         if part.xml.is_empty(first):
@@ -192,15 +187,6 @@ def bidi_paragraphs(part: OfficePart) -> list[Splice]:
         behind = next((n for n in inner if tokens[n].name in _BEHIND_BIDI), tokens[first].partner)
         splices.append(Splice(tokens[behind].begin, tokens[behind].begin, bidi))
     return splices
-
-
-def _is_child(part: OfficePart, number: int, parent: int) -> bool:
-    """Whether nothing is open between two elements."""
-    tokens = part.xml.tokens
-    at = parent + 1
-    while at < number:
-        at = tokens[at].partner + 1 if tokens[at].kind == "start" else at + 1
-    return at == number
 
 
 def _any_between(places: list[int], begin: int, end: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple, TypeAlias
@@ -73,6 +73,21 @@ class Xml:
     def root(self) -> XmlToken:
         """The tag that begins its first element; Expat reads no file without one."""
         return next(token for token in self.tokens if token.kind == "start")
+
+    def elements(self, *names: str) -> Iterator[tuple[int, XmlToken]]:
+        """The start tags of these names, with their numbers, in the order of the file."""
+        for number, token in enumerate(self.tokens):
+            if token.kind == "start" and token.name in names:
+                yield number, token
+
+    def children(self, number: int) -> Iterator[int]:
+        """The numbers of the start tags right inside an element; ``number``: of its start tag."""
+        at, end = number + 1, self.tokens[number].partner
+        while at < end:
+            if self.tokens[at].kind == "start":
+                yield at
+                at = self.tokens[at].partner
+            at += 1
 
     def written(self, begin: int, end: int) -> str:
         """What stands between two places."""

@@ -12,9 +12,14 @@ import torch
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.head import matrix_table, open_short, shortened, strip
+from dragoman.insight.figures.head import open_short, shortened, strip
 from dragoman.insight.head import Array, OpenedAttention, softmax
-from dragoman.insight.panels import attention_panels, attention_table, attention_words
+from dragoman.insight.panels import (
+    attention_panels,
+    attention_table,
+    attention_words,
+    matrix_table,
+)
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
@@ -46,7 +51,6 @@ def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: i
     return Drawn(
         attention_panels(record, kind, layer - 1, head - 1 if head else None),
         [attention_table(record, kind)],
-        run=subject.name,
         notes=[Words(shown, shown)],
     )
 
@@ -127,7 +131,6 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
             *(matrix_table(f"query-{h + 1}", opened.queries[h], words) for h in range(heads)),
             matrix_table("joined", opened.joined, words),
         ],
-        run=subject.name,
         notes=[*shortened(subject), *_notes(opened, subject.name, trained)],
     )
 

@@ -140,22 +140,16 @@ class Entry:
     """Of what its sliders say, by their names; of a run, the subject first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """Those of layers and heads need to know the model."""
+    needs: tuple[str, ...] | None = None
+    """What the model of a run must have for it: see ``needs.py``; None: no run is needed."""
     group: Group = field(default="run", kw_only=True)
     """What it is about."""
+    sentence: Sentence | None = field(default=None, kw_only=True)
+    """Which sentence it shows, where a reader may give another."""
     trains: bool = field(default=False, kw_only=True)
     """Whether a small model is trained for it where the run has no learned positions."""
     of_demo: bool = field(default=False, kw_only=True)
     """Whether the run must have learned the embedded corpus."""
-
-
-@dataclass(frozen=True)
-class OfRun(Entry):
-    """One that looks into a trained run."""
-
-    needs: tuple[str, ...] = ()
-    """What the model must have for it: see ``insight/needs.py``."""
-    sentence: Sentence | None = field(default=None, kw_only=True)
-    """Which sentence it shows, where a reader may give another."""
 
 
 FIGURES: dict[str, Entry] = {
@@ -169,83 +163,76 @@ FIGURES: dict[str, Entry] = {
     "cost-length": Entry(costs.length_figure, group="training"),
     "schedule": Entry(training.schedule_figure, OF_SCHEDULE, group="training"),
     "label-smoothing": Entry(training.smoothing_figure, OF_SMOOTHING, group="training"),
-    "position-learned": OfRun(
+    "position-learned": Entry(
         positions.learned_figure, needs=(INSIDE,), trains=True, group="positions"
     ),
-    "order": OfRun(run.order_figure, needs=(INSIDE,), group="positions"),
-    "lookup": OfRun(
+    "order": Entry(run.order_figure, needs=(INSIDE,), group="positions"),
+    "lookup": Entry(
         head.lookup_figure,
         of_head("cross", LEAST_SURE),
         (INSIDE,),
         group="attention",
         sentence="chosen",
     ),
-    "four-steps": OfRun(
+    "four-steps": Entry(
         head.four_steps_figure, of_part("encoder"), (INSIDE,), group="attention", sentence="chosen"
     ),
-    "mask": OfRun(
+    "mask": Entry(
         head.mask_figure, of_part("decoder"), (INSIDE,), group="attention", sentence="chosen"
     ),
-    "heads": OfRun(
+    "heads": Entry(
         attention.heads_figure, of_cuts, (INSIDE,), group="attention", sentence="chosen"
     ),
-    "temperature": OfRun(
+    "temperature": Entry(
         decoding.temperature_figure,
         OF_TEMPERATURE,
         (WRITES,),
         group="training",
         sentence="chosen",
     ),
-    "length-penalty": OfRun(
+    "length-penalty": Entry(
         decoding.length_penalty_figure,
         OF_PENALTY,
         (WRITES,),
         group="training",
         sentence="chosen",
     ),
-    "layers": OfRun(training.layers_figure, needs=(INSIDE,), group="training"),
-    "attention-encoder": OfRun(
+    "layers": Entry(training.layers_figure, needs=(INSIDE,), group="training"),
+    "attention-encoder": Entry(
         attention.encoder_figure,
         of_part("encoder", MEAN, last=True),
         ("encoder",),
         sentence="first",
     ),
-    "attention-decoder": OfRun(
+    "attention-decoder": Entry(
         attention.decoder_figure,
         of_part("decoder", MEAN, last=True),
         ("decoder",),
         sentence="first",
     ),
-    "attention-cross": OfRun(
+    "attention-cross": Entry(
         attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",), sentence="first"
     ),
-    "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
-    "alignment": OfRun(run.alignment_figure, needs=("cross",), sentence="first"),
-    "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
-    "picture-reading": OfRun(patches.reading_figure, needs=(PATCHES,), sentence="first"),
-    "picture-rollout": OfRun(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
-    "picture-positions": OfRun(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
-    "ctc-spikes": OfRun(recordings.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
-    "band-heads": OfRun(recordings.band_heads_figure, needs=(BANDS,), sentence="first"),
-    "timeline": OfRun(costs.timeline_figure),
+    "head-importance": Entry(run.importance_figure, needs=(WRITES,)),
+    "alignment": Entry(run.alignment_figure, needs=("cross",), sentence="first"),
+    "pronoun": Entry(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
+    "picture-reading": Entry(patches.reading_figure, needs=(PATCHES,), sentence="first"),
+    "picture-rollout": Entry(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
+    "picture-positions": Entry(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
+    "ctc-spikes": Entry(recordings.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
+    "band-heads": Entry(recordings.band_heads_figure, needs=(BANDS,), sentence="first"),
+    "timeline": Entry(costs.timeline_figure, needs=()),
 }
 
 
 def needs_run(name: str) -> bool:
     """Whether a figure looks into a trained run."""
-    return isinstance(FIGURES[name], OfRun)
-
-
-def sentence_of(name: str) -> Sentence | None:
-    """Which sentence a figure shows, where a reader may give another."""
-    entry = FIGURES[name]
-    return entry.sentence if isinstance(entry, OfRun) else None
+    return FIGURES[name].needs is not None
 
 
 def missing(name: str, model: Network) -> Words | None:
     """What ``model`` lacks for a figure, if anything."""
-    entry = FIGURES[name]
-    return lacking(entry.needs, model) if isinstance(entry, OfRun) else None
+    return lacking(FIGURES[name].needs or (), model)
 
 
 def make_figure(
@@ -258,7 +245,7 @@ def make_figure(
     """
     check_name(name)
     entry = FIGURES[name]
-    if not isinstance(entry, OfRun):
+    if not needs_run(name):
         return entry.make(**(values or {})).named(name)
     if subject is None:
         raise DragomanError(
@@ -268,7 +255,7 @@ def make_figure(
     lacks = missing(name, subject.predictor.plain)
     if lacks is not None:
         raise DragomanError(lacks.english)
-    return entry.make(subject, **(values or {})).named(name)
+    return entry.make(subject, **(values or {})).named(name, subject.name)
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:

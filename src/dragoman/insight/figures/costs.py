@@ -265,7 +265,6 @@ def timeline_figure(subject: Subject) -> Drawn:
                 ],
             )
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"{own.name} trained for {seconds / 60:.1f} minutes: {least.name}, the cheapest of "

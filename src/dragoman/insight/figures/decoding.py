@@ -91,7 +91,6 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
                 list(zip(curve, spread, first, strict=True)),
             ),
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"“{sentence}”, the step {place}, where this run is least sure"
@@ -171,7 +170,6 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
                 [(alpha, *values) for alpha, values in scores.items()],
             ),
         ],
-        run=subject.name,
         notes=[_penalty_note(subject, found)],
     )  # fmt: skip
 

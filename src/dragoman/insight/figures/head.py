@@ -12,7 +12,7 @@ import numpy as np
 from dragoman.decimals import percent, power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
-from dragoman.insight.panels import attention_words
+from dragoman.insight.panels import attention_words, matrix_table
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
@@ -71,7 +71,6 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
             matrix_table("values", values, words),
             matrix_table("output", output[None], [word]),
         ],
-        run=subject.name,
         notes=[
             *shortened(subject),
             Words(
@@ -145,7 +144,6 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
             matrix_table("values", values, words),
             matrix_table("output", output, words),
         ],
-        run=subject.name,
         notes=[
             *shortened(subject),
             Words(
@@ -195,7 +193,6 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
                 "", ("query of", "key of", "scaled score", "allowed", "weight", "model's"), rows
             )
         ],
-        run=subject.name,
         notes=[
             *shortened(subject),
             Words(
@@ -288,9 +285,3 @@ def strip(
     """A matrix (T, D), a row for each word; cells of ``width`` and ``height``."""
     cell = width, height
     return MatrixPicture(title, values, rows=rows, cell=cell, across="dimension")
-
-
-def matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:
-    """The numbers of a matrix (T, D), a row for each word."""
-    header = ("word", *(f"dimension {d}" for d in range(values.shape[1])))
-    return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])

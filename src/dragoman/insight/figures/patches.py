@@ -58,7 +58,6 @@ def rollout_figure(subject: Subject) -> Drawn:
             MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0),
         ],
         [DataTable("", ("row", "column", "share"), rows)],
-        run=subject.name,
         notes=[
             Words(
                 f"{subject.sentence}: {label}, {100 * float(share):.1f} %. The patch with the "
@@ -102,7 +101,6 @@ def reading_figure(subject: Subject) -> Drawn:
             DataTable("", ("stage", "rows", "numbers of a row"), stages),
             DataTable("labels", ("label", "probability"), ranked),
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
@@ -203,7 +201,6 @@ def places_figure(subject: Subject) -> Drawn:
     return Drawn(
         [HeadGrid(title, grid, "row", "column")],
         [DataTable("", ("row", "column", "other row", "other column", "cosine"), told)],
-        run=subject.name,
         notes=[
             Words(
                 f"Mean cosine: {near:+.2f} of patches side by side, {far:+.2f} of those that share "

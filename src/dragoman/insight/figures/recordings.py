@@ -79,7 +79,6 @@ def spikes_figure(subject: Subject) -> Drawn:
             ),
         ],
         [DataTable("", ("row", "second", "token", "probability"), found)],
-        run=subject.name,
         notes=[
             Words(
                 f"{subject.sentence}: “{output.text}”. CTC is more than half sure of a token in "
@@ -149,7 +148,6 @@ def band_heads_figure(subject: Subject) -> Drawn:
     return Drawn(
         panels,
         [DataTable("", ("head", "second that looks", "second looked at", "weight"), found)],
-        run=subject.name,
         notes=[
             Words(
                 f"{subject.sentence}: frames look {near[least]:.2f} s away on average in head "

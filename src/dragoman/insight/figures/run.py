@@ -74,7 +74,6 @@ def order_figure(subject: Subject) -> Drawn:
             ),
             DataTable("translations", ("positions", "source", "translation"), written),
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"Largest difference without positions: {power(untold.differences.max())}; "
@@ -106,7 +105,6 @@ def importance_figure(subject: Subject) -> Drawn:
     return Drawn(
         importance_panels(found),
         [importance_table(found)],
-        run=subject.name,
         notes=[_importance_note(found)],
     )
 
@@ -185,7 +183,7 @@ def alignment_figure(subject: Subject) -> Drawn:
             f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
             f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
         )
-    return Drawn(panels, data, run=subject.name, notes=[note])
+    return Drawn(panels, data, notes=[note])
 
 
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
@@ -210,7 +208,6 @@ def pronoun_figure(subject: Subject) -> Drawn:
     return Drawn(
         [TwoHops(hop) for hop in hops],
         [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
-        run=subject.name,
         notes=[*(_hop_note(probe.pronoun, probe.reference) for probe in probes), _mean_note(heads)],
     )
 

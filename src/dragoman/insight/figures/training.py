@@ -192,7 +192,6 @@ def layers_figure(subject: Subject) -> Drawn:
                 ],
             )
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"This run is {norm.english}. Relative to what comes in, most is added by "

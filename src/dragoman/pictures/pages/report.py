@@ -188,7 +188,7 @@ def _charts(charts: Sequence[Chart]) -> str:
 
 
 def _drawn(charts: Sequence[Chart]) -> list[str]:
-    figures = (f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
+    figures = (f"<figure>{chart_svg(chart)}</figure>" for chart in charts)
     return ['<div class="charts">', *figures, "</div>"]
 
 
@@ -199,7 +199,7 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     for one in hops:
         word, through = escape(one.target[one.word]), escape(one.source[one.through])
         parts.append(
-            f'<figure class="panel hops">{_scrolled(hops_svg(one, alone=False))}'
+            f'<figure class="panel hops">{_scrolled(hops_svg(one))}'
             f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
             f" (above), and “{through}” itself has looked at other words (below). Lines are as"
             " strong as the attention weights.</figcaption></figure>"
