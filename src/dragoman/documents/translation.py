@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dragoman.documents.placing import Translated, UnitPlan, placed, plan_of
+from dragoman.documents.placing import Translated, placed, plan_of
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.document import BadDocument, Document
@@ -63,7 +63,7 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
         pairs = [pair for plan in plans for pair in plan.pairs]
         alignments = iter((yield ToAlign(pairs)) if pairs else ())
         for one, plan in zip(new, plans, strict=True):
-            known[one] = placed_as_it_is(engine, plan, list(islice(alignments, len(plan.pairs))))
+            known[one] = placed(engine, plan, list(islice(alignments, len(plan.pairs))))
         targets += [known[bare(one)] for one in part]
         yield len(targets)
     return targets
@@ -111,13 +111,6 @@ def bare(unit: Unit) -> Unit:
     once."""
     codes = tuple(replace(code, written="", inserts=()) for code in unit.tags)
     return replace(unit, tags=codes) if codes else unit
-
-
-def placed_as_it_is(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
-    """``placed``; a unit of which nothing can be read stays as it is."""
-    if not plan.one.passage.pieces:
-        return plan.one.unit.as_it_is
-    return placed(engine, plan, alignments)
 
 
 def _aligned(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:

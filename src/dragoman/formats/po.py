@@ -130,7 +130,7 @@ class MessageCatalogue(Document):
         new: dict[int, tuple[_PoMessage, dict[str, str]]] = {}  # forms that the entry has not yet
         marked: set[int] = set()
         for slot, target in zip(self.slots, targets, strict=True):
-            text = _quoted(written(slot.unit, target))
+            text = f'"{written(slot.unit, target).translate(_WRITES)}"'
             entry = slot.entry
             for keyword in slot.keywords:
                 if keyword in entry.places:
@@ -260,7 +260,3 @@ def _character(escape: re.Match[str]) -> str:
     if said.isdigit():
         return chr(int(said, 8))
     return _MEANS.get(said, said)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text.translate(_WRITES)}"'

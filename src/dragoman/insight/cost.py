@@ -99,17 +99,10 @@ def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
     return mixed
 
 
-def _recurrence_core(x: Tensor, of_state: Tensor) -> Tensor:
-    """An LSTM whose input was projected before: x (n, 4d) holds that."""
-    return _lstm(x.repeat(1, 4), of_state)
-
-
-def _recurrence_whole(x: Tensor, of_state: Tensor, of_input: Tensor) -> Tensor:
-    return _lstm(x @ of_input, of_state)
-
-
-def _lstm(projected: Tensor, of_state: Tensor) -> Tensor:
-    """(n, 4d), (d, 4d) -> the last state (1, d)."""
+def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor:
+    """(n, d), (d, 4d) -> the last state (1, d). ``of_input``: (d, 4d) projects the input; without
+    one it is taken as projected before."""
+    projected = x.repeat(1, 4) if of_input is None else x @ of_input  # (n, 4d)
     state = cell = projected.new_zeros(1, of_state.shape[0])
     for row in projected.split(1):
         into, forget, new, out = (row + state @ of_state).chunk(4, dim=-1)
@@ -134,8 +127,8 @@ def layer(kind: str, n: int, d: int, k: int, device: str) -> Callable[[], Tensor
     made: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
         "self-attention core": (_attention_core, ()),
         "self-attention whole": (_attention_whole, ((d, d),) * 4),
-        "recurrence core": (_recurrence_core, ((d, 4 * d),)),
-        "recurrence whole": (_recurrence_whole, ((d, 4 * d), (d, 4 * d))),
+        "recurrence core": (_lstm, ((d, 4 * d),)),
+        "recurrence whole": (_lstm, ((d, 4 * d), (d, 4 * d))),
         "convolution": (_convolution, ((d, d, k),)),
     }
     function, shapes = made[kind]

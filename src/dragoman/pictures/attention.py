@@ -149,7 +149,7 @@ def hops_svg(hops: Hops) -> str:
     source_x = [x + (width - source_width) / 2 for x in source_x]
     upper, lower = 50.0, 162.0
     spans = [abs(x - source_x[hops.through]) for x in source_x]
-    reach = [_arc_depth(span) for span in spans]
+    reach = [26 + span * 0.3 for span in spans]
     height = lower + 28 + max(reach, default=0.0) * 0.75 + 22
 
     parts: list[str] = []
@@ -199,10 +199,6 @@ def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:
         middles.append(x + room / 2)
         x += room + gap
     return middles, max(x - gap, 0.0)
-
-
-def _arc_depth(span: float) -> float:
-    return 26 + span * 0.3
 
 
 def _drawn_weights(weights: Weights) -> list[tuple[int, float]]:

@@ -27,23 +27,11 @@ from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import AttentionKind, Chart, Series, merged_to_words
 
 
-def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
-    """Encoder self-attention, every layer and head."""
-    return _attention_figure(subject, "encoder", layer, head)
-
-
-def decoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
-    """Decoder self-attention, every layer and head."""
-    return _attention_figure(subject, "decoder", layer, head)
-
-
-def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
-    """Cross-attention, every layer and head."""
-    return _attention_figure(subject, "cross", layer, head)
-
-
-def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Drawn:
-    """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
+def attention_figure(
+    subject: Subject, *, kind: AttentionKind, layer: int = 0, head: int = 0
+) -> Drawn:
+    """Every layer and head of one kind of attention. Layer and head of the large picture count from
+    1; 0 is the last, and the mean."""
     record = merged_to_words(subject.attention)
     shown = subject.output.text
     if subject.predictor.reads:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from dragoman.errors import DragomanError
@@ -199,19 +200,22 @@ FIGURES: dict[str, Entry] = {
     ),
     "layers": Entry(training.layers_figure, needs=(INSIDE,), group="training"),
     "attention-encoder": Entry(
-        attention.encoder_figure,
+        partial(attention.attention_figure, kind="encoder"),
         of_part("encoder", MEAN, last=True),
         ("encoder",),
         sentence="first",
     ),
     "attention-decoder": Entry(
-        attention.decoder_figure,
+        partial(attention.attention_figure, kind="decoder"),
         of_part("decoder", MEAN, last=True),
         ("decoder",),
         sentence="first",
     ),
     "attention-cross": Entry(
-        attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",), sentence="first"
+        partial(attention.attention_figure, kind="cross"),
+        of_part("cross", MEAN, last=True),
+        ("cross",),
+        sentence="first",
     ),
     "head-importance": Entry(run.importance_figure, needs=(WRITES,)),
     "alignment": Entry(run.alignment_figure, needs=("cross",), sentence="first"),

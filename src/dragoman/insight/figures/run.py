@@ -205,15 +205,12 @@ def pronoun_figure(subject: Subject) -> Drawn:
             rows.append(
                 (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
             )
+    seen = (f"{probe.pronoun}: {probe.reference}" for probe in probes)
     return Drawn(
         [TwoHops(hop) for hop in hops],
         [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
-        notes=[*(_hop_note(probe.pronoun, probe.reference) for probe in probes), _mean_note(heads)],
+        notes=[*(Words(told, told) for told in seen), _mean_note(heads)],
     )
-
-
-def _hop_note(pronoun: str, reference: str) -> Words:
-    return Words(f"{pronoun}: {reference}", f"{pronoun}: {reference}")
 
 
 def _mean_note(heads: PronounHeads) -> Words:

@@ -145,7 +145,9 @@ _NORMS: dict[Norm, Words] = {
 
 def layers_figure(subject: Subject) -> Drawn:
     """Sizes along the residual stream, sub-layer by sub-layer."""
-    measured = layer_statistics(subject.predictor, subject.pairs or _own_pair(subject))
+    measured = layer_statistics(
+        subject.predictor, subject.pairs or [(subject.sentence, subject.output.text)]
+    )
     header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
     rows = [
         (
@@ -201,7 +203,3 @@ def layers_figure(subject: Subject) -> Drawn:
             )
         ],
     )
-
-
-def _own_pair(subject: Subject) -> list[tuple[str, str]]:
-    return [(subject.sentence, subject.output.text)]

@@ -41,9 +41,9 @@ def report_html(run: RunSummary) -> str:
         _header(run),
         _samples(run.samples, run.languages, run.undrawn),
         _measured(run.confusions, run.measured),
-        _charts(run.charts),
+        _section("How it learned", *_drawn(run.charts)) if run.charts else "",
         _look(run.hops, run.attention),
-        _tables("Data", run.data),
+        _section("Data", *map(_table, run.data)) if run.data else "",
         _recipe(run.recipe),
         _section("Machine", _facts(run.machine)) if run.machine else "",
         _limits(run.limits),
@@ -181,12 +181,6 @@ def _differences(sample: ShownSample) -> str:
     return between.join(parts)
 
 
-def _charts(charts: Sequence[Chart]) -> str:
-    if not charts:
-        return ""
-    return _section("How it learned", *_drawn(charts))
-
-
 def _drawn(charts: Sequence[Chart]) -> list[str]:
     figures = (f"<figure>{chart_svg(chart)}</figure>" for chart in charts)
     return ['<div class="charts">', *figures, "</div>"]
@@ -214,12 +208,6 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
 def _scrolled(wide: str) -> str:
     """Something that may be wider than the screen; the keyboard can scroll it too."""
     return f'<div class="scroll" tabindex="0">{wide}</div>'
-
-
-def _tables(heading: str, tables: Sequence[Table]) -> str:
-    if not tables:
-        return ""
-    return _section(heading, *map(_table, tables))
 
 
 def _table(table: Table) -> str:
