@@ -15,8 +15,16 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.bitmaps import grey_address
 from dragoman.pictures.explorer import translation_html
-from dragoman.pictures.figure import DataTable, Figure, Words, csv_files, figure_svg
-from dragoman.pictures.figure_png import drawing, figure_png, paint
+from dragoman.pictures.figure import (
+    DataTable,
+    Figure,
+    Words,
+    csv_files,
+    drawing,
+    figure_png,
+    figure_svg,
+    paint,
+)
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.pages.book import book_html
 from dragoman.pictures.panels import HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.figure_png import drawing, paint
-from dragoman.pictures.intervals import IntervalRow, Intervals
+from dragoman.pictures.figure import drawing, paint
 from dragoman.pictures.labels import plain_table
+from dragoman.pictures.panels import IntervalRow, Intervals
 from dragoman.pictures.records import Chart, Series
 
 SVG = "{http://www.w3.org/2000/svg}"

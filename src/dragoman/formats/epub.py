@@ -56,9 +56,8 @@ class Book(Document):
             kind = token.attributes.get("media-type", "")
             href = unquote(token.attributes.get("href", ""))
             member = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
-            if member not in archive.members or member in parts:
-                continue
-            if kind not in (*_PAGES, _CONTENTS):
+            is_kept = kind not in (*_PAGES, _CONTENTS)
+            if is_kept or member not in archive.members or member in parts:
                 continue
             if member in locked:
                 raise BadDocument(f"{name}, {member}: it is encrypted (DRM), so it cannot be read")

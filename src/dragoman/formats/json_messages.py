@@ -21,7 +21,6 @@ from dragoman.formats.units.document import (
     Splice,
     check_pieces,
     line_of,
-    spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
@@ -110,7 +109,7 @@ class JsonMessages(Document):
                 splices.append(
                     Splice(slot.begin, slot.end, json.dumps(text, ensure_ascii=is_ascii))
                 )
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     @cached_property
     def _escapes(self) -> bool:

@@ -18,7 +18,6 @@ from dragoman.formats.units.document import (
     OutputOptions,
     SaidLanguage,
     Splice,
-    spliced,
     teaches,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
@@ -144,7 +143,7 @@ class MessageCatalogue(Document):
             begins = "" if self.source.text[entry.end - 1 : entry.end] == "\n" else self._newline
             lines = [f"{keyword} {text}{self._newline}" for keyword, text in sorted(forms.items())]
             splices.append(Splice(entry.end, entry.end, begins + "".join(lines)))
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     @cached_property
     def _newline(self) -> str:

@@ -18,7 +18,6 @@ from dragoman.formats.units.document import (
     OutputOptions,
     Splice,
     line_of,
-    spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import broken
@@ -90,7 +89,7 @@ class Subtitles(Document):
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 splices += self._cues_of(slot, target)
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     def _cues_of(self, slot: _CueSlot, target: Target) -> Iterator[Splice]:
         """The translation, divided among the cues of a slot."""

@@ -15,6 +15,7 @@ from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, put, replaced
 
 _IDS = ("i",)
+_ROLES: dict[str, Role] = {"hi": "pair", "bpt": "begins", "ept": "ends"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,4 @@ def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
 
 
 def _role(token: XmlToken) -> Role:
-    if token.name == "hi":
-        return "pair"
-    if token.name == "bpt":
-        return "begins"
-    return "ends" if token.name == "ept" else "kept"
+    return _ROLES.get(token.name, "kept")

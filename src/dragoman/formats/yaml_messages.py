@@ -22,7 +22,6 @@ from dragoman.formats.units.document import (
     OutputOptions,
     Splice,
     check_pieces,
-    spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import broken, check_codes, message_unit, written
@@ -93,7 +92,7 @@ class YamlMessages(Document):
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 splices.append(Splice(slot.begin, slot.end, _written(slot, target)))
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
 
 def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:

@@ -116,11 +116,11 @@ def _convolution(x: Tensor, kernel: Tensor) -> Tensor:
     return made
 
 
-def layer(kind: str, n: int, d: int, k: int, device: str) -> Callable[[], Tensor]:
+def layer(kind: str, n: int, d: int, k: int) -> Callable[[], Tensor]:
     """One of ``LAYERS`` with random weights, ready to run over n places of width d."""
 
     def random(*shape: int) -> Tensor:
-        drawn: Tensor = torch.randn(*shape, device=device) / math.sqrt(shape[-1])
+        drawn: Tensor = torch.randn(*shape) / math.sqrt(shape[-1])
         return drawn
 
     x = random(n, d)
@@ -151,9 +151,7 @@ ROUNDS = 5
 """How often a time that cannot be is measured again."""
 
 
-def timed(
-    kinds: Sequence[str], n: int, d: int, k: int = 3, *, repeats: int = 5
-) -> dict[str, float | None]:
+def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str, float | None]:
     """Seconds of one forward pass on this machine, by kind: the least of some turns.
 
     Whatever else runs only ever adds, so the least is nearest to the truth, and all kinds take
@@ -161,7 +159,7 @@ def timed(
     whole (``WITHIN``) is measured again; None for both if it stays so.
     """
     with torch.inference_mode():
-        runs = {kind: layer(kind, n, d, k, "cpu") for kind in kinds}
+        runs = {kind: layer(kind, n, d, 3) for kind in kinds}
         best = dict.fromkeys(kinds, math.inf)
         for run in runs.values():
             run()

@@ -31,8 +31,8 @@ from dragoman.insight.what_if import (
 from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
+from dragoman.pictures.explorer import Exhibit, look_html
 from dragoman.pictures.figure import DataTable
-from dragoman.pictures.pages.look import Exhibit, look_html
 from dragoman.pictures.records import (
     KINDS,
     AttentionKind,

@@ -1,7 +1,8 @@
 """Every attention weight of some translations, to look around in: choose a layer, a head, a word.
 
-One script (``report.js``) over data inside the page; the report and ``dragoman look`` hold it, and
-so do notebooks, inside a frame that keeps its style and script from the notebook's.
+One script (``report.js``) over data inside the page; the report holds it, so does the page of
+``dragoman look``, and so do notebooks, inside a frame that keeps its style and script from the
+notebook's.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.decimals import decimals
+from dragoman.pictures.figure import Panel
 from dragoman.pictures.labels import WORD_START, escape, labels, visible
 from dragoman.pictures.theme import FONT, page_html, part
 
 if TYPE_CHECKING:
     from dragoman.pictures.records import AttentionRecord
+
 
 # Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
 _MAX_WEIGHTS = 2_000_000
@@ -117,3 +120,43 @@ def translation_html(
     if attention is not None:
         parts.append(attention_html(attention))
     return "".join(parts)
+
+
+Exhibit = tuple[str, str, Sequence[Panel]]
+"""Further pictures of the page: their heading, what is said of them, and the pictures."""
+
+
+def look_html(
+    record: AttentionRecord,
+    *,
+    title: str,
+    source: str,
+    translation: str,
+    changed: tuple[str, str, str, str] | None,
+    exhibits: Sequence[Exhibit],
+) -> str:
+    """A self-contained page about one translation. ``changed``: a change, the translation before
+    and under it, and how much the model has come to doubt the first."""
+    parts = [
+        f'<header><p class="eyebrow">{escape(title)}</p>',
+        f"<h1>{escape(translation)}</h1>",
+        f'<p class="lead">{escape(source)}</p></header>',
+    ]
+    if changed is not None:
+        change, before, after, note = map(escape, changed)
+        told = f"<p>{before}</p><p><strong>{after}</strong></p>"
+        doubt = f'<p class="muted">{note}</p>'
+        parts += [
+            "<section><h2>What if</h2>",
+            f'<div class="panel"><p class="muted">{change}</p>{told}{doubt}</div>',
+            "</section>",
+        ]
+    parts.append(f"<section><h2>Where it looked</h2>{explorer([record])}</section>")
+    for heading, text, panels in exhibits:
+        drawn = "".join(f'<div class="scroll" tabindex="0">{one.svg()}</div>' for one in panels)
+        parts.append(
+            f"<section><h2>{escape(heading)}</h2>"
+            f'<p class="muted">{escape(text)}</p><figure class="panel">{drawn}</figure>'
+            "</section>"
+        )
+    return page_html(title, "<main>" + "\n".join(parts) + "</main>\n")

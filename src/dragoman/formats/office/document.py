@@ -7,6 +7,7 @@ slides are kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,11 @@ from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
 _TYPES = "[Content_Types].xml"
 _STYLES = "word/styles.xml"
+_PREFIX = re.compile(
+    r"\Aapplication/vnd\.(?:ms-(?:office|word)\."
+    r"|openxmlformats-officedocument\.(?:(?:wordprocessing|presentation|spreadsheet)ml\.)?)"
+)
+"""application/vnd.openxmlformats-officedocument.wordprocessingml.document.main: before its end."""
 _WORD = (
     *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
     *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
@@ -124,25 +130,10 @@ def _translated(types: Xml) -> list[tuple[str, _Kind]]:
     found = []
     for _, token in types.elements("Override"):
         kind = token.attributes.get("ContentType", "").removesuffix("+xml")
-        name = _PARTS.get(_last_of(kind))
+        name = _PARTS.get(_PREFIX.sub("", kind))
         if name is not None:
             found.append((token.attributes.get("PartName", "").lstrip("/"), name))
     return found
-
-
-def _last_of(kind: str) -> str:
-    """application/vnd.openxmlformats-officedocument.wordprocessingml.document.main -> its end."""
-    for begins in (
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.",
-        "application/vnd.openxmlformats-officedocument.presentationml.",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.",
-        "application/vnd.openxmlformats-officedocument.",
-        "application/vnd.ms-office.",
-        "application/vnd.ms-word.",
-    ):
-        if kind.startswith(begins):
-            return kind.removeprefix(begins)
-    return kind
 
 
 def _headings(archive: Archive, name: str, left: int) -> frozenset[str]:

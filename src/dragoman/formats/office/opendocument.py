@@ -21,6 +21,7 @@ _MANIFEST = "META-INF/manifest.xml"
 _KEPT = {"tracked-changes", "annotation", "index-body", "alphabetical-index", "scripts", "forms"}
 _BREAKS = {"tab", "line-break"}
 _PARAGRAPHS = {"p", "h"}
+_ROLES: dict[str, Role] = {"span": "mark", "a": "pair"}
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,4 @@ def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
 
 
 def _role(token: XmlToken) -> Role:
-    if token.name == "span":
-        return "mark"
-    return "pair" if token.name == "a" else "kept"
+    return _ROLES.get(token.name, "kept")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, line_of
+from dragoman.formats.units.document import BadDocument, Splice, line_of, spliced
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -44,6 +45,10 @@ class Encoded:
     encoding: str
     mark: bytes
     """What stood before it."""
+
+    def spliced(self, splices: Iterable[Splice], name: str) -> bytes:
+        """The file with some spans of its text replaced. Errors: as ``back``."""
+        return self.back(spliced(self.text, splices), name)
 
     def back(self, text: str, name: str, *, references: bool = False) -> bytes:
         """Another text in the same encoding. ``references``: characters that the encoding has not
