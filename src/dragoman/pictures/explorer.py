@@ -11,7 +11,7 @@ import base64
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,28 @@ from dragoman.pictures.figure import Panel
 from dragoman.pictures.labels import WORD_START, escape, labels, visible
 from dragoman.pictures.theme import FONT, page_html, part
 
-if TYPE_CHECKING:
-    from dragoman.pictures.records import AttentionRecord
-
-
 # Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
 _MAX_WEIGHTS = 2_000_000
 
 
-def explorer(records: Sequence[AttentionRecord], before: str = "", asked: int | None = None) -> str:
+class AttentionView(Protocol):
+    """What is shown: an ``AttentionRecord``, described there."""
+
+    @property
+    def source(self) -> Sequence[str]: ...
+    @property
+    def target(self) -> Sequence[str]: ...
+    @property
+    def encoder(self) -> NDArray[np.floating]: ...
+    @property
+    def decoder(self) -> NDArray[np.floating]: ...
+    @property
+    def cross(self) -> NDArray[np.floating]: ...
+    @property
+    def begin(self) -> str: ...
+
+
+def explorer(records: Sequence[AttentionView], before: str = "", asked: int | None = None) -> str:
     """HTML, data and script; one to a page. ``before`` stands there until the script has run.
 
     ``asked`` is the target word of the first record that is pointed out at first.
@@ -56,7 +69,7 @@ def explorer(records: Sequence[AttentionRecord], before: str = "", asked: int | 
     )
 
 
-def _packed(record: AttentionRecord, means_only: bool) -> dict[str, object]:
+def _packed(record: AttentionView, means_only: bool) -> dict[str, object]:
     def kind(weights: NDArray[np.floating]) -> dict[str, object]:
         kept = weights.mean(axis=1, keepdims=True) if means_only else weights
         layers, heads, rows, columns = kept.shape
@@ -75,7 +88,7 @@ def _packed(record: AttentionRecord, means_only: bool) -> dict[str, object]:
     }
 
 
-def attention_html(record: AttentionRecord) -> str:
+def attention_html(record: AttentionView) -> str:
     """The whole attention of a translation, to look around in."""
     styles = "body{padding:.25rem;max-width:none}.panel{margin:0}"
     page = page_html("attention", f"<main>{explorer([record])}</main>", styles=styles)
@@ -94,7 +107,7 @@ def translation_html(
     log_probabilities: Sequence[float],
     score: float,
     alternatives: Sequence[tuple[str, float]] = (),
-    attention: AttentionRecord | None = None,
+    attention: AttentionView | None = None,
 ) -> str:
     """A translation, the probability of each token under it, and its attention if there is one."""
     parts = [f'<div style="font-family:{escape(FONT)};line-height:1.6">']
@@ -127,7 +140,7 @@ Exhibit = tuple[str, str, Sequence[Panel]]
 
 
 def look_html(
-    record: AttentionRecord,
+    record: AttentionView,
     *,
     title: str,
     source: str,

@@ -142,7 +142,7 @@ class Entry:
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """Those of layers and heads need to know the model."""
     needs: tuple[str, ...] | None = None
-    """What the model of a run must have for it: see ``needs.py``; None: no run is needed."""
+    """What the model of a run must have for it: see ``insight/needs.py``; None: it needs none."""
     group: Group = field(default="run", kw_only=True)
     """What it is about."""
     sentence: Sentence | None = field(default=None, kw_only=True)
