@@ -232,7 +232,7 @@ def test_the_lstm_is_the_lstm() -> None:
     whole = torch.nn.LSTM(6, 6, bias=False)
     x = torch.randn(5, 6)
     # torch orders the gates input, forget, cell, output, as ours.
-    ours = cost._recurrence_whole(x, whole.weight_hh_l0.T, whole.weight_ih_l0.T)
+    ours = cost._lstm(x, whole.weight_hh_l0.T, whole.weight_ih_l0.T)
     torch.testing.assert_close(ours, whole(x)[1][0])
 
 
