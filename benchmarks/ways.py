@@ -19,7 +19,7 @@ from results import Results
 
 from dragoman.engine.ways import SHAPES, TRAINING_HEAD, measure_shape, training_rows
 from dragoman.native.allocator import keep_memory
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
 from dragoman.training.speed.fastest_way import Timing
 
 RESULTS = Path(__file__).resolve().parent / "results" / "ways.json"

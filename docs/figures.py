@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.figures.catalogue import FIGURES, Entry, OfRun
-from dragoman.insight.figures.sliders import Slider
+from dragoman.insight.figures.catalogue import FIGURES, Entry, Slider
 from dragoman.insight.needs import LEARNED_PLACES, PATCHES, SPIKES
 
 _HEAD = """\
@@ -37,7 +36,7 @@ def _figure(name: str, entry: Entry) -> str:
 def _needs(entry: Entry) -> str:
     if entry.of_demo:
         return "It needs a run that has learned the demo's corpus."
-    if not isinstance(entry, OfRun):
+    if entry.needs is None:
         return "It needs no run."
     lacks = {
         "encoder": "with an encoder",

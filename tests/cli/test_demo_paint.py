@@ -16,7 +16,7 @@ from PIL import Image
 from dragoman.cli import demo_paint
 from dragoman.cli.demo_paint import PICTURE
 from dragoman.demo import captioned_shapes
-from dragoman.pictures.bitmaps.captioned import captioned_svg
+from dragoman.pictures.bitmaps import captioned_svg
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 

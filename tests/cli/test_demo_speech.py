@@ -15,7 +15,7 @@ from dragoman.cli.demo_speech import PICTURE
 from dragoman.demo import spoken
 from dragoman.demo.corpus import Split
 from dragoman.demo.spoken import write_spoken
-from dragoman.pictures.heard import HeardWords
+from dragoman.pictures.looked_at import HeardWords
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks.training import train

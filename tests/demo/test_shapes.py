@@ -21,7 +21,7 @@ from dragoman.demo.shapes import (
     is_held_out,
     write_drawn,
 )
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps import png_of
 
 SMALL: dict[Split, int] = {"train": 240, "dev": 16, "test": 48}
 

@@ -10,12 +10,11 @@ from tiny_cells import tiny_cell
 
 from dragoman.errors import DragomanError
 from dragoman.forms.text_form import as_text
-from dragoman.insight.figures.bands import band_attention
 from dragoman.insight.figures.catalogue import make_figure, missing
-from dragoman.insight.figures.spikes import BLANK
+from dragoman.insight.figures.recordings import BLANK, band_attention
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import figure_svg
-from dragoman.pictures.panels import Cells
+from dragoman.pictures.matrix import MatrixPicture
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
 
@@ -44,7 +43,7 @@ def test_spikes_are_what_ctc_says(run: Path) -> None:
     for row, second, token, probability in rows:
         assert known[int(row), of_token[str(token)]] == pytest.approx(probability, abs=1e-5)
         assert second == pytest.approx(0.02 * int(row))  # two frames of 10 ms
-    bands, spikes, looked = (one.matrix for one in made.panels if isinstance(one, Cells))
+    bands, spikes, looked = (one for one in made.panels if isinstance(one, MatrixPicture))
     assert bands.values.shape == (20, len(values))
     assert bands.values[-1, 3] == pytest.approx(  # the lowest is below
         float(np.clip(values[3, 0] / 5 + 0.5, 0, 1)), abs=0.01
@@ -71,7 +70,7 @@ def test_band_heads_are_shown_as_they_attend(tmp_path: Path) -> None:
     weights = band_attention(subject, values)
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
     assert weights.shape == (4, len(values), len(values))
-    panels = [one.matrix for one in made.panels if isinstance(one, Cells)]
+    panels = [one for one in made.panels if isinstance(one, MatrixPicture)]
     assert [one.values.shape[0] for one in panels[::2]] == [5, 5, 5, 5]  # of 20 bands
     assert panels[0].title == "Head 4: bands 16 to 20" and panels[-2].title.startswith("Head 1:")
     lowest = float(np.clip(values[3, 0] / 5 + 0.5, 0, 1))

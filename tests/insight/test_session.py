@@ -10,8 +10,7 @@ import torch
 import dragoman
 from dragoman.engine.engine import Engine
 from dragoman.inference.fastest import as_it_is
-from dragoman.insight.parts import ended_by
-from dragoman.insight.session import InspectionRequest, InspectionSession, Intervention
+from dragoman.insight.session import InspectionRequest, InspectionSession, Intervention, ended_by
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 SENTENCE = "The small man eats the dinosaur."

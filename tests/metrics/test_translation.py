@@ -52,27 +52,22 @@ def corrupted(seed: int, lines: int, errors: float) -> tuple[list[str], list[str
 
 def test_scores_and_signatures_are_sacrebleus() -> None:
     hypotheses, references = corrupted(1, 60, 0.3)
-    for lowercase in (False, True):
-        scores = evaluate_translation(hypotheses, [references], "de", lowercase=lowercase)
-        assert scores["BLEU"] == pytest.approx(
-            sacrebleu.corpus_bleu(hypotheses, [references], lowercase=lowercase).score
-        )
-        assert scores["chrF"] == pytest.approx(
-            sacrebleu.CHRF(lowercase=lowercase).corpus_score(hypotheses, [references]).score
-        )
-        assert scores["chrF++"] == pytest.approx(
-            sacrebleu.CHRF(word_order=2, lowercase=lowercase)
-            .corpus_score(hypotheses, [references])
-            .score
-        )
-        assert scores["TER"] == pytest.approx(
-            sacrebleu.corpus_ter(hypotheses, [references], case_sensitive=not lowercase).score
-        )
-        signatures = [score.signature for score in scores.scores]
-        assert all(("case:lc" if lowercase else "case:mixed") in s for s in signatures)
-        assert "tok:13a" in signatures[0]
-        assert "nw:2" in signatures[2]
-        assert f"version:{sacrebleu.__version__}" in signatures[3]
+    scores = evaluate_translation(hypotheses, [references], "de")
+    assert scores["BLEU"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
+    assert scores["chrF"] == pytest.approx(
+        sacrebleu.CHRF().corpus_score(hypotheses, [references]).score
+    )
+    assert scores["chrF++"] == pytest.approx(
+        sacrebleu.CHRF(word_order=2).corpus_score(hypotheses, [references]).score
+    )
+    assert scores["TER"] == pytest.approx(
+        sacrebleu.corpus_ter(hypotheses, [references], case_sensitive=True).score
+    )
+    signatures = [score.signature for score in scores.scores]
+    assert all("case:mixed" in s for s in signatures)
+    assert "tok:13a" in signatures[0]
+    assert "nw:2" in signatures[2]
+    assert f"version:{sacrebleu.__version__}" in signatures[3]
 
 
 def test_several_references_are_compared_with_at_once() -> None:
@@ -112,14 +107,6 @@ def test_decomposed_text_scores_as_composed_text(language: str, decomposed: str)
         strict=True,
     ):  # fmt: skip
         assert one.value == other.value and one.signature == f"{other.signature}|unicode:NFC"
-
-
-def test_lowercase_forgives_case_alone() -> None:
-    hypotheses, references = ["der hund läuft heute weg"], ["Der Hund läuft heute weg"]
-    assert evaluate_translation(hypotheses, [references], "de")["BLEU"] < 100
-    lowered = evaluate_translation(hypotheses, [references], "de", lowercase=True)
-    assert lowered["BLEU"] == pytest.approx(100)
-    assert lowered["TER"] == 0
 
 
 @pytest.mark.parametrize(("language", "cut"), [("ja", True), ("zh-TW", True), ("ko", False)])
@@ -174,11 +161,9 @@ def test_without_mecab_korean_counts_characters_and_says_so(
     assert "sacrebleu[ko]" in scores.table()
 
 
-def test_tokeniser_may_be_chosen_but_must_exist() -> None:
+def test_tokeniser_may_be_chosen() -> None:
     assert bleu_tokenizer("ko", "char") == ("char", ())
     assert bleu_tokenizer("zh-Hans")[0] == "zh"
-    with pytest.raises(DataError, match=r"no tokeniser 'moses'.*intl"):
-        evaluate_translation(["a"], [["a"]], "de", tokenizer="moses")
 
 
 def papineni(hypotheses: list[str], references: list[str]) -> float:

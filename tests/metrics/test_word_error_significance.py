@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dragoman.metrics.significance import Test
-from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
+from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 
 jiwer = pytest.importorskip("jiwer", reason="pip install jiwer")
 

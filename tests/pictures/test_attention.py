@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
-from dragoman.pictures.labels import cells
 from dragoman.pictures.records import AttentionRecord, Heatmap, Hops
 from dragoman.pictures.terminal import heatmap_text, hops_text, shade
 
@@ -118,7 +118,7 @@ def test_terminal_keeps_its_width_and_every_column() -> None:
     heatmap = Heatmap(("어", "long-row-label"), columns, np.full((2, 32), 1 / 32))
     for width in (40, 80, 132):
         lines = heatmap_text(heatmap, width).plain.splitlines()
-        assert max(cells(line.rstrip()) for line in lines) <= width
+        assert max(cell_len(line.rstrip()) for line in lines) <= width
         headers = " ".join(lines[::4])
         assert all(f"word{i}" in headers for i in range(30))
 

@@ -106,13 +106,6 @@ def test_between_two_counts_stands_no_number(last: int) -> None:
     ]
     assert len(places) >= 2
     assert all(place.is_integer() for place in places), places
-    pytest.importorskip("matplotlib")
-    from dragoman.pictures.png import draw_chart, drawing
-
-    with drawing() as page:
-        axes = page.add_axes((0.1, 0.1, 0.8, 0.8))
-        draw_chart(axes, chart)
-        assert all(float(place).is_integer() for place in axes.get_xticks())
 
 
 def test_no_line_strikes_through_what_is_marked() -> None:
@@ -186,21 +179,6 @@ def test_names_are_escaped() -> None:
     name = "<b>&\x00"
     chart = Chart(name, [Series(name, [1, 2], [1, 2])], name, name, marked_x=1, marked_as=name)
     ElementTree.fromstring(chart_svg(chart))
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_a_legend_lies_on_no_curve(log: bool) -> None:
-    pytest.importorskip("matplotlib")
-    from dragoman.pictures.png import draw_chart, drawing
-
-    waves = [Series(f"a longer name {i}", [0, 1, 2], [1.0, 9.0, 3.0]) for i in range(4)]
-    with drawing() as page:
-        page.set_size_inches(4.2, 2.6)
-        axes = page.add_axes((0.1, 0.1, 0.8, 0.8))
-        draw_chart(axes, Chart("t", waves, log_y=log))
-        page.draw_without_rendering()
-        highest = axes.transData.transform((0, 9.0))[1]
-        assert axes.get_legend().get_window_extent().y0 >= highest
 
 
 def test_scores_stand_on_the_scale_of_their_task() -> None:

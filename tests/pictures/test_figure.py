@@ -13,14 +13,23 @@ import pytest
 
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
-from dragoman.pictures.bitmaps.raster import grey_png
-from dragoman.pictures.figure import DataTable, Figure, Words, csv_files, figure_svg
-from dragoman.pictures.figure_png import figure_png
-from dragoman.pictures.matrix import MatrixPicture, matrix_svg
-from dragoman.pictures.notebook import translation_html
+from dragoman.pictures.bitmaps import grey_address
+from dragoman.pictures.explorer import translation_html
+from dragoman.pictures.figure import (
+    DataTable,
+    Figure,
+    Words,
+    csv_files,
+    drawing,
+    figure_png,
+    figure_svg,
+    paint,
+)
+from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.pages.book import book_html
-from dragoman.pictures.panels import Cells, HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
+from dragoman.pictures.panels import HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
+from dragoman.pictures.theme import LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>\"&'\x1b[31m\x00"
@@ -40,12 +49,8 @@ def example() -> Figure:
         Words(HOSTILE, "설명"),
         Words("§3", "3절"),
         [
-            Cells(MatrixPicture("matrix", signed, words, words, absent="–∞")),
-            Cells(
-                MatrixPicture(
-                    "large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a"
-                )
-            ),
+            MatrixPicture("matrix", signed, words, words, absent="–∞"),
+            MatrixPicture("large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a"),
             LinePanel(chart),
             WordWeights(Heatmap(words, words, weights[0, 0], HOSTILE)),
             HeadGrid("heads", weights),
@@ -80,7 +85,7 @@ def test_a_matrix_s_masks_hold_its_numbers() -> None:
     from matplotlib.image import imread
 
     values = np.array([[1.0, -0.5, 0.0], [0.25, np.nan, -1.0]])
-    text = matrix_svg(MatrixPicture("m", values))
+    text = MatrixPicture("m", values).svg()
     found = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
     positive, negative = (imread(_bytes(one), format="png") for one in found)
     np.testing.assert_allclose(positive, np.clip(np.nan_to_num(values), 0, 1), atol=1 / 254)
@@ -97,7 +102,7 @@ def _bytes(encoded: str) -> object:
 
 def test_what_is_best_at_nothing_is_deepest_there() -> None:
     rates = MatrixPicture("AER", np.array([[0.0, 0.25, 1.0]]), reach=1.0, is_least_deep=True)
-    (found,) = re.findall(r'href="data:image/png;base64,([^"]+)"', matrix_svg(rates))
+    (found,) = re.findall(r'href="data:image/png;base64,([^"]+)"', rates.svg())
     from matplotlib.image import imread
 
     np.testing.assert_allclose(imread(_bytes(found), format="png"), [[1, 0.75, 0]], atol=1 / 254)
@@ -108,34 +113,52 @@ def test_a_legend_names_the_inks_that_are_there() -> None:
     both = MatrixPicture("m", np.array([[1.0, -2.0]]), across="dimension")
     assert both.legend == "dimension  ·  blue +, orange −, deepest = ±2"
     assert MatrixPicture("m", np.array([[0.5, np.nan]])).legend == "deepest = 0.5"
-    assert both.legend in matrix_svg(both)
-
-
-def test_a_title_ends_within_a_narrow_picture(tmp_path: Path) -> None:
-    """One head, few words: the title is what the panel is as wide as."""
-    from matplotlib.image import imread
-
-    title = "cross-attention, layer 2, mean of the heads; rows: words chosen, columns: the source"
-    rows, weights = ("Dinosaurierknochen", "ist"), np.full((2, 2), 0.5, np.float32)
-    words = WordWeights(Heatmap(rows, ("a", "b"), weights, title))
-    for panel in (words, HeadGrid(title, weights[None, None])):
-        figure_png(replace(example(), panels=[panel]), tmp_path / "f.png")
-        edge = imread(tmp_path / "f.png")[:, -3:]
-        assert (edge == edge[0, 0]).all()
+    assert both.legend in both.svg()
 
 
 def test_png_is_read_by_others() -> None:
-    import io
-
     from matplotlib.image import imread
 
     grey = np.random.default_rng(1).random((7, 300))
-    np.testing.assert_allclose(imread(io.BytesIO(grey_png(grey)), format="png"), grey, atol=1 / 254)
+    np.testing.assert_allclose(
+        imread(_bytes(grey_address(grey).partition(",")[2]), format="png"), grey, atol=1 / 254
+    )
 
 
-def test_every_panel_is_painted(tmp_path: Path) -> None:
-    figure_png(example(), tmp_path / "f.png", dots_per_inch=60)
+def test_png_has_every_text_where_the_svg_has_it(tmp_path: Path) -> None:
+    figure_png(example(), tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+    with drawing() as page:
+        paint(figure_svg(example(), alone=False), page)
+        (axes,) = page.axes
+        drawn = [(text.get_text(), *text.get_position()) for text in axes.texts]
+    written = [
+        (text.text, float(panel.get("x", 0)) + float(text.get("x", 0)))
+        for panel in ElementTree.fromstring(figure_svg(example())).findall(f"{SVG}svg")
+        for text in panel.iter(f"{SVG}text")
+        if "translate" not in text.get("transform", "")
+    ]
+    assert len(written) > 60
+    for text, x in written:
+        assert any(one[0] == text and one[1] == pytest.approx(x) for one in drawn), text
+
+
+def test_png_has_the_colours_of_the_svg(tmp_path: Path) -> None:
+    """The pixel in the middle of each cell of a matrix, and beside it."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import imread
+
+    values = np.array([[1.0, -0.5], [0.0, np.nan]])
+    cells = MatrixPicture("m", values, cell=(20, 20))
+    figure_png(replace(example(), panels=[cells]), tmp_path / "f.png")
+    picture = imread(tmp_path / "f.png")[..., :3]
+    blue, orange, paper = (np.array(to_rgb(one)) for one in (*LIGHT.series[:2], LIGHT.paper))
+    ground = paper + 0.035 * (blue - paper)
+    expected = [[blue, ground + 0.5 * (orange - ground)], [ground, ground]]
+    for row, column in np.ndindex(2, 2):
+        x, y = (1.3 * (8 + edge + 20 * (at + 0.5)) for edge, at in
+                ((cells.left, column), (cells.top, row)))  # fmt: skip
+        np.testing.assert_allclose(picture[int(y), int(x)], expected[row][column], atol=0.02)
 
 
 def test_csv_files() -> None:
@@ -171,14 +194,6 @@ def test_the_book_asks_nobody_and_hides_nothing() -> None:
     identifiers = re.findall(r'<mask id="([^"]+)"', page)
     by_content = dict(re.findall(r'<mask id="([^"]+)"[^>]*>(.*?)</mask>', page))
     assert len(set(by_content.values())) == len(set(identifiers))
-
-
-def test_figures_are_plain_values_for_a_page() -> None:
-    import json
-
-    said = json.loads(json.dumps(example().to_dict()))
-    assert said["title"] == {"en": "Example <1>", "ko": "보기 <1>"}
-    assert said["data"][0]["rows"][0][1] == pytest.approx(1 / 3)
 
 
 def record() -> AttentionRecord:

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.pictures.labels import cells, escape, labels, visible
-from dragoman.pictures.records import AttentionRecord
-from dragoman.pictures.words import by_word, merged_to_words, words
+from dragoman.pictures.labels import escape, labels, visible
+from dragoman.pictures.records import AttentionRecord, by_word, merged_to_words, words
 
 anything = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -85,7 +84,3 @@ def test_a_record_that_was_cut_off_in_a_word() -> None:
     ones = np.ones((1, 1, 2, 2)) / 2
     merged = merged_to_words(AttentionRecord(["▁a", "</s>"], ["▁Ti", "er"], ones, ones, ones))
     assert merged.target == ("Ti", "er")
-
-
-def test_cells_counts_wide_letters_twice_and_marks_not_at_all() -> None:
-    assert [cells(text) for text in ("abc", "한글", "e\u0301", "")] == [3, 4, 1, 0]

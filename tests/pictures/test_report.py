@@ -168,7 +168,7 @@ def test_trees_are_drawn_beside_each_other() -> None:
     assert "1 of 2 have every bracket" in page.text and "word for word" not in page.text
     assert "(NP" not in page.text and page.text.count("the same brackets") == 1
     drawn = html[html.index("<h2>What it writes") :].split("<svg ")[1:5]
-    marked = [re.findall(r'class="f1">(\w+)<', one) for one in drawn]
+    marked = [re.findall(r'class="f1" [^>]*>(\w+)<', one) for one in drawn]
     assert marked == [["NP"], ["VP"], [], []]
     assert ">XX<" not in html
 

@@ -18,7 +18,7 @@ from serving_echo import client_of
 from untrained_run import untrained_run
 
 from dragoman.forms.text_form import MosesText
-from dragoman.insight.order import order_experiment
+from dragoman.insight.experiments import order_experiment
 from dragoman.insight.subject import Subject
 from dragoman.nn.layout import Sequences
 from dragoman.runs.run import Run

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dragoman.pictures.pages.look import look_html
+from dragoman.pictures.explorer import look_html
 from dragoman.pictures.records import AttentionRecord
 
 WORDS = ("The", "dog", "<mask>", "</s>")

@@ -103,7 +103,7 @@ def compare(args: CompareArguments) -> None:
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
     if args.to is not None:
         from dragoman.atomic import write_text
-        from dragoman.pictures.pages.comparison import comparison_html
+        from dragoman.pictures.pages.report import comparison_html
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
         from dragoman.studies.several import write_figure

@@ -201,9 +201,9 @@ def show_labels(run: Run, console: Console) -> str:
 
 def show_blanks(run: Run, console: Console) -> str:
     """What may stand in the blanks of English sentences, and where each word looks."""
-    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.labels import plain_table
+    from dragoman.pictures.records import merged_to_words
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.pictures.words import merged_to_words
     from dragoman.tasks.masked.evaluation import evaluate_run
     from dragoman.tasks.masked.filler import Filler
     from dragoman.tasks.report import write_report

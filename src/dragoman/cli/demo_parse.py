@@ -20,7 +20,7 @@ def show_trees(run: Run, console: Console) -> str:
     from dragoman.demo.trees import SHOWN, demo_trees
     from dragoman.metrics.parseval import Parseval, score_parse
     from dragoman.metrics.right_branching import RightBranching
-    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.labels import plain_table
     from dragoman.pictures.tree import tree_svg, tree_text
     from dragoman.tasks.parsing.evaluation import evaluate_run
     from dragoman.tasks.parsing.parser import Parser

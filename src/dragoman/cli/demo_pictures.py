@@ -25,7 +25,7 @@ def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
     """
     from dragoman.demo.shapes import DRAWN_NOTICE, drawn_demo, write_drawn
     from dragoman.forms.rows.picture_file import library
-    from dragoman.pictures.bitmaps.pixels import png_of
+    from dragoman.pictures.bitmaps import png_of
 
     library()  # what reads pictures: without it nothing is written
     folder = new_folder(to, PICTURES, DRAWN_NOTICE, console)

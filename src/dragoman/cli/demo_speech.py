@@ -10,7 +10,7 @@ from dragoman.cli.demo_files import RECORDINGS, new_folder, reading
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.pictures.heard import HeardWords
+    from dragoman.pictures.looked_at import HeardWords
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
 
@@ -81,7 +81,7 @@ def look_at_recording(run: Run, recording: str) -> HeardWords:
 
     from dragoman.forms.rows.frames_form import FramesForm
     from dragoman.insight.look import LookOptions, look_at_sentence
-    from dragoman.pictures.heard import HeardWords
+    from dragoman.pictures.looked_at import HeardWords
 
     found = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross"))
     form = run.forms.source

@@ -42,7 +42,7 @@ def doctor(args: DoctorArguments) -> None:
         training_rows,
         translating_rows,
     )
-    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.labels import plain_table
     from dragoman.training.speed.fastest_way import Timing
 
     base = SHAPES[-1]

@@ -79,8 +79,7 @@ def _write_one(
     check_name(name)
     from dragoman.insight.figures.catalogue import checked, make_figure, needs_run
     from dragoman.insight.subject import Subject
-    from dragoman.pictures.figure import figure_svg
-    from dragoman.pictures.figure_png import figure_png
+    from dragoman.pictures.figure import figure_png, figure_svg
 
     if sentence is not None and not needs_run(name):
         raise DragomanError(f"{name} shows no sentence; leave --sentence out")

@@ -116,7 +116,7 @@ def _written(args: FillArguments, found: Filled) -> str:
 
 def _shown(found: Filled) -> str:
     """The text, and a table of the candidates of each blank."""
-    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.labels import plain_table
 
     tables = []
     for number, candidates in enumerate(found.blanks, 1):

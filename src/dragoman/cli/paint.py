@@ -134,7 +134,7 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
     from rich.console import Console
 
     from dragoman.decimals import decimals
-    from dragoman.pictures.bitmaps.half_blocks import half_blocks
+    from dragoman.pictures.bitmaps import half_blocks
     from dragoman.reading import readable
     from dragoman.tasks.painting.painter import in_a_row
 
@@ -162,7 +162,7 @@ def _write(to: Path, found: Sequence[Sequence[PaintedPicture]], scale: int) -> N
     import numpy as np
 
     from dragoman.atomic import write_bytes
-    from dragoman.pictures.bitmaps.pixels import png_of
+    from dragoman.pictures.bitmaps import png_of
     from dragoman.tasks.painting.painter import enlarged, in_a_row
 
     if not found:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dragoman.atomic import write_text
 from dragoman.demo.captioned_shapes import DrawnShapes, Example
 from dragoman.errors import FileError
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps import png_of
 
 
 class ShapeLists(NamedTuple):

@@ -101,8 +101,7 @@ def _chains(codes: Sequence[Code]) -> tuple[list[Chain], list[int]]:
 
 def _gap(space: str, codes: Sequence[int], stream: Sequence[_Shown | int]) -> list[_Shown | int]:
     """Between two sentences: codes behind the space, in what was open before it."""
-    chain = next((one.chain for one in reversed(stream) if isinstance(one, _Shown)), ())
-    return [*([_Shown(space, "", chain)] if space else []), *codes]
+    return [*([_Shown(space, "", stream_chain(stream))] if space else []), *codes]
 
 
 def _sentence(

@@ -60,8 +60,11 @@ def plan_of(one: Translated) -> UnitPlan:
 
 
 def placed(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
-    """The translation of a unit with its codes. ``alignments``: of the plan's pairs."""
+    """The translation of a unit with its codes; one of which nothing can be read stays as it is.
+    ``alignments``: of the plan's pairs."""
     one, source, target = plan.one, engine.source, engine.target
+    if not one.passage.pieces:
+        return one.unit.as_it_is
     texts = target.raw([hypothesis.tokens for hypothesis in one.found])
     of_sentence = dict(zip(plan.inside, alignments, strict=True))
     if not one.unit.ordered and one.unit.tags:

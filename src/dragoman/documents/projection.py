@@ -17,17 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.engine.alignment_head import Alignment
 from dragoman.formats.units.unit import Code
 from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import ShownWord
-
-Alignment: TypeAlias = NDArray[np.float64]
-"""(T, S) how much each target token looked at each source token."""
 
 LEFT_EMPTY = 1000.0
 """What it costs to give no word to an element that had some: more than all that can be gained."""

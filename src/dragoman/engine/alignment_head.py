@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
-from dragoman.pictures.words import by_word, words
+from dragoman.pictures.records import by_word, words
 from dragoman.training.settings import GuidedSettings
 
 if TYPE_CHECKING:

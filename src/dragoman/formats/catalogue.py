@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from dragoman.formats.csv_cells import CsvTable
 from dragoman.formats.epub import Book
@@ -68,8 +69,10 @@ FORMATS = {
     "json": Format("messages in JSON", (".json", ".arb"), "application/json", JsonMessages.read),
     "yaml": Format("messages in YAML", (".yaml", ".yml"), "application/yaml", YamlMessages.read),
     "csv": Format("a table (CSV, TSV)", (".csv", ".tsv"), "text/csv", CsvTable.read),
-    "srt": Format("subtitles (SubRip)", (".srt",), "application/x-subrip", Subtitles.read_srt),
-    "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt", Subtitles.read_vtt),
+    "srt": Format("subtitles (SubRip)", (".srt",), "application/x-subrip",
+                  partial(Subtitles.read, escapes=False)),
+    "vtt": Format("subtitles (WebVTT)", (".vtt",), "text/vtt",
+                  partial(Subtitles.read, escapes=True)),
 }  # fmt: skip
 
 _GZIP = b"\x1f\x8b"
@@ -120,16 +123,13 @@ def format_of(data: bytes, name: str) -> Format:
             f"{name} is an older Office document (.doc, .xls, .ppt). Convert it: "
             "soffice --convert-to docx FILE.doc"
         )
-    kind = _told(data, name) or _named(name)
+    is_archive = data.startswith(b"PK\x03\x04")
+    kind = _archived(data, name) if is_archive else _told_by(data) or _named(name)
     if kind is None:
         kind = "txt"
         if b"\0" in data[:_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise BadDocument(f"{name} is no text: it has bytes of 0. {_all_read()}")
     return FORMATS[kind]
-
-
-def _told(data: bytes, name: str) -> str | None:
-    return _archived(data, name) if data.startswith(b"PK\x03\x04") else _told_by(data)
 
 
 def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:

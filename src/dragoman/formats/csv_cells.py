@@ -16,7 +16,6 @@ from dragoman.formats.units.document import (
     Splice,
     check_pieces,
     line_of,
-    spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
@@ -107,7 +106,7 @@ class CsvTable(Document):
                 splices.append(
                     Splice(cell.begin, cell.end, self._written(cell, written(unit, target)))
                 )
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     def _written(self, cell: _CsvCell, text: str) -> str:
         needs = cell.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))

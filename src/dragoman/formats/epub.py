@@ -7,7 +7,7 @@ the package gets the language and the direction of the translation.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -22,11 +22,10 @@ from dragoman.formats.units.document import (
     check_pieces,
 )
 from dragoman.formats.units.unit import Target, Unit, says_something
-from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, with_attribute
+from dragoman.formats.xml.tokens import Xml, escaped, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_SIGNATURES = "META-INF/signatures.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _CONTENTS = "application/x-dtbncx+xml"
 MOST_BYTES = 50_000_000
@@ -48,26 +47,17 @@ class Book(Document):
     def read(cls, data: bytes, name: str) -> Book:
         archive = Archive.read(data, name)
         members = _Members(archive, name)
-        package = next(
-            (
-                token.attributes.get("full-path", "")
-                for token in _starts(members.xml(_CONTAINER))
-                if token.name == "rootfile"
-            ),
-            "",
-        )
+        roots = members.xml(_CONTAINER).elements("rootfile")
+        package = next((token.attributes.get("full-path", "") for _, token in roots), "")
         of_package = members.xml(package)
         locked = _locked(members)
         parts: dict[str, Document] = {}
-        for token in _starts(of_package):
-            if token.name != "item":
-                continue
+        for _, token in of_package.elements("item"):
             kind = token.attributes.get("media-type", "")
             href = unquote(token.attributes.get("href", ""))
             member = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
-            if member not in archive.members or member in parts:
-                continue
-            if kind not in (*_PAGES, _CONTENTS):
+            is_kept = kind not in (*_PAGES, _CONTENTS)
+            if is_kept or member not in archive.members or member in parts:
                 continue
             if member in locked:
                 raise BadDocument(f"{name}, {member}: it is encrypted (DRM), so it cannot be read")
@@ -93,9 +83,7 @@ class Book(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        if _SIGNATURES in self.archive.members:
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
-        return ()
+        return self.archive.signature_notes(r"META-INF/signatures\.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}
@@ -125,8 +113,8 @@ class _Contents(Document):
     def read(cls, data: bytes, name: str) -> _Contents:
         xml = Xml.read(data, name)
         places = []
-        for number, token in enumerate(xml.tokens):
-            if token.kind == "start" and token.name == "text" and not xml.is_empty(number):
+        for number, token in xml.elements("text"):
+            if not xml.is_empty(number):
                 inside = xml.tokens[number + 1 : token.partner]
                 text = "".join(one.text for one in inside if one.kind == "text")
                 if says_something(text) and all(one.kind == "text" for one in inside):
@@ -167,43 +155,30 @@ class _Members:
         return Xml.read(self.bytes(member), f"{self.name}, {member}")
 
 
-def _starts(xml: Xml) -> Iterator[XmlToken]:
-    return (token for token in xml.tokens if token.kind == "start")
-
-
 def _locked(members: _Members) -> frozenset[str]:
     """The members that are encrypted; fonts often are, which nobody needs to read."""
     if _ENCRYPTION not in members.archive.members:
         return frozenset()
-    tokens = _starts(members.xml(_ENCRYPTION))
-    return frozenset(
-        unquote(token.attributes.get("URI", ""))
-        for token in tokens
-        if token.name == "CipherReference"
-    )
+    locked = members.xml(_ENCRYPTION).elements("CipherReference")
+    return frozenset(unquote(token.attributes.get("URI", "")) for _, token in locked)
 
 
 def _languages(package: Xml) -> list[int]:
     """The numbers of the tags in which a package says the languages of its book."""
-    return [
-        number
-        for number, token in enumerate(package.tokens)
-        if token.kind == "start" and token.name == "language" and not package.is_empty(number)
-    ]
+    return [number for number, _ in package.elements("language") if not package.is_empty(number)]
 
 
 def _in_language(package: Xml, wanted: OutputOptions) -> list[Splice]:
     """The language of the book, and the direction in which its pages are turned."""
     language = escaped(wanted.language)
     splices = [Splice(*package.inside(number), language) for number in _languages(package)]
-    for token in package.tokens:
-        if token.kind == "start" and token.name == "spine":
-            direction = token.attributes.get("page-progression-direction")
-            if wanted.from_right or direction == "rtl":
-                tag = with_attribute(
-                    package.written(token.begin, token.end),
-                    "page-progression-direction",
-                    "rtl" if wanted.from_right else "ltr",
-                )
-                splices.append(Splice(token.begin, token.end, tag))
+    for _, token in package.elements("spine"):
+        direction = token.attributes.get("page-progression-direction")
+        if wanted.from_right or direction == "rtl":
+            tag = with_attribute(
+                package.written(token.begin, token.end),
+                "page-progression-direction",
+                "rtl" if wanted.from_right else "ltr",
+            )
+            splices.append(Splice(token.begin, token.end, tag))
     return splices

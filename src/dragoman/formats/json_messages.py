@@ -20,7 +20,7 @@ from dragoman.formats.units.document import (
     OutputOptions,
     Splice,
     check_pieces,
-    spliced,
+    line_of,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
@@ -109,7 +109,7 @@ class JsonMessages(Document):
                 splices.append(
                     Splice(slot.begin, slot.end, json.dumps(text, ensure_ascii=is_ascii))
                 )
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     @cached_property
     def _escapes(self) -> bool:
@@ -148,7 +148,7 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
         said = token[0]
         if said in "{[":
             if len(kinds) >= _MOST_NESTED:
-                line = text.count("\n", 0, token.start()) + 1
+                line = line_of(text, token.start())
                 raise BadDocument(
                     f"{name}, line {line}: it is nested more than {_MOST_NESTED} deep"
                 )

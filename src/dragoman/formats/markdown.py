@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import DragomanError
 from dragoman.extras import install
 from dragoman.formats.markdown_codes import BREAK, ESCAPE, Walk, plain
-from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
@@ -29,7 +28,7 @@ from dragoman.formats.units.document import (
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import spaced, unit_of
+from dragoman.formats.units.inline import broken, spaced, unit_of
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import Document, OutputOptions, Splice, check_pieces, spliced
+from dragoman.formats.units.document import Document, OutputOptions, Splice, check_pieces
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.unit import Target, Unit, says_something
 
@@ -38,4 +38,4 @@ class PlainText(Document):
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         texts = ("".join(map(str, target)) for target in targets)
         splices = [Splice(*place, text) for place, text in zip(self.places, texts, strict=True)]
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)

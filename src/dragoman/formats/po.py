@@ -18,11 +18,10 @@ from dragoman.formats.units.document import (
     OutputOptions,
     SaidLanguage,
     Splice,
-    spliced,
+    teaches,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
-from dragoman.formats.units.states import teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
@@ -130,7 +129,7 @@ class MessageCatalogue(Document):
         new: dict[int, tuple[_PoMessage, dict[str, str]]] = {}  # forms that the entry has not yet
         marked: set[int] = set()
         for slot, target in zip(self.slots, targets, strict=True):
-            text = _quoted(written(slot.unit, target))
+            text = f'"{written(slot.unit, target).translate(_WRITES)}"'
             entry = slot.entry
             for keyword in slot.keywords:
                 if keyword in entry.places:
@@ -144,7 +143,7 @@ class MessageCatalogue(Document):
             begins = "" if self.source.text[entry.end - 1 : entry.end] == "\n" else self._newline
             lines = [f"{keyword} {text}{self._newline}" for keyword, text in sorted(forms.items())]
             splices.append(Splice(entry.end, entry.end, begins + "".join(lines)))
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     @cached_property
     def _newline(self) -> str:
@@ -260,7 +259,3 @@ def _character(escape: re.Match[str]) -> str:
     if said.isdigit():
         return chr(int(said, 8))
     return _MEANS.get(said, said)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text.translate(_WRITES)}"'

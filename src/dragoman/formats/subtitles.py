@@ -12,17 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
     OutputOptions,
     Splice,
     line_of,
-    spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import FoundCode
+from dragoman.formats.units.inline import broken
 from dragoman.formats.units.unit import Code, Target, Unit, says_something
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
@@ -73,15 +71,8 @@ class Subtitles(Document):
     """Whether ``&`` and ``<`` are written as entities."""
 
     @classmethod
-    def read_srt(cls, data: bytes, name: str) -> Subtitles:
-        return cls._read(data, name, escapes=False)
-
-    @classmethod
-    def read_vtt(cls, data: bytes, name: str) -> Subtitles:
-        return cls._read(data, name, escapes=True)
-
-    @classmethod
-    def _read(cls, data: bytes, name: str, *, escapes: bool) -> Subtitles:
+    def read(cls, data: bytes, name: str, *, escapes: bool) -> Subtitles:
+        """``escapes``: whether it is WebVTT, which has entities."""
         source = decoded(data, name)
         cues = list(_cues(source.text, name, is_vtt=escapes))
         slots = [_slot(source.text, group, escapes) for group in _sentences(source.text, cues)]
@@ -98,7 +89,7 @@ class Subtitles(Document):
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 splices += self._cues_of(slot, target)
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
     def _cues_of(self, slot: _CueSlot, target: Target) -> Iterator[Splice]:
         """The translation, divided among the cues of a slot."""
@@ -254,17 +245,11 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _CueSl
                 if begin == len(said):
                     break
                 tag = said[begin:until]
-                found = _found(tag)
-                codes.append(
-                    Code(len(unit_text), tag, opens=bool(found.opens), closes=bool(found.closes))
-                )
+                name = re.match(r"</?([A-Za-z]+)", tag)
+                is_element = name is not None and name[1].lower() in _ELEMENTS
+                is_end = tag.startswith("</")
+                opens, closes = is_element and not is_end, is_element and is_end
+                codes.append(Code(len(unit_text), tag, opens=opens, closes=closes))
                 written.append(tag)
         shown.append((unit_text[begins:], tuple(ends)))
     return _CueSlot(Unit(unit_text, tuple(codes)), tuple(cues), tuple(written), tuple(shown))
-
-
-def _found(tag: str) -> FoundCode:
-    name = re.match(r"</?([A-Za-z]+)", tag)
-    known = name[1].lower() if name and name[1].lower() in _ELEMENTS else ""
-    ends = tag.startswith("</")
-    return FoundCode(0, len(tag), "" if ends else known, known if ends else "")

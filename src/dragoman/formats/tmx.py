@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions
+from dragoman.formats.units.document import MACHINE, BadDocument, Document, OutputOptions
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.units.states import MACHINE
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.nested import put, replaced
-from dragoman.formats.xml.tokens import Xml, XmlToken, escaped
+from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, put, replaced
 
 _IDS = ("i",)
+_ROLES: dict[str, Role] = {"hi": "pair", "bpt": "begins", "ept": "ends"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +49,16 @@ class TranslationMemory(Document):
     def read(cls, data: bytes, name: str) -> TranslationMemory:
         xml = Xml.read(data, name)
         check_codes(xml.source.text, name, "%{$")
-        root = next((token for token in xml.tokens if token.kind == "start"), None)
-        if root is None or root.name != "tmx":
+        root = xml.root
+        if root.name != "tmx":
             raise BadDocument(f"{name} is no TMX: its first element is not tmx")
-        header = next((t for t in xml.tokens if t.kind == "start" and t.name == "header"), root)
+        header = next((token for _, token in xml.elements("header")), root)
         source = header.attributes.get("srclang", "*all*").lower()
         entries: list[_TmxEntry] = []
-        for number, token in enumerate(xml.tokens):
-            if token.kind == "start" and token.name == "tu":
-                own = token.attributes.get("srclang", source).lower()
-                if entry := _entry(xml, number, own):
-                    entries.append(entry)
+        for number, token in xml.elements("tu"):
+            own = token.attributes.get("srclang", source).lower()
+            if entry := _entry(xml, number, own):
+                entries.append(entry)
         said = None if source == "*all*" else source
         return cls(name, xml, entries, said).between(None, "und")
 
@@ -130,8 +128,4 @@ def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
 
 
 def _role(token: XmlToken) -> Role:
-    if token.name == "hi":
-        return "pair"
-    if token.name == "bpt":
-        return "begins"
-    return "ends" if token.name == "ept" else "kept"
+    return _ROLES.get(token.name, "kept")

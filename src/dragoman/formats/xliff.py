@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage, Side
+from dragoman.formats.units.document import (
+    MACHINE,
+    WAITS,
+    BadDocument,
+    Document,
+    OutputOptions,
+    SaidLanguage,
+    Side,
+    teaches,
+)
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.units.states import MACHINE, WAITS, teaches
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.nested import Replacement, put, replaced
-from dragoman.formats.xml.tokens import Xml, XmlToken, with_attribute
+from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, put, replaced, with_attribute
 
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}
@@ -62,8 +69,8 @@ class Xliff(Document):
     def read(cls, data: bytes, name: str) -> Xliff:
         xml = Xml.read(data, name)
         check_codes(xml.source.text, name, "%{$")
-        root = next((token for token in xml.tokens if token.kind == "start"), None)
-        if root is None or root.name != "xliff":
+        root = xml.root
+        if root.name != "xliff":
             raise BadDocument(f"{name} is no XLIFF: its first element is not xliff")
         version = root.attributes.get("version", "")
         if version.partition(".")[0] not in ("1", "2"):
@@ -90,8 +97,7 @@ class Xliff(Document):
             SaidLanguage(
                 side, code, f'{self.name}, line {self.xml.line(token.begin)}: {name}="{code}"'
             )
-            for token in self.xml.tokens
-            if token.kind == "start" and token.name == element
+            for _, token in self.xml.elements(element)
             for side, name in zip(_SIDES, (source, target), strict=True)
             if (code := token.attributes.get(name))
         ]
@@ -150,12 +156,8 @@ class Xliff(Document):
     def _languages(self, language: str) -> Iterator[Replacement]:
         """The language of the targets, where the file does not say it."""
         element, (_, attribute) = _SAYS[self.is_2]
-        for token in self.xml.tokens:
-            if (
-                token.kind == "start"
-                and token.name == element
-                and attribute not in token.attributes
-            ):
+        for _, token in self.xml.elements(element):
+            if attribute not in token.attributes:
                 tag = self.xml.written(token.begin, token.end)
                 yield put(token.begin, token.end, with_attribute(tag, attribute, language))
 
@@ -184,12 +186,8 @@ def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
 def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSegment | None:
     tokens = xml.tokens
     parts: dict[str, int] = {}
-    at = number + 1
-    while at < tokens[number].partner:
-        if tokens[at].kind == "start":
-            parts.setdefault(tokens[at].name, at)
-            at = tokens[at].partner
-        at += 1
+    for at in xml.children(number):
+        parts.setdefault(tokens[at].name, at)
     if "source" not in parts:
         return None
     source, target = parts.get("seg-source", parts["source"]), parts.get("target")

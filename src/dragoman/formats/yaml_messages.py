@@ -16,17 +16,15 @@ from typing import Any
 
 from dragoman.errors import DragomanError
 from dragoman.extras import install
-from dragoman.formats.units.breaks import broken
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
     OutputOptions,
     Splice,
     check_pieces,
-    spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import check_codes, message_unit, written
+from dragoman.formats.units.inline import broken, check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
 
 _MOST_NESTED = 200
@@ -94,7 +92,7 @@ class YamlMessages(Document):
         for slot, target in zip(self.slots, targets, strict=True):
             if target != slot.unit.as_it_is:
                 splices.append(Splice(slot.begin, slot.end, _written(slot, target)))
-        return self.source.back(spliced(self.source.text, splices), self.name)
+        return self.source.spliced(splices, self.name)
 
 
 def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:

@@ -18,8 +18,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -40,10 +39,6 @@ class Cost:
     path: int
     """Steps that a signal takes between the two ends of the sequence, at most (one layer, or as
     many as it needs); 0 where it never gets there."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def attention_cost(n: int, d: int) -> Cost:
@@ -81,11 +76,6 @@ def restricted_cost(n: int, d: int, r: int) -> Cost:
     return Cost(f"restricted attention (r = {r})", core, core + 4 * (2 * n * d * d), 1, path)
 
 
-def costs(n: int, d: int, k: int = 3) -> list[Cost]:
-    """All kinds at one length and width."""
-    return [attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, k)]
-
-
 def _layers(n: int, k: int) -> int:
     """The least number of dilated layers whose reach k^layers covers n places."""
     layers, reach = 0, 1
@@ -109,17 +99,10 @@ def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
     return mixed
 
 
-def _recurrence_core(x: Tensor, of_state: Tensor) -> Tensor:
-    """An LSTM whose input was projected before: x (n, 4d) holds that."""
-    return _lstm(x.repeat(1, 4), of_state)
-
-
-def _recurrence_whole(x: Tensor, of_state: Tensor, of_input: Tensor) -> Tensor:
-    return _lstm(x @ of_input, of_state)
-
-
-def _lstm(projected: Tensor, of_state: Tensor) -> Tensor:
-    """(n, 4d), (d, 4d) -> the last state (1, d)."""
+def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor:
+    """(n, d), (d, 4d) -> the last state (1, d). ``of_input``: (d, 4d) projects the input; without
+    one it is taken as projected before."""
+    projected = x.repeat(1, 4) if of_input is None else x @ of_input  # (n, 4d)
     state = cell = projected.new_zeros(1, of_state.shape[0])
     for row in projected.split(1):
         into, forget, new, out = (row + state @ of_state).chunk(4, dim=-1)
@@ -133,19 +116,19 @@ def _convolution(x: Tensor, kernel: Tensor) -> Tensor:
     return made
 
 
-def layer(kind: str, n: int, d: int, k: int, device: str) -> Callable[[], Tensor]:
+def layer(kind: str, n: int, d: int, k: int) -> Callable[[], Tensor]:
     """One of ``LAYERS`` with random weights, ready to run over n places of width d."""
 
     def random(*shape: int) -> Tensor:
-        drawn: Tensor = torch.randn(*shape, device=device) / math.sqrt(shape[-1])
+        drawn: Tensor = torch.randn(*shape) / math.sqrt(shape[-1])
         return drawn
 
     x = random(n, d)
     made: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
         "self-attention core": (_attention_core, ()),
         "self-attention whole": (_attention_whole, ((d, d),) * 4),
-        "recurrence core": (_recurrence_core, ((d, 4 * d),)),
-        "recurrence whole": (_recurrence_whole, ((d, 4 * d), (d, 4 * d))),
+        "recurrence core": (_lstm, ((d, 4 * d),)),
+        "recurrence whole": (_lstm, ((d, 4 * d), (d, 4 * d))),
         "convolution": (_convolution, ((d, d, k),)),
     }
     function, shapes = made[kind]
@@ -168,9 +151,7 @@ ROUNDS = 5
 """How often a time that cannot be is measured again."""
 
 
-def timed(
-    kinds: Sequence[str], n: int, d: int, k: int = 3, *, repeats: int = 5
-) -> dict[str, float | None]:
+def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str, float | None]:
     """Seconds of one forward pass on this machine, by kind: the least of some turns.
 
     Whatever else runs only ever adds, so the least is nearest to the truth, and all kinds take
@@ -178,7 +159,7 @@ def timed(
     whole (``WITHIN``) is measured again; None for both if it stays so.
     """
     with torch.inference_mode():
-        runs = {kind: layer(kind, n, d, k, "cpu") for kind in kinds}
+        runs = {kind: layer(kind, n, d, 3) for kind in kinds}
         best = dict.fromkeys(kinds, math.inf)
         for run in runs.values():
             run()

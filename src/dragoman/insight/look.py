@@ -16,7 +16,7 @@ from dragoman.decimals import decimals
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DataError, DragomanError
-from dragoman.insight.importance import Importance, head_importance
+from dragoman.insight.experiments import Importance, head_importance
 from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
 from dragoman.insight.subject import Subject
 from dragoman.insight.what_if import (
@@ -31,10 +31,15 @@ from dragoman.insight.what_if import (
 from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
+from dragoman.pictures.explorer import Exhibit, look_html
 from dragoman.pictures.figure import DataTable
-from dragoman.pictures.pages.look import ComparedLooks, Exhibit, look_html
-from dragoman.pictures.records import KINDS, AttentionKind, AttentionRecord, Heatmap
-from dragoman.pictures.words import merged_to_words
+from dragoman.pictures.records import (
+    KINDS,
+    AttentionKind,
+    AttentionRecord,
+    Heatmap,
+    merged_to_words,
+)
 from dragoman.plural import plural
 from dragoman.tasks.translation.translator import Translator
 
@@ -102,33 +107,25 @@ class LookResult:
             tables = {name: attention_table(self.record, name) for name in KINDS}
             rows = [(name, *row) for name, table in tables.items() for row in table.rows]
             return DataTable("", ("attention", *tables[self.kind].header), rows).csv()
-        compared = []
+        changed = None
         if self.what_if is not None:
             before, after = self.what_if.before.text, self.what_if.after.text
-            compared.append(ComparedLooks(self.summary, before, after, self.doubt))
-        exhibits = [
-            Exhibit(
-                "Every head at a glance",
-                "Each small picture is a head of a layer; then the mean of the last layer's heads.",
-                [
-                    panel
-                    for name in self.record.kinds
-                    for panel in attention_panels(self.record, name)
-                ],
-            )
-        ]
+            changed = self.summary, before, after, self.doubt
+        text = "Each small picture is a head of a layer; then the mean of the last layer's heads."
+        heads = [one for name in self.record.kinds for one in attention_panels(self.record, name)]
+        exhibits: list[Exhibit] = [("Every head at a glance", text, heads)]
         if self.importance is not None:
             text = "By how much the loss of held-out references grows without each head."
-            exhibits.append(Exhibit("Which heads matter", text, importance_panels(self.importance)))
+            exhibits.append(("Which heads matter", text, importance_panels(self.importance)))
         if self.alignment is not None:
             text = "Alignment error rate of each head against the links that were given."
-            exhibits.append(Exhibit("Alignment", text, aer_panels(self.alignment)))
+            exhibits.append(("Alignment", text, aer_panels(self.alignment)))
         return look_html(
             self.record,
             title=self.name,
             source=self.source,
             translation=(self.what_if.after if self.what_if else self.output).text,
-            compared=compared,
+            changed=changed,
             exhibits=exhibits,
         )
 

@@ -1,17 +1,20 @@
-"""What was measured of heads as panels and tables: for ``dragoman look`` and the figures."""
+"""What was measured of heads as panels and tables, and what figures call the parts of a model: for
+``dragoman look`` and the figures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dragoman.engine.alignment_head import AlignmentScores
-from dragoman.insight.importance import Importance
-from dragoman.insight.layer_words import PART_WORDS
-from dragoman.pictures.figure import Cell, DataTable, Panel
-from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, HeadGrid, WordWeights
+from dragoman.insight.experiments import Importance
+from dragoman.models.interface import AttentionLayer
+from dragoman.models.transformer import Sublayer
+from dragoman.pictures.figure import Cell, DataTable, Panel, Words
+from dragoman.pictures.matrix import Array, MatrixPicture
+from dragoman.pictures.panels import HeadGrid, WordWeights
 from dragoman.pictures.records import AttentionKind, AttentionRecord
 
 
@@ -48,20 +51,24 @@ def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
     return DataTable("", header, rows)
 
 
+def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word") -> DataTable:
+    """The numbers of a matrix (T, D), a row for each word, or for what ``of`` says."""
+    header = (of, *(f"dimension {d}" for d in range(values.shape[1])))
+    return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])
+
+
 def importance_panels(found: Importance) -> list[Panel]:
     """A map of layers and heads for each attention, in one scale."""
     reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
     return [
-        Cells(
-            MatrixPicture(
-                PART_WORDS[kind].english.capitalize(),
-                found.grown(kind),
-                rows=[f"layer {i + 1}" for i in range(len(losses))],
-                columns=[f"head {i + 1}" for i in range(losses.shape[1])],
-                cell=(54, 30),
-                reach=reach,
-                across="growth of the loss, nats per token",
-            )
+        MatrixPicture(
+            PART_WORDS[kind].english.capitalize(),
+            found.grown(kind),
+            rows=[f"layer {i + 1}" for i in range(len(losses))],
+            columns=[f"head {i + 1}" for i in range(losses.shape[1])],
+            cell=(54, 30),
+            reach=reach,
+            across="growth of the loss, nats per token",
         )
         for kind, losses in found.without.items()
     ]
@@ -86,7 +93,7 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
         matrix = MatrixPicture(
             title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True
         )
-        panels.append(Cells(matrix))
+        panels.append(matrix)
     return panels
 
 
@@ -98,3 +105,34 @@ def aer_table(scores: AlignmentScores) -> DataTable:
             number = 0 if head == table.shape[1] - 1 else head + 1
             rows.append((when, layer + 1, number, float(table[layer, head])))
     return DataTable("aer", ("step", "layer", "head", "AER"), rows)
+
+
+_SIDES = {"encoder": "인코더", "decoder": "디코더"}
+_KINDS = {
+    "self-attention": "셀프 어텐션",
+    "cross-attention": "교차 어텐션",
+    "feed-forward": "피드포워드",
+}
+PART_WORDS: dict[str, Words] = {
+    "encoder": Words("encoder self-attention", "인코더 셀프 어텐션"),
+    "decoder": Words("decoder self-attention", "디코더 셀프 어텐션"),
+    "cross": Words("cross-attention", "교차 어텐션"),
+}
+
+
+def attention_words(attention: AttentionLayer) -> Words:
+    """ "decoder layer 2, cross-attention"; layers count from 1."""
+    side = "encoder" if attention.part == "encoder" else "decoder"
+    kind = "cross-attention" if attention.part == "cross" else "self-attention"
+    return _words(side, attention.layer, kind)
+
+
+def sublayer_words(sublayer: Sublayer) -> Words:
+    """ "encoder layer 1, feed-forward"; layers count from 1."""
+    return _words(sublayer.side, sublayer.layer, sublayer.kind)
+
+
+def _words(side: str, layer: int, kind: str) -> Words:
+    return Words(
+        f"{side} layer {layer + 1}, {kind}", f"{_SIDES[side]} {layer + 1}층 {_KINDS[kind]}"
+    )

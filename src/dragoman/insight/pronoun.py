@@ -17,9 +17,8 @@ import numpy as np
 
 from dragoman.demo.corpus import PronounProbe, order_probes, pronoun_probes
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.parts import begin_part
-from dragoman.pictures.records import AttentionRecord, Hops, Weights
-from dragoman.pictures.words import merged_to_words
+from dragoman.insight.session import begin_part
+from dragoman.pictures.records import AttentionRecord, Hops, Weights, merged_to_words
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,8 @@ def hops_of(predictor: Predictor, probe: PronounProbe, heads: PronounHeads) -> H
     )
 
 
-def pronoun_hops(predictor: Predictor, shown: int = 1) -> tuple[list[Hops], PronounHeads]:
-    """Hops of the first ``shown`` pairs of probes, through heads found on all the others."""
-    pairs = pronoun_probes()
-    heads = find_heads(predictor, [probe for pair in pairs[shown:] for probe in pair])
-    return [hops_of(predictor, probe, heads) for pair in pairs[:shown] for probe in pair], heads
+def pronoun_hops(predictor: Predictor) -> tuple[list[Hops], PronounHeads]:
+    """Hops of the first pair of probes, through heads found on all the others."""
+    shown, *others = pronoun_probes()
+    heads = find_heads(predictor, [probe for pair in others for probe in pair])
+    return [hops_of(predictor, probe, heads) for probe in shown], heads

@@ -7,7 +7,7 @@ the network alone would have written, that one is told too. An intervention reac
 alone, which then searches.
 
 Nothing of the model is changed: a probe is open while it computes (``nn/probes.py``), always on the
-network itself. Long work begins each of its parts with ``begin_part`` (``parts.py``).
+network itself. Long work begins each of its parts with ``begin_part`` (below).
 
 Shapes: L layers, H heads, S source tokens, T target tokens, P rows, D model width, V vocabulary.
 """
@@ -15,8 +15,9 @@ Shapes: L layers, H heads, S source tokens, T target tokens, P rows, D model wid
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -27,7 +28,6 @@ from torch import Tensor
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.forms.form import Rules, Values
-from dragoman.insight.parts import begin_part
 from dragoman.models.interface import Network, Part, writing
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
@@ -308,3 +308,30 @@ def _allowed(rules: Rules, tokens: Sequence[int], places: Sequence[int]) -> Tens
 
 def _halved(stages: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: rows.half() for name, rows in stages.items()}
+
+
+# ---- long work in parts
+
+
+Check = Callable[[], None]
+"""Called before each part of long work (a search, a reading, a loss with one head off); it ends the
+work by raising. It belongs to the thread that set it, as a probe does. On the command line none is
+set."""
+_check: ContextVar[Check | None] = ContextVar("check", default=None)
+
+
+@contextmanager
+def ended_by(check: Check) -> Iterator[None]:
+    """While open, each part of the work in this thread begins with ``check()``."""
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def begin_part() -> None:
+    """Raises whatever the check does that is set here, if any."""
+    check = _check.get()
+    if check is not None:
+        check()

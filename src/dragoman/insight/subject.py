@@ -17,8 +17,7 @@ from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.inference.settings import Precision
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.parts import begin_part
-from dragoman.insight.session import teacher_forced
+from dragoman.insight.session import begin_part, teacher_forced
 from dragoman.models.transformer import Transformer
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run

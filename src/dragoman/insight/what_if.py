@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DragomanError
 from dragoman.insight.session import InspectionSession, Intervention
 from dragoman.models.interface import Network
-from dragoman.pictures.words import words
+from dragoman.pictures.records import words
 from dragoman.plural import plural
 
 
@@ -47,11 +46,6 @@ class Change:
         """Whether the model itself sees differently; a beginning alone leaves it as it is."""
         return bool(self.hidden or self.heads_off)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        heads = [{"attention": name, "head": head} for name, head in sorted(self.heads_off)]
-        return {"hidden": list(self.hidden), "heads_off": heads, "prefix": self.prefix}
-
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -64,16 +58,6 @@ class WhatIf:
     """log P of the first translation as the model saw it then, in nats."""
     before_under_change: float
     """log P of the same words under the change: how much the model has come to doubt them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "change": self.change.to_dict(),
-            "before": {"text": self.before.text, "score": self.before.score},
-            "after": {"text": self.after.text, "score": self.after.score},
-            "before_log_probability": self.before_log_probability,
-            "before_under_change": self.before_under_change,
-        }
 
 
 def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:

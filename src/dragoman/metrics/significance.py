@@ -213,7 +213,6 @@ def compare_systems(
     language: str,
     test: Test = "bootstrap",
     metrics: Sequence[MetricName] = ("BLEU", "chrF"),
-    lowercase: bool = False,
     tokenizer: str | None = None,
     samples: int | None = None,
     seed: int = 12345,
@@ -242,7 +241,7 @@ def compare_systems(
     references = list(map(composed, references))
     measured: dict[str, MeasuredSystem] = {}
     for name in metrics:
-        metric = build_metric(name, chosen, lowercase, language)
+        metric = build_metric(name, chosen, language)
         # sacreBLEU's own tests, which have no public way to the statistics either, call this.
         statistics = [
             [

@@ -13,7 +13,7 @@ import numpy as np
 
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.records import Heatmap, Hops, Weights
-from dragoman.pictures.theme import FONT_SIZE, svg
+from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 from dragoman.shortened import shortened
 
 # Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
@@ -93,9 +93,7 @@ def _row_labels(
     parts = []
     for i, label in enumerate(labels):
         x, y = left - 8, top + cell * (i + 0.5) + size * 0.36
-        parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end"{style}>{escape(label)}</text>'
-        )
+        parts.append(text_svg(label, x, y, anchor="end", more=style))
     return parts
 
 
@@ -127,15 +125,15 @@ def _cells(heatmap: Heatmap, left: float, top: float, cell: float) -> list[str]:
             parts.append(f"{rect}/>")
         if numbers and weight >= SHOWN_FROM:
             kind = "on" if weight > _TURNS_LIGHT else "ink" if weight > 0.2 else "muted"
-            place = f'x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle"'
-            on_cells.append(f'<text class="small {kind}" {place}>{share(weight)}</text>')
+            middle = x + side / 2, y + side / 2 + 4
+            on_cells.append(text_svg(share(weight), *middle, f"small {kind}", "middle"))
     parts.append("</g>")
     if on_cells:
         parts.append(f'<g pointer-events="none">{"".join(on_cells)}</g>')
     return parts
 
 
-def hops_svg(hops: Hops, *, alone: bool = True) -> str:
+def hops_svg(hops: Hops) -> str:
     """Two sentences, one above the other, and the way from a word to what decides it -> SVG text.
 
     Lines from the target word to the source words are the first hop; arcs below the source are the
@@ -151,7 +149,7 @@ def hops_svg(hops: Hops, *, alone: bool = True) -> str:
     source_x = [x + (width - source_width) / 2 for x in source_x]
     upper, lower = 50.0, 162.0
     spans = [abs(x - source_x[hops.through]) for x in source_x]
-    reach = [_arc_depth(span) for span in spans]
+    reach = [26 + span * 0.3 for span in spans]
     height = lower + 28 + max(reach, default=0.0) * 0.75 + 22
 
     parts: list[str] = []
@@ -189,7 +187,7 @@ def hops_svg(hops: Hops, *, alone: bool = True) -> str:
     parts.append(f'<text class="small f1" x="12" y="{height - 8:.1f}">{escape(then)}</text>')
     width = max(width, drawn_width(told, 11) + 24, drawn_width(then, 11) + 24)
     name = escape(f"What decides “{target[hops.word]}”")
-    return svg("".join(parts), width, height, name, alone=alone)
+    return svg("".join(parts), width, height, name, alone=False)
 
 
 def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:
@@ -201,10 +199,6 @@ def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:
         middles.append(x + room / 2)
         x += room + gap
     return middles, max(x - gap, 0.0)
-
-
-def _arc_depth(span: float) -> float:
-    return 26 + span * 0.3
 
 
 def _drawn_weights(weights: Weights) -> list[tuple[int, float]]:
@@ -219,8 +213,7 @@ def _line(path: str, ink: int, weight: float) -> str:
 
 
 def _number(x: float, y: float, weight: float, ink: int) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}"'
-    return f'<text class="small halo f{ink}" {place}>{weight * 100:.0f} %</text>'
+    return text_svg(f"{weight * 100:.0f} %", x, y, f"small halo f{ink}")
 
 
 def _hop_text(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:

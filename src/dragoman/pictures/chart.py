@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dragoman.pictures.labels import drawn_width, escape
 from dragoman.pictures.records import Chart, Series
-from dragoman.pictures.theme import svg
+from dragoman.pictures.theme import svg, text_svg
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
 """Around the axes, where the names of the lines need one row."""
@@ -52,10 +52,8 @@ def thinned(series: Series, most: int = _MAX_STRETCHES) -> Band:
     return band
 
 
-def chart_svg(
-    chart: Chart, width: float = 420, height: float = 240, *, alone: bool = True, last: bool = True
-) -> str:
-    """Some lines over one axis -> SVG text. ``alone=False`` is for a page that brings the style.
+def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, last: bool = True) -> str:
+    """Some lines over one axis -> SVG text. Its style is brought by the page.
 
     Each line names itself above the axis, with its last value unless ``last=False``: what a curve
     of training has come to, but nothing in a formula. Pointing at a line says its name. A long
@@ -69,18 +67,18 @@ def chart_svg(
         parts.append(
             f'<text class="small muted" x="4" y="{height / 2:.0f}">nothing recorded</text>'
         )
-        return svg("".join(parts), width, height, escape(chart.title), alone=alone)
+        return svg("".join(parts), width, height, escape(chart.title), alone=False)
     legend, rows = _legend(series, width, last=last and not chart.points, points=chart.points)
     more = _ROW * (rows - 1)
     top, height = _TOP + more, height + more
     every_x = [x for one in series for x in one.x]
-    across = _Scale.over(
+    across = Scale.over(
         every_x, _LEFT, width - _RIGHT, log=chart.log_x, tight=True, counted=chart.is_counted
     )
     heights = [y for one in series for y in (*one.low, *one.high)]
     if chart.from_zero:
         heights.append(0.0)
-    upward = _Scale.over(heights, height - _BOTTOM, top, log=chart.log_y)
+    upward = Scale.over(heights, height - _BOTTOM, top, log=chart.log_y)
     parts += _grid(chart, across, upward, width, height)
     if chart.marked_x is not None:
         parts += _mark(chart, across, top, height)
@@ -88,11 +86,11 @@ def chart_svg(
         draw = _points if chart.points else _curve
         parts.append(draw(one, i, across, upward))
     parts.append(legend)
-    return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=alone)
+    return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=False)
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """Numbers to pixels, from round number to round number."""
 
     low: float
@@ -112,7 +110,7 @@ class _Scale:
         log: bool,
         tight: bool = False,
         counted: bool = False,
-    ) -> _Scale:
+    ) -> Scale:
         """``tight`` ends where the values end, not at the next round number. ``counted``: nothing
         lies between two whole numbers, so no number stands there."""
         low, high = min(values), max(values)
@@ -165,28 +163,22 @@ def compact_number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: float) -> list[str]:
+def _grid(chart: Chart, across: Scale, upward: Scale, width: float, height: float) -> list[str]:
     parts = []
     for tick in upward.ticks():
         y = upward(tick)
         parts.append(
             f'<path class="rule" d="M{_LEFT:.1f} {y:.1f}H{width - _RIGHT:.1f}"/>'
-            f'<text class="small muted" x="{_LEFT - 7:.1f}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{compact_number(round(tick, 12))}</text>"
+            + text_svg(compact_number(round(tick, 12)), _LEFT - 7, y + 4, "small muted", "end")
         )
     bottom = height - _BOTTOM
     for tick in across.ticks():
         x = across(tick)
         anchor = "end" if x > width - _RIGHT - 6 else "middle"
-        parts.append(
-            f'<text class="small muted" x="{x:.1f}" y="{bottom + 16:.1f}" text-anchor="{anchor}">'
-            f"{compact_number(round(tick, 12))}</text>"
-        )
-    labels = escape(chart.x_label)
-    parts.append(
-        f'<text class="small muted" x="{(width - _RIGHT + _LEFT) / 2:.1f}" y="{height - 4:.1f}"'
-        f' text-anchor="middle">{labels}</text>'
-    )
+        number = compact_number(round(tick, 12))
+        parts.append(text_svg(number, x, bottom + 16, "small muted", anchor))
+    middle = (width - _RIGHT + _LEFT) / 2
+    parts.append(text_svg(chart.x_label, middle, height - 4, "small muted", "middle"))
     if chart.y_label:
         parts.append(
             f'<text class="small muted" x="{width - _RIGHT:.1f}" y="16" text-anchor="end">'
@@ -195,19 +187,18 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
     return parts
 
 
-def _mark(chart: Chart, across: _Scale, top: float, height: float) -> list[str]:
+def _mark(chart: Chart, across: Scale, top: float, height: float) -> list[str]:
     assert chart.marked_x is not None
     # Drawn inside the axes, be it where it may.
     x = min(max(across(chart.marked_x), across.begin), across.end)
     line = f"M{x:.1f} {top:.1f}V{height - _BOTTOM:.1f}"
-    place = f'x="{x:.1f}" y="{top - 5:.1f}" text-anchor="middle"'
     return [
         f'<path class="axis" d="{line}" stroke-dasharray="2 3"/>',
-        f'<text class="small halo muted" {place}>{escape(chart.marked_as)}</text>',
+        text_svg(chart.marked_as, x, top - 5, "small halo muted", "middle"),
     ]
 
 
-def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
+def _curve(band: Band, place: int, across: Scale, upward: Scale) -> str:
     ink = place % 4
     dash = _dash(place)
     title = f"<title>{escape(band.name)}</title>"
@@ -229,7 +220,7 @@ def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
     )
 
 
-def _points(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
+def _points(band: Band, place: int, across: Scale, upward: Scale) -> str:
     ink = place % 4
     return "".join(
         f'<circle class="f{ink}" cx="{across(x):.1f}" cy="{upward(y):.1f}" r="4">'

@@ -7,7 +7,8 @@ a run that was cut off anywhere still has its curves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from dragoman.pictures.records import Chart, Series
 from dragoman.task import Task
@@ -24,7 +25,7 @@ def charts_of(records: Iterable[Mapping[str, object]], task: Task) -> tuple[Char
 
     ``task``: of the run, which says what its scores are called and on which scale they stand.
     """
-    lines: dict[str, _CurveLine] = {}
+    lines: dict[str, list[tuple[float, float]]] = defaultdict(list)
     best: float | None = None
     for record in records:
         update = _number(record.get("update"))
@@ -32,60 +33,52 @@ def charts_of(records: Iterable[Mapping[str, object]], task: Task) -> tuple[Char
             continue
         if record.get("kind") == "update":
             for key in ("nll", "learning_rate", "gradient_norm", "tokens_per_second"):
-                _line(lines, key).add(update, record.get(key))
+                _add(lines[key], update, record.get(key))
         elif record.get("kind") == "validation":
             scores = record.get("scores")
             weights = _WEIGHTS.get(str(record.get("weights")), "")
             if isinstance(scores, Mapping):
                 for key, value in scores.items():
-                    _line(lines, f"dev {key}{weights}").add(update, value)
+                    _add(lines[f"dev {key}{weights}"], update, value)
             if record.get("best") is True:
                 best = update
     return _charts(lines, best, task)
 
 
-class _CurveLine:
-    """The points of one curve, gathered."""
-
-    def __init__(self) -> None:
-        self.x: list[float] = []
-        self.y: list[float] = []
-
-    def add(self, x: float, y: object) -> None:
-        value = _number(y)
-        if value is not None:
-            self.x.append(x)
-            self.y.append(value)
-
-    def named(self, name: str, times: float = 1.0) -> Series:
-        return Series(name, self.x, [times * y for y in self.y])
+def _add(points: list[tuple[float, float]], x: float, value: object) -> None:
+    y = _number(value)
+    if y is not None:
+        points.append((x, y))
 
 
-def _line(lines: dict[str, _CurveLine], key: str) -> _CurveLine:
-    return lines.setdefault(key, _CurveLine())
+def _series(name: str, points: Sequence[tuple[float, float]], times: float = 1.0) -> Series:
+    return Series(name, [x for x, _ in points], [times * y for _, y in points])
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _charts(lines: dict[str, _CurveLine], best: float | None, task: Task) -> tuple[Chart, ...]:
-    drawn = {key: line for key, line in lines.items() if line.x}
+def _charts(
+    lines: Mapping[str, list[tuple[float, float]]], best: float | None, task: Task
+) -> tuple[Chart, ...]:
+    drawn = {key: points for key, points in lines.items() if points}
     losses, scores = [], []
     if "nll" in drawn:
-        losses.append(drawn["nll"].named("training"))
-    for key, line in drawn.items():
+        losses.append(_series("training", drawn["nll"]))
+    for key, points in drawn.items():
         if not key.startswith("dev "):
             continue
         score = key.removeprefix("dev ").split(" (")[0]
         if score in _LOSSES:
             # The unsmoothed loss is the comparable one; the smoothed one stands in for it.
             if score == "nll" or key.replace("loss", "nll", 1) not in drawn:
-                losses.append(line.named("development" + key.removeprefix(f"dev {score}")))
+                name = "development" + key.removeprefix(f"dev {score}")
+                losses.append(_series(name, points))
         elif score not in _LEFT_OUT:
             measure = task.measure(score)
             name = measure.head + key.removeprefix(f"dev {score}")
-            scores.append(line.named(name, measure.times))
+            scores.append(_series(name, points, measure.times))
     charts = []
     if losses:
         charts.append(
@@ -103,5 +96,5 @@ def _charts(lines: dict[str, _CurveLine], best: float | None, task: Task) -> tup
         ("tokens_per_second", "Speed", f"{task.counted} per second"),
     ):
         if key in drawn:
-            charts.append(Chart(title, [drawn[key].named("")], y_label=label, from_zero=True))
+            charts.append(Chart(title, [_series("", drawn[key])], y_label=label, from_zero=True))
     return tuple(charts)

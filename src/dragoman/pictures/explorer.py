@@ -1,21 +1,25 @@
 """Every attention weight of some translations, to look around in: choose a layer, a head, a word.
 
-One script (``report.js``) over data inside the page; the report, ``dragoman look`` and notebooks
-hold it.
+One script (``report.js``) over data inside the page; the report holds it, so does the page of
+``dragoman look``, and so do notebooks, inside a frame that keeps its style and script from the
+notebook's.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.pictures.labels import labels, visible
-from dragoman.pictures.page import part
+from dragoman.decimals import decimals
+from dragoman.pictures.figure import Panel
+from dragoman.pictures.labels import WORD_START, escape, labels, visible
+from dragoman.pictures.theme import FONT, page_html, part
 
 # Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
 _MAX_WEIGHTS = 2_000_000
@@ -82,3 +86,90 @@ def _packed(record: AttentionView, means_only: bool) -> dict[str, object]:
         "decoder": kind(record.decoder),
         "cross": kind(record.cross),
     }
+
+
+def attention_html(record: AttentionView) -> str:
+    """The whole attention of a translation, to look around in."""
+    styles = "body{padding:.25rem;max-width:none}.panel{margin:0}"
+    page = page_html("attention", f"<main>{explorer([record])}</main>", styles=styles)
+    rows = max(len(record.source), len(record.target))
+    height = 420 + 32 * min(rows, 24)
+    return (
+        f'<iframe srcdoc="{escape(page)}" title="attention" loading="lazy"'
+        f' sandbox="allow-scripts" style="width:100%;height:{height}px;border:0"></iframe>'
+    )
+
+
+def translation_html(
+    source: str,
+    text: str,
+    tokens: Sequence[str],
+    log_probabilities: Sequence[float],
+    score: float,
+    alternatives: Sequence[tuple[str, float]] = (),
+    attention: AttentionView | None = None,
+) -> str:
+    """A translation, the probability of each token under it, and its attention if there is one."""
+    parts = [f'<div style="font-family:{escape(FONT)};line-height:1.6">']
+    parts.append(f'<div style="opacity:.7">{escape(visible(source))}</div>')
+    parts.append('<div style="font-size:1.15em">')
+    shown = labels(tokens)
+    pairs = zip(tokens, shown, log_probabilities, strict=False)
+    for token, label, log_probability in pairs:
+        probability = math.exp(log_probability)
+        space = " " if token.startswith(WORD_START) else ""
+        word = label.removeprefix("-") if not space else label
+        line = f"border-bottom:3px solid rgba(51,80,143,{max(probability, 0.06):.2f})"
+        told = f"{escape(visible(token))}: {probability:.1%}"
+        word = escape(visible(word))
+        parts.append(f'{space}<span title="{told}" style="{line}">{word}</span>')
+    parts.append(f'</div><div style="opacity:.7;font-size:.85em">score {decimals(score, 3)}</div>')
+    for other, other_score in alternatives:
+        parts.append(
+            f'<div style="opacity:.85">{escape(visible(other))} '
+            f'<span style="opacity:.7;font-size:.85em">{decimals(other_score, 3)}</span></div>'
+        )
+    parts.append("</div>")
+    if attention is not None:
+        parts.append(attention_html(attention))
+    return "".join(parts)
+
+
+Exhibit = tuple[str, str, Sequence[Panel]]
+"""Further pictures of the page: their heading, what is said of them, and the pictures."""
+
+
+def look_html(
+    record: AttentionView,
+    *,
+    title: str,
+    source: str,
+    translation: str,
+    changed: tuple[str, str, str, str] | None,
+    exhibits: Sequence[Exhibit],
+) -> str:
+    """A self-contained page about one translation. ``changed``: a change, the translation before
+    and under it, and how much the model has come to doubt the first."""
+    parts = [
+        f'<header><p class="eyebrow">{escape(title)}</p>',
+        f"<h1>{escape(translation)}</h1>",
+        f'<p class="lead">{escape(source)}</p></header>',
+    ]
+    if changed is not None:
+        change, before, after, note = map(escape, changed)
+        told = f"<p>{before}</p><p><strong>{after}</strong></p>"
+        doubt = f'<p class="muted">{note}</p>'
+        parts += [
+            "<section><h2>What if</h2>",
+            f'<div class="panel"><p class="muted">{change}</p>{told}{doubt}</div>',
+            "</section>",
+        ]
+    parts.append(f"<section><h2>Where it looked</h2>{explorer([record])}</section>")
+    for heading, text, panels in exhibits:
+        drawn = "".join(f'<div class="scroll" tabindex="0">{one.svg()}</div>' for one in panels)
+        parts.append(
+            f"<section><h2>{escape(heading)}</h2>"
+            f'<p class="muted">{escape(text)}</p><figure class="panel">{drawn}</figure>'
+            "</section>"
+        )
+    return page_html(title, "<main>" + "\n".join(parts) + "</main>\n")

@@ -1,23 +1,40 @@
 """A figure: computed numbers, the panels that draw them, and a caption in two languages.
 
-Whoever computes a figure fills in ``Figure``; it becomes SVG, PNG, CSV, a page of the book, or
-``to_dict`` for a web page. Panels are drawn by ``panels.py``.
+Whoever computes a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the book.
+Panels are drawn by ``panels.py`` and ``matrix.py``.
+
+PNG is the figure's own SVG, drawn by matplotlib (``dragoman[plots]``). What panels draw is read,
+not all of SVG: rectangles, circles, paths, texts, and grids of ink behind masks, in the classes of
+``theme.py``. Letters that no installed font has are drawn as boxes; SVG leaves that choice to the
+reader.
 """
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from xml.etree import ElementTree
 
+import numpy as np
+
+from dragoman.errors import DragomanError
+from dragoman.extras import install
 from dragoman.pictures.labels import escape
-from dragoman.pictures.theme import svg
+from dragoman.pictures.theme import FONT_SIZE, LIGHT, svg
 
 if TYPE_CHECKING:
     import matplotlib.figure
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
+
 
 _WIDEST = 1090.0
 _GAP = 22.0
@@ -34,25 +51,11 @@ class Words:
     korean: str
 
 
-@dataclass(frozen=True)
-class PanelBox:
-    """Where a panel lies in its figure, in pixels from the upper left."""
-
-    left: float
-    top: float
-    width: float
-    height: float
-
-
 class Panel(Protocol):
     """One picture of a figure."""
 
     def svg(self) -> str:
         """A whole ``<svg>`` element that leaves style and paper to what it is put into."""
-        ...
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        """The same by matplotlib, into ``box`` of a page of known size (see ``place``)."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,60 +100,24 @@ class Figure:
     notes: Sequence[Words] = field(default=())
     """What this run in particular shows, in numbers that were measured."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: words, numbers, the picture, and what each of its panels draws."""
-        return {
-            "name": self.name,
-            "title": {"en": self.title.english, "ko": self.title.korean},
-            "caption": {"en": self.caption.english, "ko": self.caption.korean},
-            "notes": [{"en": note.english, "ko": note.korean} for note in self.notes],
-            "source": {"en": self.source.english, "ko": self.source.korean},
-            "run": self.run,
-            "svg": figure_svg(self, alone=False),
-            "panels": [panel.to_dict() for panel in self.panels],
-            "data": [
-                {"name": t.name, "header": list(t.header), "rows": [list(r) for r in t.rows]}
-                for t in self.data
-            ],
-        }
-
-
-@dataclass(frozen=True)
-class Laid:
-    """Panels laid out on a page: rows of what fits side by side."""
-
-    width: float
-    height: float
-    boxes: Sequence[PanelBox]
-
-
-def lay_out(panels: Sequence[str]) -> Laid:
-    """Place ``<svg>`` elements from left to right, a new row where the page ends."""
-    boxes: list[PanelBox] = []
-    x = y = _MARGIN
-    tallest = widest = 0.0
-    for panel in panels:
-        width, height = _size(panel)
-        if x > _MARGIN and x + width > _WIDEST:
-            x, y, tallest = _MARGIN, y + tallest + _GAP, 0.0
-        boxes.append(PanelBox(x, y, width, height))
-        widest = max(widest, x + width)
-        tallest = max(tallest, height)
-        x += width + _GAP
-    return Laid(widest + _MARGIN, y + tallest + _MARGIN, boxes)
-
 
 def figure_svg(figure: Figure, *, alone: bool = True) -> str:
-    """All panels of a figure as one SVG. ``alone=False`` is for a page that brings the style."""
-    drawn = [panel.svg() for panel in figure.panels]
-    laid = lay_out(drawn)
-    body = [f"<title>{escape(figure.title.english)}</title>"]
-    body.append(f"<desc>{escape(figure.caption.english)}</desc>")
-    for element, box in zip(drawn, laid.boxes, strict=True):
-        at = f'<svg x="{box.left:.1f}" y="{box.top:.1f}" '
-        body.append(element.strip().replace("<svg ", at, 1))
+    """All panels of a figure as one SVG: from left to right, a new row where the page ends.
+    ``alone=False`` is for a page that brings the style."""
     title = escape(figure.title.english)
-    return svg("".join(body), laid.width, laid.height, title, alone=alone)
+    body = [f"<title>{title}</title>", f"<desc>{escape(figure.caption.english)}</desc>"]
+    x = y = _MARGIN
+    tallest = widest = 0.0
+    for panel in figure.panels:
+        element = panel.svg().strip()
+        width, height = _size(element)
+        if x > _MARGIN and x + width > _WIDEST:
+            x, y, tallest = _MARGIN, y + tallest + _GAP, 0.0
+        body.append(element.replace("<svg ", f'<svg x="{x:.1f}" y="{y:.1f}" ', 1))
+        widest, tallest = max(widest, x + width), max(tallest, height)
+        x += width + _GAP
+    whole = widest + _MARGIN, y + tallest + _MARGIN
+    return svg("".join(body), *whole, title, alone=alone)
 
 
 def csv_files(figure: Figure) -> dict[str, str]:
@@ -165,3 +132,195 @@ def _size(element: str) -> tuple[float, float]:
     found = re.match(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', element)
     assert found is not None, "a panel draws an <svg> with a width and a height"
     return float(found[1]), float(found[2])
+
+
+_PIXELS_PER_INCH = 100
+_DOTS_PER_INCH = 130
+_POINT = 72 / _PIXELS_PER_INCH
+"""Points of a pixel."""
+_FONTS = ("Noto Sans", "DejaVu Sans", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic")
+_CLASSES = {
+    "muted": {"fill": LIGHT.muted},
+    "on": {"fill": LIGHT.paper},
+    "rule": {"stroke": LIGHT.rule},
+    "axis": {"stroke": LIGHT.muted},
+    "halo": {"stroke": LIGHT.paper},
+    "line": {"fill": "none"},
+    "small": {"font-size": "11px"},
+    **{f"f{i}": {"fill": colour} for i, colour in enumerate(LIGHT.series)},
+    **{f"s{i}": {"stroke": colour} for i, colour in enumerate(LIGHT.series)},
+}
+"""What ``theme.SVG_STYLE`` says of the classes."""
+_PLAIN = {"fill": LIGHT.ink, "stroke": "none", "font-size": f"{FONT_SIZE}px"}
+
+
+def figure_png(figure: Figure, path: Path) -> None:
+    """Write a figure. Raises DragomanError where matplotlib is not installed."""
+    with drawing() as page:
+        paint(figure_svg(figure, alone=False), page)
+        page.savefig(path, dpi=_DOTS_PER_INCH, format="png")
+
+
+@contextmanager
+def drawing() -> Iterator[matplotlib.figure.Figure]:
+    """A figure of our own: no global state, no window, nothing of the user's style."""
+    try:
+        import matplotlib
+        from matplotlib import font_manager
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DragomanError(
+            f"PNG needs matplotlib: {install('plots')}. SVG and HTML need nothing."
+        ) from error
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    # matplotlib's types name every key of its settings literally.
+    settings: dict[Any, Any] = {
+        **matplotlib.rcParamsDefault,
+        "backend": "agg",
+        "font.family": [name for name in _FONTS if name in installed],
+        "lines.scale_dashes": False,
+        "text.usetex": False,
+        "text.parse_math": False,
+    }
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield Figure(facecolor=LIGHT.paper)
+
+
+def paint(svg: str, page: matplotlib.figure.Figure) -> None:
+    """Draw an ``<svg>`` element on a page, which gets its size."""
+    root = ElementTree.fromstring(svg)
+    width, height = _numbers(root, "width", "height")
+    page.set_size_inches(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH)
+    axes = page.add_axes((0, 0, 1, 1))
+    axes.axis("off")
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    masks = {one.get("id"): one[0] for one in root.iter() if _kind(one) == "mask"}
+    for order, (element, x, y, style) in enumerate(_elements(root, 0, 0, _PLAIN)):
+        if _kind(element) == "text":
+            _write(axes, element, x, y, style, order)
+        elif mask := element.get("mask"):
+            _ink(axes, element, x, y, style, order, masks[mask[len("url(#") : -1]])
+        else:
+            shape = _shape(element, x, y)
+            shape.set(**_pen(style), zorder=order)
+            axes.add_patch(shape)
+
+
+def _kind(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _numbers(element: ElementTree.Element, *names: str) -> list[float]:
+    """Some attributes; 0 for one that is not there."""
+    return [float(element.get(name, 0)) for name in names]
+
+
+def _elements(
+    parent: ElementTree.Element, x: float, y: float, around: Mapping[str, str]
+) -> Iterator[tuple[ElementTree.Element, float, float, Mapping[str, str]]]:
+    """What is drawn, in its order: the element, where its coordinates begin, and its style."""
+    for element in parent:
+        style = dict(around)
+        for name in element.get("class", "").split():
+            style |= _CLASSES.get(name, {})
+        style |= element.attrib
+        style |= dict(part.split(":") for part in element.get("style", "").split(";") if part)
+        if _kind(element) in ("svg", "g"):
+            left, top = _numbers(element, "x", "y")
+            yield from _elements(element, x + left, y + top, style)
+        elif _kind(element) in ("rect", "circle", "path", "text"):
+            yield element, x, y, style
+
+
+def _pen(style: Mapping[str, str]) -> dict[str, Any]:
+    """What matplotlib calls the style of a shape."""
+    dashes = [float(one) * _POINT for one in style.get("stroke-dasharray", "").split()]
+    width = float(style.get("stroke-width", "1").removesuffix("px")) * _POINT
+    return {
+        "facecolor": (style["fill"], float(style.get("fill-opacity", 1))),
+        "edgecolor": (style["stroke"], float(style.get("stroke-opacity", 1))),
+        "linewidth": width if style["stroke"] != "none" else 0.0,
+        "linestyle": (0, dashes) if dashes else "solid",
+        "joinstyle": style.get("stroke-linejoin", "miter"),
+        "capstyle": style.get("stroke-linecap", "butt"),
+    }
+
+
+def _shape(element: ElementTree.Element, x: float, y: float) -> Patch:
+    from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Rectangle
+    from matplotlib.path import Path as Outline
+
+    if _kind(element) == "circle":
+        across, down, radius = _numbers(element, "cx", "cy", "r")
+        return Circle((across + x, down + y), radius)
+    if _kind(element) == "path":
+        points, codes = _outline(element.get("d", ""))
+        return PathPatch(Outline(np.add(points, (x, y)), codes))
+    left, top, width, height, corner = _numbers(element, "x", "y", "width", "height", "rx")
+    if not corner:
+        return Rectangle((left + x, top + y), width, height)
+    style = f"round,pad=0,rounding_size={corner}"
+    return FancyBboxPatch((left + x, top + y), width, height, style)
+
+
+def _outline(written: str) -> tuple[list[tuple[float, float]], list[int]]:
+    """A path of the commands M, L, H, V, C, Z, h and l -> its points, and matplotlib's codes."""
+    codes_of = {"M": 1, "C": 4, "Z": 79}
+    points, codes = list[tuple[float, float]](), list[int]()
+    x = y = 0.0
+    for command, told in re.findall(r"([MLHVCZhl])([^MLHVCZhl]*)", written):
+        numbers = [float(one) for one in re.findall(r"-?[\d.]+", told)]
+        if command == "Z":
+            numbers = list(points[0])
+        elif command in "Hh":
+            numbers = [numbers[0] + (x if command == "h" else 0.0), y]
+        elif command == "V":
+            numbers = [x, numbers[0]]
+        elif command == "l":
+            numbers = [numbers[0] + x, numbers[1] + y]
+        pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+        points += pairs
+        codes += [codes_of.get(command, 2)] * len(pairs)
+        x, y = pairs[-1]
+    return points, codes
+
+
+def _ink(
+    axes: Axes, element: ElementTree.Element, x: float, y: float, style: Mapping[str, str],
+    order: int, mask: ElementTree.Element,
+) -> None:  # fmt: skip
+    """A rectangle that is as opaque as the picture ``mask`` is light."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import imread
+
+    left, top, width, height = _numbers(element, "x", "y", "width", "height")
+    data = mask.get("href", "").partition("base64,")[2]
+    strengths = imread(io.BytesIO(base64.b64decode(data)), format="png")  # (R, C)
+    ink = np.broadcast_to(to_rgb(style["fill"]), (*strengths.shape, 3))
+    axes.imshow(
+        np.dstack([ink, strengths]), extent=(left + x, left + x + width, top + y + height, top + y),
+        aspect="auto", interpolation="nearest", zorder=order,
+    )  # fmt: skip
+
+
+def _write(
+    axes: Axes, element: ElementTree.Element, x: float, y: float, style: Mapping[str, str],
+    order: int,
+) -> None:  # fmt: skip
+    from matplotlib.patheffects import withStroke
+
+    left, top = _numbers(element, "x", "y")
+    turned = element.get("transform", "")
+    if moved := re.match(r"translate\((\S+) (\S+)\)", turned):
+        left, top = float(moved[1]), float(moved[2])
+    angle = re.search(r"rotate\((-?\d+)", turned)
+    stroke = withStroke(linewidth=4 * _POINT, foreground=style["stroke"])
+    axes.text(
+        left + x, top + y, element.text or "", color=style["fill"],
+        fontsize=float(style["font-size"].removesuffix("px")) * _POINT,
+        ha={"middle": "center", "end": "right"}.get(style.get("text-anchor", ""), "left"),
+        va="baseline", rotation=-float(angle[1]) if angle else 0.0, rotation_mode="anchor",
+        path_effects=[stroke] if style["stroke"] != "none" else None, zorder=order,
+    )  # fmt: skip

@@ -1,10 +1,14 @@
-"""Text of users and subword pieces, made fit to be shown: nothing invisible, nothing executable."""
+"""Text of users and subword pieces, made fit to be shown: nothing invisible, nothing executable;
+and tables of it in plain text, for terminals and logs.
+"""
 
 from __future__ import annotations
 
 import html
 import unicodedata
 from collections.abc import Sequence
+
+from rich.cells import cell_len
 
 WORD_START = "\u2581"
 """SentencePiece's mark of a space."""
@@ -83,11 +87,33 @@ def drawn_width(text: str, size: float) -> float:
     return ems * size
 
 
-def cells(text: str) -> int:
-    """How many terminal columns a text takes: two for wide (Korean, Chinese, …), none for marks."""
-    width = 0
-    for character in text:
-        if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Cf"):
-            continue
-        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return width
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str | int | float]]) -> str:
+    """A line of names, then a line a row; columns two spaces apart, numbers to the right."""
+    lines = [list(header), *([cell_text(cell) for cell in row] for row in rows)]
+    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(header))]
+    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
+
+    def padded(text: str, i: int) -> str:
+        space = " " * (widths[i] - cell_len(text))
+        return space + text if right[i] else text + space
+
+    return "\n".join(
+        "  ".join(padded(text, i) for i, text in enumerate(line)).rstrip() for line in lines
+    )
+
+
+def cell_text(cell: str | int | float) -> str:
+    """Whole numbers with thousands set apart, others with four digits, words as they are."""
+    match cell:
+        case str():
+            return cell
+        case int():
+            return f"{cell:,}"
+        case _:
+            return f"{cell:,.4g}"
+
+
+def _is_number(cell: str | int | float) -> bool:
+    if not isinstance(cell, str):
+        return True
+    return not cell or cell.lstrip("+-−")[:1].isdigit()

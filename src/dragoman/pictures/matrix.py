@@ -6,17 +6,19 @@ keys, scores before the softmax, grids of heads.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.pictures.attention import short_label
-from dragoman.pictures.bitmaps.raster import grey_address
+from dragoman.pictures.bitmaps import grey_address
 from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.theme import svg
+from dragoman.pictures.theme import svg, text_svg
 
 Array = NDArray[np.floating]
 
@@ -43,10 +45,10 @@ class MatrixPicture:
     """Width and height of a cell in pixels."""
     reach: float | None = None
     """The number that has full ink; the largest magnitude if not given."""
-    absent: str = ""
-    """What is written into cells that do not exist."""
     is_least_deep: bool = False
     """Deepest at 0 and palest at ``reach``: for numbers of which the least is the best."""
+    absent: str = ""
+    """What is written into cells that do not exist."""
 
     @property
     def full(self) -> float:
@@ -96,29 +98,30 @@ class MatrixPicture:
         labels = [short_label(visible(column)) for column in self.columns]
         return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
 
+    def svg(self) -> str:
+        """With labels, and numbers where cells have room for them."""
+        count, across = self.values.shape
+        width, height = self.cell
+        left, top = self.left, self.top
+        right = self._longest_column * 0.72 if self.slanted else 0.0
+        parts = [f'<text x="4" y="15">{escape(self.title)}</text>']
+        parts += _labels(self, left, top)
+        parts.append(ink(self.depths, left, top, width * across, height * count, name="m"))
+        parts += _lines(self, left, top)
+        parts += _numbers(self, left, top)
+        bottom = top + height * count
+        told = self.legend
+        parts.append(text_svg(told, left, bottom + 16, "small muted"))
+        whole = max(
+            left + width * across + max(right, 6),
+            drawn_width(self.title, 13) + 10,
+            left + drawn_width(told, 11.5) + 8,
+        )
+        return svg("".join(parts), whole, bottom + 24, escape(self.title), alone=False)
 
-def matrix_svg(matrix: MatrixPicture) -> str:
-    """A matrix with labels, and numbers where cells have room for them -> an ``<svg>`` element."""
-    count, across = matrix.values.shape
-    width, height = matrix.cell
-    left, top = matrix.left, matrix.top
-    right = matrix._longest_column * 0.72 if matrix.slanted else 0.0
-    parts = [f'<text x="4" y="15">{escape(visible(matrix.title))}</text>']
-    parts += _labels(matrix, left, top)
-    parts.append(ink(matrix.depths, left, top, width * across, height * count, name="m"))
-    parts += _lines(matrix, left, top)
-    parts += _numbers(matrix, left, top)
-    bottom = top + height * count
-    told = matrix.legend
-    parts.append(
-        f'<text class="small muted" x="{left:.1f}" y="{bottom + 16:.1f}">{escape(told)}</text>'
-    )
-    whole = max(
-        left + width * across + max(right, 6),
-        drawn_width(matrix.title, 13) + 10,
-        left + drawn_width(told, 11.5) + 8,
-    )
-    return svg("".join(parts), whole, bottom + 24, escape(visible(matrix.title)), alone=False)
+    def to_dict(self) -> dict[str, Any]:
+        values = in_base64(self.values)
+        return {"kind": "cells", **asdict(self), "values": values, "reach": self.full}
 
 
 def ink(
@@ -146,28 +149,22 @@ def ink(
 def _labels(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     count, across = matrix.values.shape
     width, height = matrix.cell
-    style = f'style="font-size:{_LETTERS}px"'
+    style = f' style="font-size:{_LETTERS}px"'
     parts = []
     for row, label in _ticks(matrix.rows, count, height, 9.0 if matrix.rows else 15.0):
         y = top + height * (row + 0.5) + 4
-        parts.append(
-            f'<text x="{left - 6:.1f}" y="{y:.1f}" text-anchor="end" {style}>{label}</text>'
-        )
+        parts.append(text_svg(label, left - 6, y, anchor="end", more=style))
     for column, label in _ticks(matrix.columns, across, width, 9.0 if matrix.columns else 26.0):
         x = left + width * (column + 0.5)
         if matrix.slanted:
-            turn = f'transform="rotate(-45 {x:.1f} {top - 7:.1f})"'
-            parts.append(f'<text x="{x:.1f}" y="{top - 7:.1f}" {turn} {style}>{label}</text>')
+            turn = f' transform="rotate(-45 {x:.1f} {top - 7:.1f})"'
+            parts.append(text_svg(label, x, top - 7, more=turn + style))
         else:
-            parts.append(
-                f'<text x="{x:.1f}" y="{top - 6:.1f}" text-anchor="middle" {style}>{label}</text>'
-            )
+            parts.append(text_svg(label, x, top - 6, anchor="middle", more=style))
     if matrix.down:
         x, y = 12.0, top + height * count / 2
-        parts.append(
-            f'<text class="small muted" x="{x}" y="{y:.1f}" text-anchor="middle"'
-            f' transform="rotate(-90 {x} {y:.1f})">{escape(matrix.down)}</text>'
-        )
+        turn = f' transform="rotate(-90 {x} {y:.1f})"'
+        parts.append(text_svg(matrix.down, x, y, "small muted", "middle", turn))
     return parts
 
 
@@ -176,7 +173,7 @@ def _ticks(labels: Sequence[str], count: int, size: float, least: float) -> list
     if labels:
         if size < least:
             return []
-        return [(i, escape(short_label(visible(label)))) for i, label in enumerate(labels)]
+        return [(i, short_label(visible(label))) for i, label in enumerate(labels)]
     step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if s * size >= least)
     return [(i, str(i)) for i in range(0, count, step)]
 
@@ -204,10 +201,8 @@ def _numbers(matrix: MatrixPicture, left: float, top: float) -> list[str]:
         strength = min(abs(float(depths[row, column])), 1.0) if np.isfinite(value) else 0.0
         kind = "on" if strength > _TURNS_LIGHT else "ink" if np.isfinite(value) else "muted"
         x, y = left + width * (column + 0.5), top + height * (row + 0.5) + 4
-        text = short_number(value) if np.isfinite(value) else escape(matrix.absent)
-        parts.append(
-            f'<text class="small {kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{text}</text>'
-        )
+        text = short_number(value) if np.isfinite(value) else matrix.absent
+        parts.append(text_svg(text, x, y, f"small {kind}", "middle"))
     return parts
 
 
@@ -226,3 +221,11 @@ def short_number(value: float) -> str:
         text = f"{value:.2f}".rstrip("0").rstrip(".") or "0"
     text = "0" if text == "-0" else text
     return text.replace("-", "−")
+
+
+def in_base64(values: Array) -> dict[str, Any]:
+    """An array inside JSON: any shape -> ``shape`` and ``data``, little-endian 32-bit floats in
+    base64, the last axis running fastest. That is a third of the size of written numbers, and NaN
+    stays NaN, which JSON's own numbers cannot say."""
+    data = np.ascontiguousarray(values, dtype="<f4").tobytes()
+    return {"shape": list(values.shape), "data": base64.b64encode(data).decode("ascii")}

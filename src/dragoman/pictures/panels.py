@@ -1,25 +1,19 @@
-"""The kinds of panels that figures are made of, each drawn as SVG and by matplotlib."""
+"""The kinds of panels that figures are made of, beside ``MatrixPicture``: lines, words, heads,
+tables, and values with their intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
-from dragoman.pictures.base64_array import in_base64
-from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.figure import Cell, PanelBox
-from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.matrix import Array, MatrixPicture, ink, matrix_svg
-from dragoman.pictures.plain_table import cell_text
+from dragoman.pictures.chart import Scale, chart_svg, compact_number
+from dragoman.pictures.figure import Cell
+from dragoman.pictures.labels import cell_text, drawn_width, escape, visible
+from dragoman.pictures.matrix import Array, MatrixPicture, in_base64, ink
 from dragoman.pictures.records import Chart, Heatmap, Hops
-from dragoman.pictures.theme import svg
-
-if TYPE_CHECKING:
-    import matplotlib.figure
+from dragoman.pictures.theme import svg, text_svg
 
 
 @dataclass(frozen=True)
@@ -31,51 +25,10 @@ class LinePanel:
     height: float = 260
 
     def svg(self) -> str:
-        return chart_svg(self.chart, self.width, self.height, alone=False, last=False)
+        return chart_svg(self.chart, self.width, self.height, last=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "lines", "chart": asdict(self.chart)}
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        from dragoman.pictures.figure_png import axes_in
-        from dragoman.pictures.png import draw_chart
-
-        draw_chart(axes_in(page, box, left=52, top=26, right=14, bottom=38), self.chart)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """A matrix of any numbers."""
-
-    matrix: MatrixPicture
-
-    def svg(self) -> str:
-        return matrix_svg(self.matrix)
-
-    def to_dict(self) -> dict[str, Any]:
-        matrix = self.matrix
-        return {
-            "kind": "cells",
-            "title": matrix.title,
-            "values": in_base64(matrix.values),
-            "rows": list(matrix.rows),
-            "columns": list(matrix.columns),
-            "down": matrix.down,
-            "across": matrix.across,
-            "cell": list(matrix.cell),
-            "reach": matrix.full,
-            "is_least_deep": matrix.is_least_deep,
-            "absent": matrix.absent,
-        }
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        from dragoman.pictures.figure_png import axes_in, draw_matrix
-
-        (width, height), (rows, columns) = self.matrix.cell, self.matrix.values.shape
-        left, top = self.matrix.left, self.matrix.top
-        right = box.width - left - width * columns
-        axes = axes_in(page, box, left, top, right, box.height - top - height * rows)
-        draw_matrix(axes, self.matrix)
 
 
 @dataclass(frozen=True)
@@ -88,30 +41,10 @@ class WordWeights:
         return heatmap_svg(self.heatmap, alone=False)
 
     def to_dict(self) -> dict[str, Any]:
-        heatmap = self.heatmap
-        return {
-            "kind": "cells",
-            "title": heatmap.title,
-            "values": in_base64(heatmap.weights),
-            "rows": list(heatmap.rows),
-            "columns": list(heatmap.columns),
-            "down": "",
-            "across": "",
-            "cell": [34.0, 30.0],
-            "reach": 1.0,
-            "is_least_deep": False,
-            "absent": "",
-        }
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        from dragoman.pictures.figure_png import axes_in, draw_words
-
-        left = max((drawn_width(row, 13) for row in self.heatmap.rows), default=0.0) + 20
-        above = max((drawn_width(column, 13) for column in self.heatmap.columns), default=0.0)
-        top = 22 + (above + 20) * 0.71 + 10
-        right = above * 0.71
-        axes = axes_in(page, box, left, top, right, 10)
-        draw_words(axes, self.heatmap, _title_at(box, left, right))
+        one = self.heatmap
+        cell = 34.0, 30.0
+        matrix = MatrixPicture(one.title, one.weights, one.rows, one.columns, cell=cell, reach=1.0)
+        return matrix.to_dict()
 
 
 @dataclass(frozen=True)
@@ -121,29 +54,11 @@ class TwoHops:
     hops: Hops
 
     def svg(self) -> str:
-        return hops_svg(self.hops, alone=False)
+        return hops_svg(self.hops)
 
     def to_dict(self) -> dict[str, Any]:
-        hops = self.hops
-        return {
-            "kind": "hops",
-            "source": list(hops.source),
-            "target": list(hops.target),
-            "word": hops.word,
-            "through": hops.through,
-            "first": [float(weight) for weight in hops.first],
-            "second": [float(weight) for weight in hops.second],
-            "first_from": hops.first_from,
-            "second_from": hops.second_from,
-        }
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        """As two rows of a heat map: lines and arcs are for SVG."""
-        hops = self.hops
-        rows = (f"{hops.target[hops.word]} →", f"{hops.source[hops.through]} →")
-        weights = np.stack([hops.first, hops.second])
-        title = f"{hops.first_from}; {hops.second_from}"
-        WordWeights(Heatmap(rows, hops.source, weights, title)).paint(page, box)
+        first, second = self.hops.first.tolist(), self.hops.second.tolist()
+        return {"kind": "hops", **asdict(self.hops), "first": first, "second": second}
 
 
 @dataclass(frozen=True)
@@ -166,26 +81,22 @@ class HeadGrid:
         layers, heads = self.weights.shape[:2]
         width, height = self._sides()
         left, top, gap = 62.0, 44.0, 10.0
-        parts = [f'<text x="4" y="15">{escape(visible(self.title))}</text>']
+        parts = [f'<text x="4" y="15">{escape(self.title)}</text>']
         for head in range(heads):
             x = left + (width + gap) * head + width / 2
-            parts.append(
-                f'<text class="small muted" x="{x:.1f}" y="{top - 7}" text-anchor="middle">'
-                f"{self.across} {head + 1}</text>"
-            )
+            name = f"{self.across} {head + 1}"
+            parts.append(text_svg(name, x, top - 7, "small muted", "middle"))
         for layer in range(layers):
             y = top + (height + gap) * layer
             middle = y + height / 2 + 4
-            parts.append(
-                f'<text class="small muted" x="{left - 8}" y="{middle:.1f}" text-anchor="end">'
-                f"{self.down} {layer + 1}</text>"
-            )
+            name = f"{self.down} {layer + 1}"
+            parts.append(text_svg(name, left - 8, middle, "small muted", "end"))
             for head in range(heads):
                 x = left + (width + gap) * head
                 parts.append(ink(self.weights[layer, head], x, y, width, height, name="h"))
         whole = max(left + (width + gap) * heads, drawn_width(self.title, 13) + 10)
         tall = top + (height + gap) * layers
-        return svg("".join(parts), whole, tall, escape(visible(self.title)), alone=False)
+        return svg("".join(parts), whole, tall, escape(self.title), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -195,14 +106,6 @@ class HeadGrid:
             "down": self.down,
             "across": self.across,
         }
-
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        """All heads as tiles of one matrix, a row and a column of nothing between them."""
-        from dragoman.pictures.figure_png import axes_in, draw_tiles
-
-        axes = axes_in(page, box, 62, 44, 10, 10)
-        at = _title_at(box, 62, 10)
-        draw_tiles(axes, self.weights, self.title, at, self.down, self.across)
 
 
 @dataclass(frozen=True)
@@ -227,22 +130,19 @@ class TextPanel:
     def svg(self) -> str:
         widths, numeric = self._columns()
         top = 44.0
-        parts = [f'<text x="4" y="15">{escape(visible(self.title))}</text>']
+        parts = [f'<text x="4" y="15">{escape(self.title)}</text>']
         lines = [self.header, *([cell_text(cell) for cell in row] for row in self.rows)]
         for number, line in enumerate(lines):
             x, y = 4.0, top + self._line * number
             kind = "small muted" if number == 0 else "ink"
             for text, width, right in zip(line, widths, numeric, strict=True):
                 at, anchor = (x + width - 22, "end") if right else (x, "start")
-                parts.append(
-                    f'<text class="{kind}" x="{at:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-                    f' style="font-size:12px">{escape(visible(text))}</text>'
-                )
+                parts.append(text_svg(text, at, y, kind, anchor, ' style="font-size:12px"'))
                 x += width
             parts.append(f'<path class="rule" d="M4 {y + 6.5:.1f}H{sum(widths) - 10:.1f}"/>')
         whole = max(sum(widths), drawn_width(self.title, 13) + 10)
         tall = top + self._line * len(lines) - 6
-        return svg("".join(parts), whole, tall, escape(visible(self.title)), alone=False)
+        return svg("".join(parts), whole, tall, escape(self.title), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -252,16 +152,107 @@ class TextPanel:
             "rows": [[cell_text(cell) for cell in row] for row in self.rows],
         }
 
-    def paint(self, page: matplotlib.figure.Figure, box: PanelBox) -> None:
-        from dragoman.pictures.figure_png import axes_in, draw_table
 
-        widths, numeric = self._columns()
-        lines = [self.header, *([cell_text(cell) for cell in row] for row in self.rows)]
-        axes = axes_in(page, box, 0, 0, 0, 0)
-        draw_table(axes, self.title, lines, widths, numeric, box)
+_ROW, _TOP, _BOTTOM, _RIGHT, _ACROSS = 20.0, 56.0, 36.0, 16.0, 330.0
 
 
-def _title_at(box: PanelBox, left: float, right: float) -> float:
-    """Where a title begins, in widths of the axes that have these margins: where the panel does.
-    The SVG has it there, whose width has room for just that."""
-    return (4 - left) / max(box.width - left - right, 1)
+@dataclass(frozen=True)
+class IntervalRow:
+    """One row."""
+
+    label: str
+    value: float | None
+    """None: not measured."""
+    half: float | None = None
+    """Half the width of its interval; None: not known."""
+    published: float | None = None
+    """What others print."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A picture of such rows: dots with whiskers, published values as hollow diamonds."""
+
+    title: str
+    x_label: str
+    rows: Sequence[IntervalRow]
+    marked: float = 0.0
+    """A place to point out: no difference."""
+
+    def svg(self) -> str:
+        left = self._left()
+        width = left + _ACROSS + _RIGHT
+        height = _TOP + _ROW * len(self.rows) + _BOTTOM
+        across = Scale.over(self._ends(), left, left + _ACROSS, log=False)
+        bottom = height - _BOTTOM
+        parts = [
+            f'<text class="ink" x="4" y="16">{escape(self.title)}</text>',
+            '<circle class="f0" cx="9" cy="33" r="4"/>',
+            '<text class="small muted" x="18" y="37">here, with its 95 % interval</text>',
+            f'{_diamond(205, 33)}<text class="small muted" x="214" y="37">the paper</text>',
+        ]
+        for tick in across.ticks():
+            x = across(tick)
+            parts.append(
+                f'<path class="rule" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>'
+                + text_svg(compact_number(round(tick, 12)), x, bottom + 14, "small muted", "middle")
+            )
+        x = across(self.marked)
+        parts.append(f'<path class="axis" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>')
+        for place, row in enumerate(self.rows):
+            y = _TOP + _ROW * (place + 0.5)
+            parts.append(text_svg(row.label, left - 10, y + 4, "small", "end"))
+            if row.published is not None:
+                parts.append(_diamond(across(row.published), y))
+            if row.value is None:
+                end = left + _ACROSS
+                parts.append(text_svg("not measured", end, y + 4, "small muted", "end"))
+                continue
+            if row.half is not None:
+                begin = max(across(row.value - row.half), left)
+                end = min(across(row.value + row.half), left + _ACROSS)
+                whisker = f"M{begin:.1f} {y:.1f}H{end:.1f}"
+                parts.append(f'<path class="line s0" stroke-width="1.6" d="{whisker}"/>')
+            parts.append(
+                f'<circle class="f0" cx="{across(row.value):.1f}" cy="{y:.1f}" r="4">'
+                f"<title>{escape(_row_text(row))}</title></circle>"
+            )
+        middle = left + _ACROSS / 2
+        parts.append(text_svg(self.x_label, middle, height - 6, "small muted", "middle"))
+        spoken = "; ".join(_row_text(row) for row in self.rows)
+        return svg("".join(parts), width, height, escape(f"{self.title}: {spoken}"), alone=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "intervals", **asdict(self)}
+
+    def _left(self) -> float:
+        return max((drawn_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16
+
+    def _ends(self) -> list[float]:
+        """What lies on its axis: all points, and whiskers within reason, so that one unsure row
+        does not press the others together."""
+        points = [self.marked]
+        for row in self.rows:
+            points += [value for value in (row.value, row.published) if value is not None]
+        reach = (max(points) - min(points)) or 1.0
+        ends = list(points)
+        for row in self.rows:
+            if row.value is not None and row.half is not None:
+                half = min(row.half, reach)
+                ends += [row.value - half, row.value + half]
+        return ends
+
+
+def _diamond(x: float, y: float) -> str:
+    return (
+        f'<path class="line s1" stroke-width="1.4" d="M{x - 5:.1f} {y:.1f}l5 -5l5 5l-5 5Z">'
+        "<title>the paper</title></path>"
+    )
+
+
+def _row_text(row: IntervalRow) -> str:
+    if row.value is None:
+        return f"{row.label} not measured"
+    half = "" if row.half is None else f" ± {compact_number(row.half)}"
+    published = "" if row.published is None else f", paper {compact_number(row.published)}"
+    return f"{row.label} {compact_number(row.value)}{half}{published}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dragoman.decimals import decimals
 from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.theme import FONT_SIZE, svg
+from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 
 MAX_BITS = 16.0
 """Bits from which the ink is as strong as text can be read on."""
@@ -23,24 +23,23 @@ _SIZE, _LINE = 17.0, 44.0
 _SPACE = 7.0
 
 
-def surprise_svg(texts: Sequence[tuple[str, Sequence[Surprised]]], *, alone: bool = True) -> str:
+def surprise_svg(texts: Sequence[tuple[str, Sequence[Surprised]]]) -> str:
     """Texts beneath each other, each with a heading (or "") and its words in lines -> SVG text.
 
-    Beneath every word stand its bits. ``alone=False`` is for a page that brings the style.
+    Beneath every word stand its bits.
     """
     parts: list[str] = []
     top = _MARGIN
     for heading, words in texts:
         if heading:
-            parts.append(f'<text class="muted" x="{_MARGIN}" y="{top + 12:.1f}">')
-            parts.append(f"{escape(heading)}</text>")
+            parts.append(text_svg(heading, _MARGIN, top + 12, "muted"))
             top += 26
         drawn, top = _lines(words, top)
         parts += drawn
         top += 16
     parts += _legend(top)
     title = escape(" ".join(word for _, words in texts for word, _ in words))
-    return svg("".join(parts), _WIDTH, top + 34, title, alone=alone)
+    return svg("".join(parts), _WIDTH, top + 34, title, alone=True)
 
 
 def _lines(words: Sequence[Surprised], top: float) -> tuple[list[str], float]:
@@ -53,12 +52,9 @@ def _lines(words: Sequence[Surprised], top: float) -> tuple[list[str], float]:
             left, top = _MARGIN, top + _LINE
         middle = left + width / 2
         parts.append(_ink(left, top, width, 24.0, bits))
-        parts.append(
-            f'<text x="{middle:.1f}" y="{top + 18:.1f}" text-anchor="middle" '
-            f'style="font-size:{_SIZE:g}px">{escape(word)}</text>'
-            f'<text class="muted small" x="{middle:.1f}" y="{top + 36:.1f}" '
-            f'text-anchor="middle">{decimals(bits, 1)}</text>'
-        )
+        style = f' style="font-size:{_SIZE:g}px"'
+        parts.append(text_svg(word, middle, top + 18, "", "middle", style))
+        parts.append(text_svg(decimals(bits, 1), middle, top + 36, "muted small", "middle"))
         left += width + _SPACE
     return parts, top + _LINE
 
@@ -68,13 +64,10 @@ def _legend(top: float) -> list[str]:
     left = _MARGIN
     for bits in (0, 4, 8, 12, 16):
         parts.append(_ink(left, top, 34.0, 18.0, bits))
-        parts.append(
-            f'<text class="small" x="{left + 17:.1f}" y="{top + 13:.1f}" '
-            f'text-anchor="middle">{bits}</text>'
-        )
+        parts.append(text_svg(str(bits), left + 17, top + 13, "small", "middle"))
         left += 44
     text = "bits a word: each bit more is half as likely"
-    parts.append(f'<text class="muted" x="{left + 8:.1f}" y="{top + FONT_SIZE:.1f}">{text}</text>')
+    parts.append(text_svg(text, left + 8, top + FONT_SIZE, "muted"))
     return parts
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from dragoman.pictures.labels import cells, visible
+from dragoman.pictures.labels import visible
 from dragoman.pictures.records import Heatmap, Hops
 from dragoman.pictures.theme import LIGHT
 
@@ -37,7 +38,7 @@ def heatmap_text(heatmap: Heatmap, width: int = 100) -> Text:
     rows, columns = (
         [_fitted(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
     )
-    margin = max((cells(label) for label in rows), default=0) + 2
+    margin = max((cell_len(label) for label in rows), default=0) + 2
     out = Text()
     if heatmap.title:
         out.append(visible(heatmap.title) + "\n", style="dim")
@@ -63,18 +64,18 @@ def hops_text(hops: Hops, width: int = 100) -> Text:
 
 
 def _fitted(label: str) -> str:
-    if cells(label) <= _MAX_LABEL_WIDTH:
+    if cell_len(label) <= _MAX_LABEL_WIDTH:
         return label
     kept = ""
     for character in label:
-        if cells(kept + character) >= _MAX_LABEL_WIDTH:
+        if cell_len(kept + character) >= _MAX_LABEL_WIDTH:
             break
         kept += character
     return kept + "…"
 
 
 def _column_width(label: str) -> int:
-    return max(cells(label), 4)
+    return max(cell_len(label), 4)
 
 
 def _bands(columns: Sequence[str], room: int) -> list[range]:
@@ -117,7 +118,7 @@ def _append_band(
         _append_cell(out, columns[column], _column_width(columns[column]), Style(bold=True))
     out.append("\n")
     for row, label in enumerate(rows):
-        out.append(" " * (margin - 2 - cells(label)) + label + "  ")
+        out.append(" " * (margin - 2 - cell_len(label)) + label + "  ")
         for column in band:
             weight = float(weights[row, column])
             text = shade(weight)
@@ -128,7 +129,7 @@ def _append_band(
 
 
 def _append_cell(out: Text, text: str, width: int, style: Style) -> None:
-    out.append(text + " " * (width - cells(text)), style=style)
+    out.append(text + " " * (width - cell_len(text)), style=style)
     out.append(" " * _GAP)
 
 

@@ -1,11 +1,16 @@
-"""The few colours and sizes that all pictures share, in light and dark.
+"""The look that all pictures and pages share, in light and dark: few colours and sizes, and what is
+wrapped around drawn elements to make an SVG, or around a body to make a page.
 
-Data is drawn in one ink whose strength is the number. A second ink tells apart, never decorates.
+Data is drawn in one ink whose strength is the number. A second ink tells apart, never decorates. A
+page is one file: styles and scripts inside, no request to anybody.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import resources
+
+from dragoman.pictures.labels import escape
 
 
 @dataclass(frozen=True)
@@ -83,3 +88,41 @@ def svg(body: str, width: float, height: float, title: str, *, alone: bool) -> s
     if alone:
         head += f'<style>{SVG_STYLE}</style><rect class="paper" width="100%" height="100%"/>'
     return f"{head}{body}</svg>\n"
+
+
+def text_svg(
+    text: str, x: float, y: float, kind: str = "", anchor: str = "", more: str = ""
+) -> str:
+    """A text, which is escaped here, and where its baseline begins; or has its middle or its end,
+    by ``anchor``. ``kind``: its classes; ``more``: further attributes, a space before each."""
+    of_kind = f'class="{kind}" ' if kind else ""
+    anchored = f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text {of_kind}x="{x:.1f}" y="{y:.1f}"{anchored}{more}>{escape(text)}</text>'
+
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def page_html(title: str, body: str, *, styles: str = "") -> str:
+    """A whole HTML document around ``body``. ``title`` is plain text; ``styles`` come last."""
+    style = (
+        f":root{{{variables(LIGHT)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}\n"
+        f"{part('report.css')}{styles}"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n'
+        f"<style>{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    )
+
+
+def part(name: str) -> str:
+    """A style sheet or script that lies beside this module."""
+    return resources.files("dragoman.pictures").joinpath(name).read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from dragoman.pictures.labels import drawn_width, escape, visible
-from dragoman.pictures.theme import FONT_SIZE, svg
+from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 from dragoman.tree import Tree
 
 _LEVEL = 42.0
@@ -100,9 +100,9 @@ def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
         x = drawn.right + size / 2
         drawn.right += size + _BETWEEN
         if shown:
-            drawn.texts.append(_text(x, y, tree.label, "muted"))
+            drawn.texts.append(text_svg(tree.label, x, y, "muted", "middle"))
         drawn.lines.append(_line(x, y + _BELOW if shown else y - _ABOVE, x, drawn.bottom - _ABOVE))
-        drawn.texts.append(_text(x, drawn.bottom, tree.word))
+        drawn.texts.append(text_svg(tree.word, x, drawn.bottom, anchor="middle"))
         return x
     begin, is_marked = drawn.right, next(drawn.places) in drawn.marked
     places = [_draw(child, row + 1, drawn) for child in tree.children]
@@ -112,7 +112,7 @@ def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
     drawn.right = max(drawn.right, x + half + _BETWEEN)
     x = max(x, begin + half)
     drawn.lines += [_line(x, y + _BELOW, at, y + _LEVEL - _ABOVE) for at in places]
-    drawn.texts.append(_text(x, y, tree.label, "f1" if is_marked else "f0"))
+    drawn.texts.append(text_svg(tree.label, x, y, "f1" if is_marked else "f0", "middle"))
     if is_marked:
         under = y + _UNDER
         drawn.texts.append(
@@ -124,8 +124,3 @@ def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
 
 def _line(x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
-
-
-def _text(x: float, y: float, words: str, kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle"{named}>{escape(words)}</text>'

@@ -18,14 +18,13 @@ from dragoman.insight.figures.catalogue import (
     FIGURES,
     Group,
     Sentence,
+    Slider,
     checked,
     make_figure,
     missing,
     needs_run,
-    sentence_of,
     sliders_of,
 )
-from dragoman.insight.figures.sliders import Slider
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
@@ -257,7 +256,7 @@ def _figures(run: ServedRun) -> bytes:
             group=FIGURES[name].group,
             encoding=None if words.encoding is None else _both(words.encoding),
             needs_run=needs_run(name),
-            sentence=sentence_of(name),
+            sentence=FIGURES[name].sentence,
             values={one.name: list(one.values) for one in sliders_of(name, None)},
             missing=(missing := _missing(name, run)),
             command=_command(name, run) if missing is not None else None,
@@ -281,7 +280,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     needed = missing(name, model)
     if needed is not None:
         return _both(needed)
-    if run.takes_files and sentence_of(name) is not None:
+    if run.takes_files and FIGURES[name].sentence is not None:
         return TwoLanguages(
             en=f"This figure shows a file, and {run.name} reads {run.reads}: the view Label shows "
             "where it looks in yours, and how it reads it.",

@@ -11,9 +11,8 @@ from dragoman.atomic import write_text
 from dragoman.measure import Measure
 from dragoman.metrics.interval import Estimate
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
-from dragoman.pictures.intervals import IntervalRow, Intervals
-from dragoman.pictures.panels import TextPanel
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
+from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
 from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow

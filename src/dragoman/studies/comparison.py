@@ -13,7 +13,7 @@ from dragoman.errors import DragomanError, RunError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import Significance, compare_systems
-from dragoman.metrics.word_error_significance import chance_of_word_errors, compare_word_errors
+from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import metadata
 
 from dragoman.metrics.significance import SIGNIFICANT, Significance
-from dragoman.pictures.pages.comparison import ComparisonPage, ReportSection
+from dragoman.pictures.pages.report import ComparisonPage, ReportSection
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.plural import plural
 from dragoman.shortened import shortened

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dragoman.atomic import remove_folder, replacing_file, write_text
 from dragoman.errors import UntrainableError
-from dragoman.pictures.figure import Figure, csv_files, figure_svg
-from dragoman.pictures.figure_png import figure_png
+from dragoman.pictures.figure import Figure, csv_files, figure_png, figure_svg
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say

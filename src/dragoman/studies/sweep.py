@@ -22,8 +22,8 @@ from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
 from dragoman.measure import Measure
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.plain_table import plain_table
 from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
 from dragoman.recipe import Recipe

@@ -24,8 +24,8 @@ from dragoman.pictures.records import (
     ShownSample,
     ShownScore,
     Table,
+    merged_to_words,
 )
-from dragoman.pictures.words import merged_to_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run

@@ -14,7 +14,7 @@ from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps import png_of
 from dragoman.sizing.from_files import recipe_of
 
 LABELS = ("고양이", "big dog")

@@ -18,7 +18,7 @@ from trained_run import trained_run
 
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
-from dragoman.pictures.words import words as words_of
+from dragoman.pictures.records import words as words_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of

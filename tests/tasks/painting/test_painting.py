@@ -21,7 +21,7 @@ from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.picture_file import pixels_of
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps import png_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings

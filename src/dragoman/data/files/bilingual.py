@@ -1,7 +1,7 @@
 """Files in which texts and their translations stand already: TMX, XLIFF, PO and CSV.
 
 A translation memory may be of any size: it is read in pieces, and no more is held than an entry.
-Which translations are examples, ``formats/units/states.py`` says for all of them.
+Which translations are examples, ``formats/units/document.py`` says for all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xml.parsers import expat
 from dragoman.data.files.lines import decode_lines
 from dragoman.errors import DataError
 from dragoman.formats.po import MessageCatalogue
-from dragoman.formats.units.states import teaches
+from dragoman.formats.units.document import teaches
 from dragoman.formats.xliff import Xliff
 from dragoman.forms.languages import base
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.formats.html.open_elements import OpenElements
 from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
-from dragoman.formats.units.apart import needs_space_before, needs_space_behind
+from dragoman.formats.units.inline import needs_space_before, needs_space_behind
 from dragoman.formats.units.unit import Code, Insert, Unit, is_address, parts_of
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
 _PICTURE = re.compile(r"<(?:img|input|image|embed)\b", re.IGNORECASE)
 
-BLOCKS = {
+ENDS_TEXT = {
     *("address", "article", "aside", "audio", "blockquote", "body", "br", "button", "canvas"),
     *("caption", "center", "col", "colgroup", "dd", "details", "dialog", "dir", "div", "dl", "dt"),
     *("embed", "fieldset", "figcaption", "figure", "footer", "form", "frame", "frameset", "h1"),
@@ -76,17 +76,9 @@ class HtmlDocument:
     _written: dict[int, list[_Part]] = field(default_factory=dict)
     """What stood where a text stands."""
 
-    @classmethod
-    def cut(cls, source: str) -> HtmlDocument:
-        """Any string: what is not HTML is text."""
-        document = cls()
-        for _ in document.reading(source):
-            pass
-        return document
-
     def reading(self, source: str, *, is_xml: bool = False) -> Iterator[None]:
-        """Cut a document, part by part: it is whole at the end. ``is_xml``: of XHTML, where every
-        element may end itself (``<script/>``)."""
+        """Cut any string, part by part: what is not HTML is text. The document is whole at the end.
+        ``is_xml``: of XHTML, where every element may end itself (``<script/>``)."""
         gathered: list[_Part] = []
         for part in _cut_up(source, self.texts, is_xml=is_xml):
             yield
@@ -189,7 +181,7 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
         elif token.kind == "end":
             elements.end(token.name)
         translates = elements.translates(NEVER)
-        is_block = token.name in BLOCKS and not was_foreign
+        is_block = token.name in ENDS_TEXT and not was_foreign
         is_block |= token.kind == "comment" and token.written[:3].lower() == "<!d"
         if before and translates:
             kind = "text" if token.kind == "text" else "block" if is_block else "tag"

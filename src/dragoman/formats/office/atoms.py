@@ -73,11 +73,10 @@ def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
             yield Atom("opens", token.begin, tokens[inner].end, wrapper=at)
             wrappers.append(at)
             at = inner
-        elif token.name not in _PASSED_OVER:
-            end = tokens[token.partner].end
-            yield Atom("code", token.begin, end, shows=token.name in _SHOWN)
-            at = token.partner
         else:
+            if token.name not in _PASSED_OVER:
+                end = tokens[token.partner].end
+                yield Atom("code", token.begin, end, shows=token.name in _SHOWN)
             at = token.partner
         at += 1
 
@@ -89,12 +88,8 @@ def _inner_start(xml: Xml, wrapper: int) -> int | None:
         return None
     if tokens[wrapper].name != "sdt":
         return wrapper
-    at = wrapper + 1
-    while at < tokens[wrapper].partner:
-        if tokens[at].kind == "start" and tokens[at].name == "sdtContent":
-            return None if xml.is_empty(at) else at
-        at = tokens[at].partner + 1 if tokens[at].kind == "start" else at + 1
-    return None
+    contents = (n for n in xml.children(wrapper) if tokens[n].name == "sdtContent")
+    return next((n for n in contents if not xml.is_empty(n)), None)
 
 
 def _inner_end(xml: Xml, wrapper: int) -> int:
@@ -136,13 +131,8 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
             yield _text(xml, child, font, number, begins, ends)
         elif token.name in BREAKS:
             yield Atom("break", token.begin, tokens[token.partner].end, run=number)
-        elif token.kind == "other":
-            yield Atom(
-                "code", token.begin, token.end, font=font, run=number,
-                begins_run=begins, ends_run=ends,
-            )  # fmt: skip
         elif token.name not in _PASSED_OVER:
-            stop = tokens[token.partner].end
+            stop = token.end if token.kind == "other" else tokens[token.partner].end
             shows = token.name in _SHOWN
             yield Atom(
                 "code", token.begin, stop, font=font, run=number, shows=shows,

@@ -13,15 +13,18 @@ from dataclasses import dataclass
 
 from dragoman.formats.office.archive import MOST_BYTES, Archive
 from dragoman.formats.office.languages import said_languages
-from dragoman.formats.office.parts import OfficePart
-from dragoman.formats.office.right_to_left import bidi_font, bidi_paragraphs
+from dragoman.formats.office.parts import OfficePart, bidi_font, bidi_paragraphs
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
 _TYPES = "[Content_Types].xml"
 _STYLES = "word/styles.xml"
-_SIGNED = re.compile(r"_xmlsignatures/sig\d*\.xml", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"\Aapplication/vnd\.(?:ms-(?:office|word)\."
+    r"|openxmlformats-officedocument\.(?:(?:wordprocessing|presentation|spreadsheet)ml\.)?)"
+)
+"""application/vnd.openxmlformats-officedocument.wordprocessingml.document.main: before its end."""
 _WORD = (
     *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
     *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
@@ -98,9 +101,7 @@ class OfficeDocument(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        if any(_SIGNED.match(member) for member in self.archive.members):
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
-        return ()
+        return self.archive.signature_notes(r"_xmlsignatures/sig\d*\.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new = {}
@@ -127,28 +128,12 @@ def _may_hold(content: bytes, kind: _Kind) -> bool:
 def _translated(types: Xml) -> list[tuple[str, _Kind]]:
     """The members that are translated."""
     found = []
-    for token in types.tokens:
-        if token.kind == "start" and token.name == "Override":
-            kind = token.attributes.get("ContentType", "").removesuffix("+xml")
-            name = _PARTS.get(_last_of(kind))
-            if name is not None:
-                found.append((token.attributes.get("PartName", "").lstrip("/"), name))
+    for _, token in types.elements("Override"):
+        kind = token.attributes.get("ContentType", "").removesuffix("+xml")
+        name = _PARTS.get(_PREFIX.sub("", kind))
+        if name is not None:
+            found.append((token.attributes.get("PartName", "").lstrip("/"), name))
     return found
-
-
-def _last_of(kind: str) -> str:
-    """application/vnd.openxmlformats-officedocument.wordprocessingml.document.main -> its end."""
-    for begins in (
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.",
-        "application/vnd.openxmlformats-officedocument.presentationml.",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.",
-        "application/vnd.openxmlformats-officedocument.",
-        "application/vnd.ms-office.",
-        "application/vnd.ms-word.",
-    ):
-        if kind.startswith(begins):
-            return kind.removeprefix(begins)
-    return kind
 
 
 def _headings(archive: Archive, name: str, left: int) -> frozenset[str]:
@@ -158,7 +143,6 @@ def _headings(archive: Archive, name: str, left: int) -> frozenset[str]:
         if member.startswith("xl/tables/") and member.endswith(".xml"):
             content = archive.member(member, left)
             left -= len(content)
-            for token in Xml.read(content, f"{name}, {member}").tokens:
-                if token.kind == "start" and token.name == "tableColumn":
-                    found.add(token.attributes.get("name", ""))
+            for _, token in Xml.read(content, f"{name}, {member}").elements("tableColumn"):
+                found.add(token.attributes.get("name", ""))
     return frozenset(found)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import islice
-from unicodedata import east_asian_width
 
 from dragoman.formats.units.document import SaidLanguage
+from dragoman.formats.units.inline import is_asian
 from dragoman.formats.units.unit import Unit
 
 _WESTERN, _ASIAN = (
@@ -32,10 +32,10 @@ def said_languages(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list
     """What the XML of a document says of the language of its units; nothing where it is unsure."""
     letters = (letter for unit in units for letter in unit.text if letter.isalpha())
     looked_at = list(islice(letters, _LOOKED_AT))
-    is_asian = 2 * sum(east_asian_width(letter) in "WF" for letter in looked_at) > len(looked_at)
-    found = {code for text in xml for code in (_ASIAN if is_asian else _WESTERN).findall(text)}
+    of_asia = 2 * sum(map(is_asian, looked_at)) > len(looked_at)
+    found = {code for text in xml for code in (_ASIAN if of_asia else _WESTERN).findall(text)}
     code = found.pop() if len(found) == 1 else "en"
-    if code == "en" or (code in _OF_ASIA) != is_asian:
+    if code == "en" or (code in _OF_ASIA) != of_asia:
         return []
     where = f"{name}: the language of its text, {code},"
     return [SaidLanguage("source", code, where, is_binding=False)]

@@ -14,14 +14,14 @@ from dragoman.formats.office.languages import said_languages
 from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
 from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.nested import Replacement, replaced
-from dragoman.formats.xml.tokens import MOST_TOKENS, Xml, XmlToken
+from dragoman.formats.xml.tokens import MOST_TOKENS, Replacement, Xml, XmlToken, replaced
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"
 _KEPT = {"tracked-changes", "annotation", "index-body", "alphabetical-index", "scripts", "forms"}
 _BREAKS = {"tab", "line-break"}
 _PARAGRAPHS = {"p", "h"}
+_ROLES: dict[str, Role] = {"span": "mark", "a": "pair"}
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,7 @@ class OpenDocument(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        if "META-INF/documentsignatures.xml" in self.archive.members:
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
-        return ()
+        return self.archive.signature_notes(r"META-INF/documentsignatures\.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}
@@ -141,6 +139,4 @@ def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
 
 
 def _role(token: XmlToken) -> Role:
-    if token.name == "span":
-        return "mark"
-    return "pair" if token.name == "a" else "kept"
+    return _ROLES.get(token.name, "kept")

@@ -1,7 +1,11 @@
-"""Parts of an office document that hold paragraphs, and their units in the order of reading."""
+"""Parts of an office document that hold paragraphs, their units in the order of reading, and what
+writes WordprocessingML from right to left.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,8 +13,7 @@ from dragoman.formats.office.runs import RunUnit, name_at, units_in, written
 from dragoman.formats.units.document import Splice
 from dragoman.formats.units.inline import spaced
 from dragoman.formats.units.unit import Target
-from dragoman.formats.xml.nested import Replacement, put, replaced
-from dragoman.formats.xml.tokens import Xml
+from dragoman.formats.xml.tokens import Replacement, Xml, put, replaced
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,14 @@ class OfficePart:
         xml = Xml.read(data, name, most)
         kept = _in_fields(xml)
         units: list[RunUnit] = []
-        for number, token in enumerate(xml.tokens):
-            if token.kind == "start" and token.name in paragraphs:
-                units += units_in(xml, number, kept)
+        for number, _ in xml.elements(*paragraphs):
+            units += units_in(xml, number, kept)
         return cls(xml, units, keep_space)
 
     @property
     def prefix(self) -> str:
         """That of the names of the format, with its colon; of most files ``w:``."""
-        root = next(token for token in self.xml.tokens if token.kind == "start")
+        root = self.xml.root
         return name_at(self.xml, root.begin).removesuffix(root.name)
 
     def without(self, texts: Collection[str]) -> OfficePart:
@@ -129,3 +131,64 @@ class _Fields:
         """Of its instruction, if one is open."""
         if self._open and isinstance(self._open[-1], list):
             self._open[-1].append(text)
+
+
+_BEHIND_BIDI = {
+    *("adjustRightInd", "snapToGrid", "spacing", "ind", "contextualSpacing", "mirrorIndents"),
+    *("suppressOverlap", "jc", "textDirection", "textAlignment", "textboxTightWrap", "outlineLvl"),
+    *("divId", "cnfStyle", "rPr", "sectPr", "pPrChange"),
+}
+"""What stands behind the direction of a paragraph (ECMA-376, CT_PPr is a sequence)."""
+_BEHIND_RTL = re.compile(
+    r"<(?:\w+:)?(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)[\s/>]"
+)
+_RTL = re.compile(r"<(?:\w+:)?rtl[\s/>]")
+_END = re.compile(r"</(?:\w+:)?rPr>|/>\Z")
+
+
+def bidi_font(font: str, prefix: str) -> str:
+    """The properties of a run, from right to left. ``prefix``: that of WordprocessingML."""
+    if _RTL.search(font):
+        return font
+    place = _BEHIND_RTL.search(font) or _END.search(font)
+    if place is None or place[0] == "/>":
+        return f"<{prefix}rPr><{prefix}rtl/></{prefix}rPr>"
+    return f"{font[: place.start()]}<{prefix}rtl/>{font[place.start() :]}"
+
+
+def bidi_paragraphs(part: OfficePart) -> list[Splice]:
+    """What makes each paragraph with text one from right to left."""
+    tokens, splices = part.xml.tokens, []
+    bidi = f"<{part.prefix}bidi/>"
+    properties = f"<{part.prefix}pPr>{bidi}</{part.prefix}pPr>"
+    paragraph = f"<{part.prefix}p".encode()  # and no paragraph of a drawing
+    begins = sorted(one.begin for one in part.units)
+    if not begins:
+        return []
+    for number, token in part.xml.elements("p"):
+        if part.xml.is_empty(number):
+            continue
+        end = tokens[token.partner].begin
+        if part.xml.data[token.begin : token.begin + len(paragraph)] != paragraph:
+            continue
+        if not _any_between(begins, token.end, end):
+            continue
+        first = next(part.xml.children(number), -1)
+        if first < 0 or tokens[first].name != "pPr":
+            splices.append(Splice(token.end, token.end, properties))
+            continue
+        inner = list(part.xml.children(first))
+        if any(tokens[n].name == "bidi" for n in inner):
+            continue
+        if part.xml.is_empty(first):
+            end = tokens[tokens[first].partner].end
+            splices.append(Splice(tokens[first].begin, end, properties))
+            continue
+        behind = next((n for n in inner if tokens[n].name in _BEHIND_BIDI), tokens[first].partner)
+        splices.append(Splice(tokens[behind].begin, tokens[behind].begin, bidi))
+    return splices
+
+
+def _any_between(places: list[int], begin: int, end: int) -> bool:
+    at = bisect_left(places, begin)
+    return at < len(places) and places[at] < end

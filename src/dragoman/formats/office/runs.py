@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragoman.formats.office.atoms import Atom, atoms_of
 from dragoman.formats.units.unit import Code, Target, Unit, says_something
@@ -127,7 +127,7 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
 
     def pair(first: int, second: int) -> None:
         for one, other in ((first, second), (second, first)):
-            codes[one] = _partnered(codes[one], other)
+            codes[one] = replace(codes[one], partner=other)
 
     def end_mark() -> None:
         nonlocal mark
@@ -174,12 +174,6 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
             before = before or atom.shows
     end_mark()
     return Unit("".join(pieces), tuple(codes), ordered=is_orphan or bool(begun))
-
-
-def _partnered(code: Code, partner: int) -> Code:
-    return Code(
-        code.place, opens=code.opens, closes=code.closes, partner=partner, repeats=code.repeats
-    )
 
 
 def written(one: RunUnit, target: Target, span: Callable[[int, int], str], keep_space: bool) -> str:

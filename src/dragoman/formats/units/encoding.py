@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import BadDocument, line_of
+from dragoman.formats.units.document import BadDocument, Splice, line_of, spliced
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -44,6 +45,10 @@ class Encoded:
     encoding: str
     mark: bytes
     """What stood before it."""
+
+    def spliced(self, splices: Iterable[Splice], name: str) -> bytes:
+        """The file with some spans of its text replaced. Errors: as ``back``."""
+        return self.back(spliced(self.text, splices), name)
 
     def back(self, text: str, name: str, *, references: bool = False) -> bytes:
         """Another text in the same encoding. ``references``: characters that the encoding has not
@@ -85,10 +90,10 @@ def _read(data: bytes, encoding: str, name: str) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
         raise BadDocument(
-            f"{name}, line {line}: byte {error.start:,} is not {encoding.upper()}. Save the file "
-            f"as UTF-8; of a text in WINDOWS-1252: iconv -f WINDOWS-1252 -t UTF-8"
+            f"{name}, line {line_of(data, error.start)}: byte {error.start:,} is not "
+            f"{encoding.upper()}. Save the file as UTF-8; of a text in WINDOWS-1252: "
+            "iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
     if text.encode(encoding, "replace") != data:
         raise BadDocument(f"{name} is not {encoding.upper()} as it is written today")

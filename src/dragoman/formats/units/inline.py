@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from dragoman.formats.units.apart import needs_space_before, needs_space_behind
 from dragoman.formats.units.document import check_pieces
 from dragoman.formats.units.unit import Code, Target, Unit
 
@@ -162,13 +161,14 @@ def spaced(unit: Unit, target: Target) -> Target:
         if isinstance(number, int) and isinstance(text, str):
             code, beside = unit.tags[number], text[side : side + 1 or None]
             place = max(0, code.place + side)
-            touched = _is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
-            if touched and not (_is_asian(beside) or code.opens or code.closes):
+            touched = is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
+            if touched and not (is_asian(beside) or code.opens or code.closes):
                 found.append(" ")
     return found
 
 
-def _is_asian(character: str) -> bool:
+def is_asian(character: str) -> bool:
+    """Whether a character is a letter or a digit of East Asia."""
     return character.isalnum() and east_asian_width(character) in "WF"
 
 
@@ -218,3 +218,66 @@ def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> 
 def with_links(text: str) -> list[FoundCode]:
     """The addresses in a text."""
     return [FoundCode(*one.span()) for one in _URL.finditer(text)]
+
+
+_JOINED_BEFORE = {",", ";", ":", ".", "!", "?", ")"}
+"""Marks after which a space stands before the next word."""
+_JOINED_BEHIND = set(" \r\n\t.,;:!?)]}\"'»”’%…-/")
+"""Marks before which none stands."""
+
+
+def needs_space_before(code: Code, last: str) -> bool:
+    """``last``: the character in front of it."""
+    return code.apart_before and (last.isalnum() or last in _JOINED_BEFORE)
+
+
+def needs_space_behind(code: Code, following: str, source: str) -> bool:
+    """``following``: the character behind it; ``source``: the text that it stood in."""
+    if not code.apart_behind or not following:
+        return False
+    had_space = code.place == 0 or source[code.place - 1] == " "
+    return following.isalnum() or (had_space and following not in _JOINED_BEHIND)
+
+
+def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Target:
+    """``breaks``: the places of spaces in ``source``, in their order, and what is written for each
+    in the translation. Those for which no space is left are left out."""
+    if not breaks:
+        return target
+    spaces = []  # (place in the text, piece, place in the piece)
+    length = 0
+    for number, one in enumerate(target):
+        if isinstance(one, str):
+            spaces += [(length + n, number, n) for n, c in enumerate(one) if c == " "]
+            length += len(one)
+    as_many = len(spaces) == source.count(" ")
+    chosen: dict[int, list[tuple[int, str]]] = {}
+    first = before = counted = 0  # spaces before the place that has been counted to
+    for number, (place, written) in enumerate(breaks):
+        last = len(spaces) - (len(breaks) - number - 1)  # the others need one each
+        nearest, wanted = first, place / max(1, len(source)) * length
+        if as_many:
+            before += source.count(" ", counted, place)
+            nearest, counted = before, place
+        else:
+            while nearest + 1 < last and _nearer(spaces, nearest + 1, nearest, wanted):
+                nearest += 1
+        if nearest < min(last, len(spaces)):
+            _, piece, at = spaces[nearest]
+            chosen.setdefault(piece, []).append((at, written))
+            first = nearest + 1
+    found: Target = []
+    for number, one in enumerate(target):
+        if isinstance(one, str) and number in chosen:
+            text, end = "", 0
+            for at, written in chosen[number]:
+                text += one[end:at] + written
+                end = at + 1
+            found.append(text + one[end:])
+        else:
+            found.append(one)
+    return found
+
+
+def _nearer(spaces: Sequence[tuple[int, int, int]], one: int, other: int, place: float) -> bool:
+    return abs(spaces[one][0] - place) < abs(spaces[other][0] - place)

@@ -9,8 +9,7 @@ from typing import Literal
 
 from dragoman.formats.units.inline import Joined, codes_in, spaced
 from dragoman.formats.units.unit import Code, Target, Unit
-from dragoman.formats.xml.nested import Rendered
-from dragoman.formats.xml.tokens import Xml, XmlToken, escaped
+from dragoman.formats.xml.tokens import Rendered, Xml, XmlToken, escaped
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 Role = Literal["pair", "mark", "kept", "begins", "ends"]

@@ -8,11 +8,14 @@ bombs are made of, and no document of an office program has one.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from sys import intern
+from typing import NamedTuple, TypeAlias
 from xml.parsers import expat
 
-from dragoman.formats.units.document import BadDocument, Splice
+from dragoman.formats.units.document import BadDocument, Splice, line_of
 from dragoman.formats.units.encoding import Encoded, decoded
 
 _DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
@@ -66,6 +69,26 @@ class Xml:
             raise BadDocument(f"{name}: with it there are {_TOO_MANY}")
         return cls(name, utf8, source, _tokens(utf8, name, most))
 
+    @property
+    def root(self) -> XmlToken:
+        """The tag that begins its first element; Expat reads no file without one."""
+        return next(token for token in self.tokens if token.kind == "start")
+
+    def elements(self, *names: str) -> Iterator[tuple[int, XmlToken]]:
+        """The start tags of these names, with their numbers, in the order of the file."""
+        for number, token in enumerate(self.tokens):
+            if token.kind == "start" and token.name in names:
+                yield number, token
+
+    def children(self, number: int) -> Iterator[int]:
+        """The numbers of the start tags right inside an element; ``number``: of its start tag."""
+        at, end = number + 1, self.tokens[number].partner
+        while at < end:
+            if self.tokens[at].kind == "start":
+                yield at
+                at = self.tokens[at].partner
+            at += 1
+
     def written(self, begin: int, end: int) -> str:
         """What stands between two places."""
         return self.data[begin:end].decode()
@@ -81,7 +104,7 @@ class Xml:
         return self.data[start.end - 2 : start.end] == b"/>"
 
     def line(self, place: int) -> int:
-        return self.data.count(b"\n", 0, place) + 1
+        return line_of(self.data, place)
 
     def spliced(self, splices: list[Splice]) -> bytes:
         """The file with some of its spans replaced, in its own encoding."""
@@ -179,3 +202,45 @@ def _tokens(data: bytes, name: str, most: int) -> list[XmlToken]:
     if tokens:
         tokens[-1].end = len(data.rstrip())
     return tokens
+
+
+Rendered: TypeAlias = Callable[[int, int], str]
+"""What stands in a span, with all that is replaced in it."""
+
+
+class Replacement(NamedTuple):
+    """A span, and what takes its place: made of what stands in parts of it."""
+
+    begin: int
+    end: int
+    made: Callable[[Rendered], str]
+
+
+def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
+    """The file with its spans replaced, in its own encoding."""
+    # What is put between stands before what begins there, and what holds others before these.
+    every = sorted(replacements, key=lambda one: (one.begin, one.end > one.begin, -one.end))
+    begins = [one.begin for one in every]
+
+    def rendered(begin: int, end: int) -> str:
+        out, at = [], begin
+        for number in range(bisect_left(begins, begin), len(every)):
+            one = every[number]
+            if one.begin >= end:
+                break
+            # A unit may begin with a code of its own, and something be put before it.
+            is_around = one.end > end or (one.begin == one.end == begin > 0)
+            if one.begin >= at and not is_around:
+                out += [xml.written(at, one.begin), one.made(rendered)]
+                at = one.end
+        return "".join(out) + xml.written(at, end)
+
+    if not every:
+        return xml.spliced([])
+    length = len(xml.data)
+    return xml.spliced([Splice(0, length, rendered(0, length))])
+
+
+def put(begin: int, end: int, text: str) -> Replacement:
+    """A text in place of a span."""
+    return Replacement(begin, end, lambda _: text)

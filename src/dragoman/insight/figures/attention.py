@@ -1,32 +1,37 @@
-"""Figures of attention (paper §3.2.3): every layer and head of encoder, decoder and cross."""
+"""Figures of attention (paper §3.2): the scale 1 / √d_k and what happens to a softmax without it;
+several heads, from one input to one output; and every layer and head of encoder, decoder and cross.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.panels import attention_panels, attention_table
+from dragoman.insight.figures.head import open_short, shortened, strip
+from dragoman.insight.head import Array, OpenedAttention, softmax
+from dragoman.insight.panels import (
+    attention_panels,
+    attention_table,
+    attention_words,
+    matrix_table,
+)
 from dragoman.insight.subject import Subject
-from dragoman.pictures.figure import Words
-from dragoman.pictures.records import AttentionKind
-from dragoman.pictures.words import merged_to_words
+from dragoman.pictures.figure import DataTable, Panel, Words
+from dragoman.pictures.matrix import MatrixPicture
+from dragoman.pictures.panels import LinePanel, TextPanel
+from dragoman.pictures.records import AttentionKind, Chart, Series, merged_to_words
 
 
-def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
-    """Encoder self-attention, every layer and head."""
-    return _attention_figure(subject, "encoder", layer, head)
-
-
-def decoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
-    """Decoder self-attention, every layer and head."""
-    return _attention_figure(subject, "decoder", layer, head)
-
-
-def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
-    """Cross-attention, every layer and head."""
-    return _attention_figure(subject, "cross", layer, head)
-
-
-def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Drawn:
-    """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
+def attention_figure(
+    subject: Subject, *, kind: AttentionKind, layer: int = 0, head: int = 0
+) -> Drawn:
+    """Every layer and head of one kind of attention. Layer and head of the large picture count from
+    1; 0 is the last, and the mean."""
     record = merged_to_words(subject.attention)
     shown = subject.output.text
     if subject.predictor.reads:
@@ -34,6 +39,169 @@ def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: i
     return Drawn(
         attention_panels(record, kind, layer - 1, head - 1 if head else None),
         [attention_table(record, kind)],
-        run=subject.name,
         notes=[Words(shown, shown)],
     )
+
+
+def scale_figure() -> Drawn:
+    """Variance of q · k against d_k, and what a softmax makes of it."""
+    generator = torch.Generator().manual_seed(1)
+    widths, pairs, keys = [2**i for i in range(1, 11)], 4000, 32
+    rows = []
+    for width in widths:
+        q = torch.randn(pairs, width, generator=generator, dtype=torch.float64)
+        k = torch.randn(pairs, width, generator=generator, dtype=torch.float64)
+        variance = float((q * k).sum(-1).var())
+        many = torch.randn(keys, width, generator=generator, dtype=torch.float64)
+        scores = (q[:1000] @ many.T).numpy()
+        row: list[float] = [width, variance]
+        for scale in (1.0, width**-0.5):
+            weights = softmax(scores * scale)
+            entropy = -(weights * np.log(np.maximum(weights, 1e-300))).sum(-1)
+            slope = 1 - np.square(weights).sum(-1)
+            row += [float(one.mean()) for one in (weights.max(-1), entropy, slope)]
+        rows.append(row)
+    table = np.array(rows)
+
+    def line(name: str, column: int) -> Series:
+        return Series(name, widths, table[:, column].tolist())
+
+    def chart(title: str, *series: Series, log: bool = False, label: str = "") -> Panel:
+        return LinePanel(
+            Chart(title, series, x_label="d_k, logarithmic", log_x=True, log_y=log,
+                  from_zero=not log, y_label=label or ("logarithmic" if log else "")),
+            430,
+        )  # fmt: skip
+
+    header = (
+        "d_k", "variance of q·k", "largest weight", "entropy", "1 - sum p^2",
+        "largest weight, scaled", "entropy, scaled", "1 - sum p^2, scaled",
+    )  # fmt: skip
+    return Drawn(
+        [
+            chart(
+                "Variance of q · k",
+                line("measured", 1),
+                Series("d_k", widths, [float(width) for width in widths]),
+                log=True,
+            ),
+            chart("Largest of 32 weights, mean", line("as it is", 2), line("/ √d_k", 5)),
+            chart("Entropy of the weights", line("as it is", 3), line("/ √d_k", 6), label="nats"),
+            chart("What gradient is left, 1 − Σp²", line("as it is", 4), line("/ √d_k", 7)),
+        ],
+        [DataTable("", header, [(int(row[0]), *row[1:]) for row in rows])],
+    )
+
+
+def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
+    """One input, several heads, one output; the whole input beside slices of it.
+
+    ``heads``: cut the run's own matrices into so many heads; 0 as it was trained. Errors:
+    ``DragomanError`` for a number that they cannot be cut into.
+    """
+    opened = open_short(subject, "encoder", 0)
+    words, trained = list(opened.looking), len(opened.queries)
+    width = opened.inputs.shape[1]
+    if heads and heads != trained:
+        opened = _cut_anew(opened, heads, width)
+    heads = len(opened.queries)
+    weight = subject.transformer.query_matrix(opened.attention)
+    shares = _shares(weight.double().numpy(), heads, width)
+    return Drawn(
+        _panels(opened, shares),
+        [
+            DataTable(
+                "",
+                ("head", "slice of the input", "share of |W^Q|^2"),
+                [(h + 1, s + 1, float(shares[h, s])) for h, s in np.ndindex(*shares.shape)],
+            ),
+            matrix_table("input", opened.inputs, words),
+            *(matrix_table(f"query-{h + 1}", opened.queries[h], words) for h in range(heads)),
+            matrix_table("joined", opened.joined, words),
+        ],
+        notes=[*shortened(subject), *_notes(opened, subject.name, trained)],
+    )
+
+
+def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
+    """Input, queries of eight heads at most, what they are joined to, and what W^Q draws from."""
+    heads, count, key_width = opened.queries.shape
+    words, width = list(opened.looking), opened.inputs.shape[1]
+    fine = 2.2 if width <= 256 else 560 / width
+
+    def of_slices(title: str, values: Array) -> Panel:
+        rows, columns = ([f"{what} {i + 1}" for i in range(heads)] for what in ("head", "slice"))
+        return MatrixPicture(title, values, rows, columns, cell=(52, 26), reach=1.0)
+
+    joined = f"Concat of {heads} heads, {count} × {heads} · {opened.joined.shape[1] // heads}"
+    numbers = [
+        ("whole input", width * key_width, width * key_width * heads),
+        ("own slice", width // heads * key_width, width * key_width),
+    ]
+    return [
+        strip(f"Input X, {count} × {width}", opened.inputs, words, fine, 18),
+        *(
+            strip(f"Q of head {h + 1}, {count} × {key_width}", queries, words, fine * 2, 18)
+            for h, queries in enumerate(opened.queries[:8])
+        ),
+        strip(joined, opened.joined, words, fine, 18),
+        of_slices("This run: share of W^Q", shares),
+        of_slices("Slices only", np.eye(heads)),
+        TextPanel("Numbers in W^Q", ("variant", "per head", "all heads"), numbers),
+    ]
+
+
+def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
+    """What is shown, and that it was cut anew if so."""
+    said, width = attention_words(opened.attention), opened.inputs.shape[1]
+    heads, _, key_width = opened.queries.shape
+    notes = [
+        Words(
+            f"{opened.source} {said.english.capitalize()} of the run "
+            f"{run}: d_model = {width}, h = {heads}, d_k = {key_width}.",
+            f"{opened.source} {run} 모델의 {said.korean}: d_model = {width}, "
+            f"h = {heads}, d_k = {key_width}.",
+        )
+    ]
+    if heads != trained:
+        notes.append(
+            Words(
+                f"It was trained with {trained} heads. Here its matrices are cut into "
+                f"{heads}, which shows the cutting, not what it learned.",
+                f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
+                "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
+            )
+        )
+    return notes
+
+
+def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
+    """The same matrices side by side, cut into other heads: (H, T, K) -> (H', T, K H / H')."""
+    own, _, key_width = opened.queries.shape
+    value_width = opened.values.shape[-1]
+    if any(size % heads for size in (own * key_width, own * value_width, width)):
+        raise DragomanError(f"matrices of width {own * key_width} cannot be cut into {heads} heads")
+
+    def cut(parts: Array) -> Array:
+        count = parts.shape[1]
+        whole = parts.transpose(1, 0, 2).reshape(count, -1)
+        again: Array = whole.reshape(count, heads, -1).transpose(1, 0, 2)
+        return again
+
+    queries, keys, values = cut(opened.queries), cut(opened.keys), cut(opened.values)
+    scale = opened.scale * math.sqrt(key_width / queries.shape[-1]) if opened.scale != 1 else 1.0
+    weights = softmax(queries @ keys.transpose(0, 2, 1) * scale)
+    joined = (weights @ values).transpose(1, 0, 2).reshape(queries.shape[1], -1)
+    return replace(
+        opened, queries=queries, keys=keys, values=values, weights=weights, joined=joined,
+        scale=scale,
+    )  # fmt: skip
+
+
+def _shares(weight: Array, heads: int, width: int) -> Array:
+    """(H, H): of each head's W^Q, the share of its square that falls on each slice of the input."""
+    if weight.ndim == 3:
+        return np.eye(heads)
+    squares = np.square(weight).reshape(heads, -1, heads, width // heads).sum(axis=(1, 3))
+    share: Array = squares / squares.sum(axis=1, keepdims=True)
+    return share

@@ -10,8 +10,7 @@ from dragoman.demo.corpus import NOTICE
 from dragoman.extras import install
 from dragoman.insight.figures.catalogue import every_figure
 from dragoman.insight.subject import Subject
-from dragoman.pictures.figure import Figure, Words, csv_files, figure_svg
-from dragoman.pictures.figure_png import figure_png
+from dragoman.pictures.figure import Figure, Words, csv_files, figure_png, figure_svg
 from dragoman.pictures.pages.book import book_html
 
 _SYNTHETIC = Words(

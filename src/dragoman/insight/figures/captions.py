@@ -56,14 +56,14 @@ class Drawn:
 
     panels: Sequence[Panel]
     data: Sequence[DataTable]
-    run: str = ""
-    """Which run it looks into."""
     notes: Sequence[Words] = ()
+    looks: bool = True
+    """Whether it looks into the run that it was made of, if of any."""
 
-    def named(self, name: str) -> Figure:
-        """With the words that belong to a name."""
+    def named(self, name: str, run: str = "") -> Figure:
+        """With the words that belong to a name. ``run``: what it was made of."""
         words = captions()[name]
         return Figure(
             name, words.title, words.text, words.source,
-            self.panels, self.data, self.run, self.notes,
+            self.panels, self.data, run if self.looks else "", self.notes,
         )  # fmt: skip

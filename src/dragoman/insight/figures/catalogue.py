@@ -1,37 +1,129 @@
-"""Every figure by its name: how it is made, what it needs of a run, and what a reader may change.
-
-Its words stand in ``captions.toml``.
+"""Every figure by its name: how it is made, what it needs of a run, and which of its numbers a
+reader may change, and how far. Its words stand in ``captions.toml``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures import (
     attention,
-    bands,
     costs,
     decoding,
     head,
-    heads,
     patches,
     positions,
+    recordings,
     run,
-    scale,
-    sliders,
-    spikes,
-    timeline,
     training,
 )
 from dragoman.insight.figures.captions import Drawn, captions, check_name
-from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
-from dragoman.insight.needs import BANDS, INSIDE, LEARNED_PLACES, PATCHES, SPIKES, WRITES, lacking
+from dragoman.insight.needs import (
+    BANDS,
+    INSIDE,
+    LEARNED_PLACES,
+    PATCHES,
+    SPIKES,
+    WRITES,
+    lacking,
+    transformer_of,
+)
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
+
+
+@dataclass(frozen=True)
+class Slider:
+    """One number of a figure."""
+
+    name: str
+    """The keyword of the function that makes the figure."""
+    title: Words
+    values: Sequence[float]
+    """What it may be, in order."""
+    start: float
+    zero: Words | None = None
+    """What 0 stands for, where it is no number."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it counts something."""
+        return all(value == int(value) for value in self.values)
+
+
+_DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+_LENGTHS = (4, 8, 16, 20, 32, 48, 64, 96, 128)
+_DIMENSION = Words("dimensions", "차원")
+_LENGTH = Words("length", "길이")
+_LAYER = Words("layer", "층")
+_HEAD = Words("head", "헤드")
+MEAN = Words("mean", "평균")
+LEAST_SURE = Words("the least sure", "가장 망설이는 헤드")
+
+
+_SMALL = Slider("dimension", _DIMENSION, _DIMENSIONS[:7], 8)
+_LARGE = Slider("dimension", _DIMENSION, _DIMENSIONS, 512)
+
+Sliders = tuple[Slider, ...]
+
+OF_INDEX: Sliders = (_SMALL, Slider("length", _LENGTH, _LENGTHS, 16))
+OF_NORMALISED: Sliders = (_SMALL, Slider("length", _LENGTH, _LENGTHS, 20))
+OF_WAVES: Sliders = (_LARGE, Slider("length", _LENGTH, _LENGTHS, 128))
+OF_IDENTITY: Sliders = (_LARGE,)
+OF_SCHEDULE: Sliders = (
+    Slider("dimension", Words("d_model", "d_model"), (64, 128, 256, 512, 1024), 512),
+    Slider("warmup", Words("warm-up", "웜업"), (500, 1000, 2000, 4000, 8000, 16000), 4000),
+)
+OF_SMOOTHING: Sliders = (
+    Slider("epsilon", Words("ε", "ε"), tuple(i / 20 for i in range(1, 11)), 0.1),
+    Slider("vocabulary", Words("vocabulary", "어휘"), (4, 6, 8, 10, 12, 16, 20), 10),
+)
+OF_TEMPERATURE: Sliders = (
+    Slider("temperature", Words("temperature", "온도"), tuple(i / 10 for i in range(1, 31)), 0.5),
+)
+OF_PENALTY: Sliders = (Slider("penalty", Words("α", "α"), tuple(i / 20 for i in range(41)), 0.6),)
+
+# ---- of a run
+
+
+def of_part(
+    part: str, zero: Words | None = None, *, last: bool = False
+) -> Callable[[Network], Sliders]:
+    """Layer and head of one kind of attention. ``zero``: what head 0 stands for, if there is one;
+    ``last``: whether it begins with the last layer."""
+
+    def made(model: Network) -> Sliders:
+        count = len(model.attentions_of(part))
+        layers = Slider("layer", _LAYER, tuple(range(1, count + 1)), count if last else 1)
+        return layers, *of_head(part, zero)(model)
+
+    return made
+
+
+def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
+    """Head alone."""
+
+    def made(model: Network) -> Sliders:
+        most = max((one.heads for one in model.attentions_of(part)), default=0)
+        first = 0 if zero else 1
+        return (Slider("head", _HEAD, tuple(range(first, most + 1)), first, zero),)
+
+    return made
+
+
+def of_cuts(model: Network) -> Sliders:
+    """Into how many heads a Transformer's width may be cut."""
+    sizes = transformer_of(model).settings
+    heads = sizes.attention.num_heads
+    width = heads * (sizes.attention.key_width or sizes.model_dim // heads)
+    cuts = tuple(n for n in (1, 2, 4, 8, 16) if width % n == 0 and sizes.model_dim % n == 0)
+    return (Slider("heads", Words("heads", "헤드 수"), cuts, heads),) if heads in cuts else ()
+
 
 Group = Literal["positions", "attention", "training", "run"]
 """What a figure is about: ways to tell positions; attention; costs, training and search; or a
@@ -49,114 +141,102 @@ class Entry:
     """Of what its sliders say, by their names; of a run, the subject first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """Those of layers and heads need to know the model."""
+    needs: tuple[str, ...] | None = None
+    """What the model of a run must have for it: see ``insight/needs.py``; None: it needs none."""
     group: Group = field(default="run", kw_only=True)
     """What it is about."""
+    sentence: Sentence | None = field(default=None, kw_only=True)
+    """Which sentence it shows, where a reader may give another."""
     trains: bool = field(default=False, kw_only=True)
     """Whether a small model is trained for it where the run has no learned positions."""
     of_demo: bool = field(default=False, kw_only=True)
     """Whether the run must have learned the embedded corpus."""
 
 
-@dataclass(frozen=True)
-class OfRun(Entry):
-    """One that looks into a trained run."""
-
-    needs: tuple[str, ...] = ()
-    """What the model must have for it: see ``insight/needs.py``."""
-    sentence: Sentence | None = field(default=None, kw_only=True)
-    """Which sentence it shows, where a reader may give another."""
-
-
 FIGURES: dict[str, Entry] = {
-    "position-index": Entry(positions.index_figure, sliders.OF_INDEX, group="positions"),
-    "position-normalised": Entry(
-        positions.normalised_figure, sliders.OF_NORMALISED, group="positions"
-    ),
-    "position-binary": Entry(positions.binary_figure, sliders.OF_WAVES, group="positions"),
-    "position-sinusoidal": Entry(positions.sinusoidal_figure, sliders.OF_WAVES, group="positions"),
-    "position-identity": Entry(positions.identity_figure, sliders.OF_IDENTITY, group="positions"),
-    "scale": Entry(scale.scale_figure, group="attention"),
+    "position-index": Entry(positions.index_figure, OF_INDEX, group="positions"),
+    "position-normalised": Entry(positions.normalised_figure, OF_NORMALISED, group="positions"),
+    "position-binary": Entry(positions.binary_figure, OF_WAVES, group="positions"),
+    "position-sinusoidal": Entry(positions.sinusoidal_figure, OF_WAVES, group="positions"),
+    "position-identity": Entry(positions.identity_figure, OF_IDENTITY, group="positions"),
+    "scale": Entry(attention.scale_figure, group="attention"),
     "cost": Entry(costs.cost_figure, group="training"),
     "cost-length": Entry(costs.length_figure, group="training"),
-    "schedule": Entry(training.schedule_figure, sliders.OF_SCHEDULE, group="training"),
-    "label-smoothing": Entry(training.smoothing_figure, sliders.OF_SMOOTHING, group="training"),
-    "position-learned": OfRun(
+    "schedule": Entry(training.schedule_figure, OF_SCHEDULE, group="training"),
+    "label-smoothing": Entry(training.smoothing_figure, OF_SMOOTHING, group="training"),
+    "position-learned": Entry(
         positions.learned_figure, needs=(INSIDE,), trains=True, group="positions"
     ),
-    "order": OfRun(run.order_figure, needs=(INSIDE,), group="positions"),
-    "lookup": OfRun(
+    "order": Entry(run.order_figure, needs=(INSIDE,), group="positions"),
+    "lookup": Entry(
         head.lookup_figure,
         of_head("cross", LEAST_SURE),
         (INSIDE,),
         group="attention",
         sentence="chosen",
     ),
-    "four-steps": OfRun(
+    "four-steps": Entry(
         head.four_steps_figure, of_part("encoder"), (INSIDE,), group="attention", sentence="chosen"
     ),
-    "mask": OfRun(
+    "mask": Entry(
         head.mask_figure, of_part("decoder"), (INSIDE,), group="attention", sentence="chosen"
     ),
-    "heads": OfRun(
-        heads.heads_figure, sliders.of_cuts, (INSIDE,), group="attention", sentence="chosen"
+    "heads": Entry(
+        attention.heads_figure, of_cuts, (INSIDE,), group="attention", sentence="chosen"
     ),
-    "temperature": OfRun(
+    "temperature": Entry(
         decoding.temperature_figure,
-        sliders.OF_TEMPERATURE,
+        OF_TEMPERATURE,
         (WRITES,),
         group="training",
         sentence="chosen",
     ),
-    "length-penalty": OfRun(
+    "length-penalty": Entry(
         decoding.length_penalty_figure,
-        sliders.OF_PENALTY,
+        OF_PENALTY,
         (WRITES,),
         group="training",
         sentence="chosen",
     ),
-    "layers": OfRun(training.layers_figure, needs=(INSIDE,), group="training"),
-    "attention-encoder": OfRun(
-        attention.encoder_figure,
+    "layers": Entry(training.layers_figure, needs=(INSIDE,), group="training"),
+    "attention-encoder": Entry(
+        partial(attention.attention_figure, kind="encoder"),
         of_part("encoder", MEAN, last=True),
         ("encoder",),
         sentence="first",
     ),
-    "attention-decoder": OfRun(
-        attention.decoder_figure,
+    "attention-decoder": Entry(
+        partial(attention.attention_figure, kind="decoder"),
         of_part("decoder", MEAN, last=True),
         ("decoder",),
         sentence="first",
     ),
-    "attention-cross": OfRun(
-        attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",), sentence="first"
+    "attention-cross": Entry(
+        partial(attention.attention_figure, kind="cross"),
+        of_part("cross", MEAN, last=True),
+        ("cross",),
+        sentence="first",
     ),
-    "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
-    "alignment": OfRun(run.alignment_figure, needs=("cross",), sentence="first"),
-    "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
-    "picture-reading": OfRun(patches.reading_figure, needs=(PATCHES,), sentence="first"),
-    "picture-rollout": OfRun(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
-    "picture-positions": OfRun(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
-    "ctc-spikes": OfRun(spikes.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
-    "band-heads": OfRun(bands.band_heads_figure, needs=(BANDS,), sentence="first"),
-    "timeline": OfRun(timeline.timeline_figure),
+    "head-importance": Entry(run.importance_figure, needs=(WRITES,)),
+    "alignment": Entry(run.alignment_figure, needs=("cross",), sentence="first"),
+    "pronoun": Entry(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
+    "picture-reading": Entry(patches.reading_figure, needs=(PATCHES,), sentence="first"),
+    "picture-rollout": Entry(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
+    "picture-positions": Entry(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
+    "ctc-spikes": Entry(recordings.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
+    "band-heads": Entry(recordings.band_heads_figure, needs=(BANDS,), sentence="first"),
+    "timeline": Entry(costs.timeline_figure, needs=()),
 }
 
 
 def needs_run(name: str) -> bool:
     """Whether a figure looks into a trained run."""
-    return isinstance(FIGURES[name], OfRun)
-
-
-def sentence_of(name: str) -> Sentence | None:
-    """Which sentence a figure shows, where a reader may give another."""
-    entry = FIGURES[name]
-    return entry.sentence if isinstance(entry, OfRun) else None
+    return FIGURES[name].needs is not None
 
 
 def missing(name: str, model: Network) -> Words | None:
     """What ``model`` lacks for a figure, if anything."""
-    entry = FIGURES[name]
-    return lacking(entry.needs, model) if isinstance(entry, OfRun) else None
+    return lacking(FIGURES[name].needs or (), model)
 
 
 def make_figure(
@@ -169,7 +249,7 @@ def make_figure(
     """
     check_name(name)
     entry = FIGURES[name]
-    if not isinstance(entry, OfRun):
+    if not needs_run(name):
         return entry.make(**(values or {})).named(name)
     if subject is None:
         raise DragomanError(
@@ -179,7 +259,7 @@ def make_figure(
     lacks = missing(name, subject.predictor.plain)
     if lacks is not None:
         raise DragomanError(lacks.english)
-    return entry.make(subject, **(values or {})).named(name)
+    return entry.make(subject, **(values or {})).named(name, subject.name)
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:

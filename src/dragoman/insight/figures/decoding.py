@@ -12,7 +12,7 @@ from dragoman.insight.head import Array, shown, softmax
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, LinePanel, TextPanel
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
 
@@ -79,7 +79,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
 
     return Drawn(
         [
-            Cells(likeliest),
+            likeliest,
             by_temperature("Entropy of the choice", spread, "nats"),
             by_temperature("Probability of the likeliest", first),
         ],
@@ -91,7 +91,6 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
                 list(zip(curve, spread, first, strict=True)),
             ),
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"“{sentence}”, the step {place}, where this run is least sure"
@@ -171,7 +170,6 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
                 [(alpha, *values) for alpha, values in scores.items()],
             ),
         ],
-        run=subject.name,
         notes=[_penalty_note(subject, found)],
     )  # fmt: skip
 

@@ -1,26 +1,23 @@
-"""Figures of one head opened (paper §3.2): look-up, four steps, mask."""
+"""Figures of one head opened (paper §3.2): look-up, four steps, mask; of a sentence that is short
+enough to show every number of.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from dragoman.decimals import percent, power
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.short_sentence import (
-    cell_size,
-    matrix_table,
-    open_short,
-    shortened,
-    strip,
-)
-from dragoman.insight.head import Array, OpenedAttention, by_hand, softmax
-from dragoman.insight.layer_words import attention_words
+from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
+from dragoman.insight.panels import attention_words, matrix_table
 from dragoman.insight.subject import Subject
+from dragoman.models.interface import Part
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, TextPanel
+from dragoman.pictures.panels import TextPanel
 
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
@@ -39,15 +36,13 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     panels: list[Panel] = [
         strip(f"Query of “{word}”", query[None], [word]),
         strip("Keys", keys, words),
-        Cells(
-            MatrixPicture(
-                "score, hash table, attention",
-                np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
-                rows=words,
-                columns=["score", "hash", "weight"],
-                cell=(52, 24),
-                reach=1.0,
-            )
+        MatrixPicture(
+            "score, hash table, attention",
+            np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
+            rows=words,
+            columns=["score", "hash", "weight"],
+            cell=(52, 24),
+            reach=1.0,
         ),
         strip("Values", values, words),
         strip("What comes back", back, ["hash table", "attention"]),
@@ -76,7 +71,6 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
             matrix_table("values", values, words),
             matrix_table("output", output[None], [word]),
         ],
-        run=subject.name,
         notes=[
             *shortened(subject),
             Words(
@@ -108,9 +102,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     v, cell = values.shape[1], cell_size(t)
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
-        return Cells(
-            MatrixPicture(title, matrix, rows=words, columns=words, cell=cell, reach=reach)
-        )
+        return MatrixPicture(title, matrix, rows=words, columns=words, cell=cell, reach=reach)
 
     def long(title: str, matrix: Array) -> Panel:
         return strip(title, matrix, words, 4.5, 20)
@@ -152,7 +144,6 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
             matrix_table("values", values, words),
             matrix_table("output", output, words),
         ],
-        run=subject.name,
         notes=[
             *shortened(subject),
             Words(
@@ -180,12 +171,10 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
     cell = cell_size(len(words))
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
-        return Cells(
-            MatrixPicture(
+        return MatrixPicture(
                 title, matrix, rows=words, columns=words, cell=cell, reach=reach, absent="–∞",
                 down="word just read", across="looked at",
-            )
-        )  # fmt: skip
+            )  # fmt: skip
 
     rows: list[tuple[Cell, ...]] = [
         (words[i], words[j], float(scaled[i, j]), int(not behind[i, j]), float(weights[i, j]),
@@ -204,7 +193,6 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
                 "", ("query of", "key of", "scaled score", "allowed", "weight", "model's"), rows
             )
         ],
-        run=subject.name,
         notes=[
             *shortened(subject),
             Words(
@@ -227,3 +215,73 @@ def _undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
     written = [any(c.isalnum() for c in one) and "<" not in one for one in opened.looking]
     head, row = np.unravel_index(int((second * written).argmax()), second.shape)
     return int(head), int(row)
+
+
+_READABLE = 14
+"""Tokens of a sentence that a figure chooses: every number can be read in its cell."""
+_MAX_TOKENS = 24
+"""Tokens of a sentence that somebody asked for: cells grow smaller, and point out their numbers."""
+
+
+def open_short(subject: Subject, part: Part, layer: int) -> OpenedAttention:
+    """One attention of a sentence that is short enough to show every number of."""
+    source = _short(subject)
+    target = subject.predictor.shown(source).ids[: _most(subject) - 1]
+    return open_attention(subject.predictor, part, layer, source, target)
+
+
+def shortened(subject: Subject) -> list[Words]:
+    """A note where the figure shows less than the sentence that somebody asked for."""
+    shown = _short(subject)
+    if not subject.is_given or shown == subject.sentence:
+        return []
+    count = len(subject.predictor.source_ids(subject.sentence))
+    return [
+        Words(
+            f"The sentence has {count} tokens; this figure shows {_MAX_TOKENS}, so it shows the "
+            f"beginning: “{shown}”",
+            f"문장의 토큰은 {count}개이고 이 그림은 {_MAX_TOKENS}개까지 보여 주므로 앞부분만 "
+            f"그렸습니다: “{shown}”",
+        )
+    ]
+
+
+def _most(subject: Subject) -> int:
+    return _MAX_TOKENS if subject.is_given else _READABLE
+
+
+def _short(subject: Subject) -> str:
+    """The sentence; where it is too long, its beginning if somebody asked for it, else the demo's
+    short sentence, the longest of the run's samples that fits, or the beginning."""
+
+    def fits(sentence: str) -> bool:
+        return len(subject.predictor.source_ids(sentence)) <= _most(subject)
+
+    if fits(subject.sentence):
+        return subject.sentence
+    if not subject.is_given:
+        if subject.is_demo:
+            return "The small man eats the dinosaur."
+        fitting = [source for source, _ in subject.pairs if source.strip() and fits(source)]
+        if fitting:
+            return max(fitting, key=len)
+    words = subject.sentence.split()
+    while len(words) > 1 and not fits(" ".join(words)):
+        words.pop()
+    begins = " ".join(words)
+    while len(begins) > 1 and not fits(begins):  # a script without spaces
+        begins = begins[:-1]
+    return begins
+
+
+def cell_size(count: int) -> tuple[float, float]:
+    """Width and height of a cell of a square matrix of so many words."""
+    return (38.0, 24.0) if count <= _READABLE else (max(8.0, 500 / count), max(8.0, 400 / count))
+
+
+def strip(
+    title: str, values: Array, rows: Sequence[str], width: float = 7.0, height: float = 24
+) -> Panel:
+    """A matrix (T, D), a row for each word; cells of ``width`` and ``height``."""
+    cell = width, height
+    return MatrixPicture(title, values, rows=rows, cell=cell, across="dimension")

@@ -22,7 +22,7 @@ from dragoman.models.encoder import Encoder
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, HeadGrid
+from dragoman.pictures.panels import HeadGrid
 from dragoman.tasks.classification.labeller import Labeller
 
 Array = NDArray[np.float64]
@@ -53,12 +53,11 @@ def rollout_figure(subject: Subject) -> Drawn:
     label, share = subject.output.text.rsplit("  ", 1)
     return Drawn(
         [
-            Cells(MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0)),
-            Cells(shares),
-            Cells(MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0)),
+            MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0),
+            shares,
+            MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0),
         ],
         [DataTable("", ("row", "column", "share"), rows)],
-        run=subject.name,
         notes=[
             Words(
                 f"{subject.sentence}: {label}, {100 * float(share):.1f} %. The patch with the "
@@ -102,7 +101,6 @@ def reading_figure(subject: Subject) -> Drawn:
             DataTable("", ("stage", "rows", "numbers of a row"), stages),
             DataTable("labels", ("label", "probability"), ranked),
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
@@ -136,19 +134,20 @@ def reading(
     in_rows = values.astype(np.float64).reshape(len(values), -1, channels).mean(axis=-1) / 255
     bare = [""] * len(cut), [""] * cut.shape[1]
     panels: list[Panel] = [
-        Cells(MatrixPicture("Its patches", cut, *bare, cell=(pixel, pixel), reach=1.0)),
-        Cells(_of_rows("Patches as rows", in_rows, 1.0)),
-        *(Cells(_of_rows(name, rows)) for name, rows in stages),
+        MatrixPicture("Its patches", cut, *bare, cell=(pixel, pixel), reach=1.0),
+        _of_rows("Patches as rows", in_rows, 1.0),
+        *(_of_rows(name, rows) for name, rows in stages),
     ]
     ranked = ranked[:_LABELS]
     panels.append(
-        Cells(
-            MatrixPicture(
-                "The labels", np.array([[share] for _, share in ranked]),
-                [name for name, _ in ranked], ["probability"], reach=1.0,
-            )
+        MatrixPicture(
+            "The labels",
+            np.array([[share] for _, share in ranked]),
+            [name for name, _ in ranked],
+            ["probability"],
+            reach=1.0,
         )
-    )  # fmt: skip
+    )
     sizes = [
         ("patches", len(values), patch * patch * channels),
         *((name.lower(), *rows.shape) for name, rows in stages),
@@ -202,7 +201,6 @@ def places_figure(subject: Subject) -> Drawn:
     return Drawn(
         [HeadGrid(title, grid, "row", "column")],
         [DataTable("", ("row", "column", "other row", "other column", "cosine"), told)],
-        run=subject.name,
         notes=[
             Words(
                 f"Mean cosine: {near:+.2f} of patches side by side, {far:+.2f} of those that share "

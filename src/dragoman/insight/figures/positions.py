@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from dragoman.decimals import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import transformer_of
+from dragoman.insight.panels import matrix_table
 from dragoman.insight.subject import Subject
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, LinePanel
+from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
@@ -45,24 +46,20 @@ def _table(name: str, values: Array, row: str, column: str) -> DataTable:
     return DataTable(name, (row, column, "value"), cells)
 
 
-def _wide(name: str, values: Array) -> DataTable:
+def _wide(values: Array) -> DataTable:
     """An encoding: a row per position, a column per dimension."""
-    header = ("position", *(f"dimension {d}" for d in range(values.shape[1])))
-    rows = [(place, *map(float, row)) for place, row in enumerate(values)]
-    return DataTable(name, header, rows)
+    return matrix_table("", values, range(len(values)), "position")
 
 
-def _encoding(title: str, table: Array, width: float) -> Cells:
+def _encoding(title: str, table: Array, width: float) -> Panel:
     """table (length, dimension), whose cells are ``width`` wide."""
     cell = width, 300 / len(table)
-    return Cells(MatrixPicture(title, table, cell=cell, down="position", across="dimension"))
+    return MatrixPicture(title, table, cell=cell, down="position", across="dimension")
 
 
 def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     side = 300 / len(values)
-    return Cells(
-        MatrixPicture(title, values, cell=(side, side), down="position", across="position")
-    )
+    return MatrixPicture(title, values, cell=(side, side), down="position", across="position")
 
 
 def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
@@ -78,10 +75,10 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
     )
     return Drawn(
         [
-            Cells(encoding),
+            encoding,
             _map(similarity(table)),
         ],
-        [_wide("", table), _table("similarity", similarity(table), "position", "other")],
+        [_wide(table), _table("similarity", similarity(table), "position", "other")],
     )
 
 
@@ -107,7 +104,7 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
     )
     return Drawn(
         [
-            Cells(encoding),
+            encoding,
             _map(
                 similarity(longest),
                 f"Similarity within {length} words, {dimension} dimensions",
@@ -131,7 +128,7 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
             _map(similarity(large)),
         ],
         [
-            _wide("", small),
+            _wide(small),
             _table("similarity", similarity(large), "position", "other"),
             DataTable(
                 "flips",
@@ -160,7 +157,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
             _map(similarity(table)),
             LinePanel(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
         ],
-        [_wide("", table), _table("similarity", similarity(table), "position", "other")],
+        [_wide(table), _table("similarity", similarity(table), "position", "other")],
     )
 
 
@@ -207,10 +204,10 @@ _LEARNED = (
 
 def learned_figure(subject: Subject) -> Drawn:
     """The learned table of a run; one is trained on the spot where the run has none."""
-    looked_into = ""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
-    if subject.transformer.settings.positions.kind == "learned":
-        table, looked_into = _source_table(subject.transformer), subject.name
+    looks = subject.transformer.settings.positions.kind == "learned"
+    if looks:
+        table = _source_table(subject.transformer)
     else:
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
@@ -255,13 +252,13 @@ def learned_figure(subject: Subject) -> Drawn:
     )
     return Drawn(
         [
-            Cells(encoding),
+            encoding,
             _map(cosines, "Similarity, cosine"),
             LinePanel(neighbours, 420, 220),
         ],
-        [_wide("", shown), _table("similarity", cosines, "position", "other")],
-        run=looked_into,
+        [_wide(shown), _table("similarity", cosines, "position", "other")],
         notes=[note, likeness],
+        looks=looks,
     )
 
 

@@ -9,19 +9,22 @@ from dragoman.decimals import percent, power
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.errors import DragomanError
+from dragoman.insight.experiments import Importance, head_importance, order_experiment
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.importance import Importance, head_importance
-from dragoman.insight.layer_words import PART_WORDS
-from dragoman.insight.order import order_experiment
-from dragoman.insight.panels import aer_panels, aer_table, importance_panels, importance_table
+from dragoman.insight.panels import (
+    PART_WORDS,
+    aer_panels,
+    aer_table,
+    importance_panels,
+    importance_table,
+)
 from dragoman.insight.pronoun import PronounHead, PronounHeads, pronoun_hops
 from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import parse_links
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, TextPanel, TwoHops, WordWeights
-from dragoman.pictures.records import Heatmap
-from dragoman.pictures.words import merged_to_words
+from dragoman.pictures.panels import TextPanel, TwoHops, WordWeights
+from dragoman.pictures.records import Heatmap, merged_to_words
 from dragoman.plural import plural
 
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
@@ -60,7 +63,7 @@ def order_figure(subject: Subject) -> Drawn:
     )
     return Drawn(
         [
-            Cells(differences),
+            differences,
             TextPanel("What the run then writes", ("positions", "read", "written"), written),
         ],
         [
@@ -71,7 +74,6 @@ def order_figure(subject: Subject) -> Drawn:
             ),
             DataTable("translations", ("positions", "source", "translation"), written),
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"Largest difference without positions: {power(untold.differences.max())}; "
@@ -103,7 +105,6 @@ def importance_figure(subject: Subject) -> Drawn:
     return Drawn(
         importance_panels(found),
         [importance_table(found)],
-        run=subject.name,
         notes=[_importance_note(found)],
     )
 
@@ -182,7 +183,7 @@ def alignment_figure(subject: Subject) -> Drawn:
             f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
             f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
         )
-    return Drawn(panels, data, run=subject.name, notes=[note])
+    return Drawn(panels, data, notes=[note])
 
 
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
@@ -204,16 +205,12 @@ def pronoun_figure(subject: Subject) -> Drawn:
             rows.append(
                 (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
             )
+    seen = (f"{probe.pronoun}: {probe.reference}" for probe in probes)
     return Drawn(
         [TwoHops(hop) for hop in hops],
         [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
-        run=subject.name,
-        notes=[*(_hop_note(probe.pronoun, probe.reference) for probe in probes), _mean_note(heads)],
+        notes=[*(Words(told, told) for told in seen), _mean_note(heads)],
     )
-
-
-def _hop_note(pronoun: str, reference: str) -> Words:
-    return Words(f"{pronoun}: {reference}", f"{pronoun}: {reference}")
 
 
 def _mean_note(heads: PronounHeads) -> Words:

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
+from dragoman.insight.experiments import layer_statistics
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.layer_words import sublayer_words
-from dragoman.insight.statistics import layer_statistics
+from dragoman.insight.panels import sublayer_words
 from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.panels import Cells, LinePanel, TextPanel
+from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
@@ -112,7 +112,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     )
     return Drawn(
         [
-            Cells(distribution),
+            distribution,
             LinePanel(losses, 460, 260),
         ],
         [
@@ -145,7 +145,9 @@ _NORMS: dict[Norm, Words] = {
 
 def layers_figure(subject: Subject) -> Drawn:
     """Sizes along the residual stream, sub-layer by sub-layer."""
-    measured = layer_statistics(subject.predictor, subject.pairs or _own_pair(subject))
+    measured = layer_statistics(
+        subject.predictor, subject.pairs or [(subject.sentence, subject.output.text)]
+    )
     header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
     rows = [
         (
@@ -192,7 +194,6 @@ def layers_figure(subject: Subject) -> Drawn:
                 ],
             )
         ],
-        run=subject.name,
         notes=[
             Words(
                 f"This run is {norm.english}. Relative to what comes in, most is added by "
@@ -202,7 +203,3 @@ def layers_figure(subject: Subject) -> Drawn:
             )
         ],
     )
-
-
-def _own_pair(subject: Subject) -> list[tuple[str, str]]:
-    return [(subject.sentence, subject.output.text)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dragoman.pictures.figure import Figure, Words, csv_files, figure_svg
 from dragoman.pictures.labels import escape
-from dragoman.pictures.page import page_html, part
+from dragoman.pictures.theme import page_html, part
 
 TITLE = Words("The Transformer, figure by figure", "그림으로 보는 트랜스포머")
 _LEAD = Words(

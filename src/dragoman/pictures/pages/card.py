@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from dragoman.pictures.labels import visible
-from dragoman.pictures.plain_table import cell_text
+from dragoman.pictures.labels import cell_text, visible
 from dragoman.pictures.records import RunSummary, ShownSample, Table
 
 

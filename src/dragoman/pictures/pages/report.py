@@ -1,8 +1,9 @@
-"""``report.html``: one self-contained page that says what a run learned and how well.
+"""Self-contained pages: ``report.html``, which says what a run learned and how well, and the page
+of a comparison, with several systems beside each other and the paper's own figures.
 
-One file, light and dark, from phone to wide screen, printable. It makes no request: styles and the
-script stand inside, and its Content-Security-Policy forbids all else. Every text that came from
-data is escaped.
+Each is one file, light and dark, from phone to wide screen, printable. It makes no request: styles
+and the script stand inside, and its Content-Security-Policy forbids all else. Every text that came
+from data is escaped.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.explorer import explorer
-from dragoman.pictures.labels import escape
-from dragoman.pictures.page import page_html
-from dragoman.pictures.plain_table import cell_text
+from dragoman.pictures.labels import cell_text, escape
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -28,6 +28,7 @@ from dragoman.pictures.records import (
     Table,
     TreePair,
 )
+from dragoman.pictures.theme import page_html
 from dragoman.pictures.tree import tree_svg
 from dragoman.plural import plural
 
@@ -40,19 +41,15 @@ def report_html(run: RunSummary) -> str:
         _header(run),
         _samples(run.samples, run.languages, run.undrawn),
         _measured(run.confusions, run.measured),
-        _charts(run.charts),
+        _section("How it learned", *_drawn(run.charts)) if run.charts else "",
         _look(run.hops, run.attention),
-        _tables("Data", run.data),
+        _section("Data", *map(_table, run.data)) if run.data else "",
         _recipe(run.recipe),
-        _pairs("Machine", run.machine),
+        _section("Machine", _facts(run.machine)) if run.machine else "",
         _limits(run.limits),
     ]
     body = "\n".join(section for section in sections if section)
-    footer = (
-        f"<footer><p>Made by {escape(run.made_by)}. This page is one file and asks nothing of any "
-        "server.</p></footer>\n"
-    )
-    return page_html(run.title, f"<main>\n{body}\n</main>\n{footer}")
+    return page_html(run.title, f"<main>\n{body}\n</main>\n{_footer(run.made_by)}")
 
 
 def _header(run: RunSummary) -> str:
@@ -67,10 +64,7 @@ def _header(run: RunSummary) -> str:
         parts.append(f'<p class="notice">{escape(run.notice)}</p>')
     parts.append(_scores(run.scores))
     if run.facts:
-        parts.append('<dl class="facts">')
-        for name, value in run.facts:
-            parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
-        parts.append("</dl>")
+        parts.append(_facts(run.facts))
     parts.append("</header>")
     return "\n".join(part for part in parts if part)
 
@@ -114,25 +108,19 @@ def _samples(samples: Sequence[ShownSample], languages: Sequence[str], undrawn: 
         about += f" {exact} of {len(compared)} are word for word the reference; elsewhere, what"
         about += " differs from it is underlined. Another wording need not be a worse one."
     shown, rest = samples[:_SAMPLES_SHOWN], samples[_SAMPLES_SHOWN:]
-    parts = ["<section>", "<h2>What it writes</h2>", f'<p class="muted">{about}</p>']
-    parts.append(_sample_list(shown, languages))
+    parts = [f'<p class="muted">{about}</p>', _sample_list(shown, languages)]
     if rest:
         parts.append(f"<details><summary>{len(rest)} more</summary>")
         parts.append(_sample_list(rest, languages))
         parts.append("</details>")
-    parts.append("</section>")
-    return "\n".join(parts)
+    return _section("What it writes", *parts)
 
 
 def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
     if not (confusions or tables):
         return ""
-    figures = [
-        f'<div class="scroll" tabindex="0">{heatmap_svg(one, alone=False)}</div>'
-        for one in confusions
-    ]
-    heading = "<h2>What it takes for what</h2>"
-    return "\n".join(["<section>", heading, *figures, *map(table_html, tables), "</section>"])
+    figures = [_scrolled(heatmap_svg(one, alone=False)) for one in confusions]
+    return _section("What it takes for what", *figures, *map(_table, tables))
 
 
 def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> str:
@@ -193,21 +181,19 @@ def _differences(sample: ShownSample) -> str:
     return between.join(parts)
 
 
-def _charts(charts: Sequence[Chart]) -> str:
-    if not charts:
-        return ""
-    drawn = "\n".join(f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
-    return f'<section>\n<h2>How it learned</h2>\n<div class="charts">\n{drawn}\n</div>\n</section>'
+def _drawn(charts: Sequence[Chart]) -> list[str]:
+    figures = (f"<figure>{chart_svg(chart)}</figure>" for chart in charts)
+    return ['<div class="charts">', *figures, "</div>"]
 
 
 def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     if not hops and not records:
         return ""
-    parts = ["<section>", "<h2>Where it looked</h2>"]
+    parts = []
     for one in hops:
         word, through = escape(one.target[one.word]), escape(one.source[one.through])
         parts.append(
-            f'<figure class="panel hops">{_scrolled(hops_svg(one, alone=False))}'
+            f'<figure class="panel hops">{_scrolled(hops_svg(one))}'
             f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
             f" (above), and “{through}” itself has looked at other words (below). Lines are as"
             " strong as the attention weights.</figcaption></figure>"
@@ -216,8 +202,7 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
         known = bool(hops) and tuple(hops[0].target) == tuple(records[0].target)
         first = heatmap_svg(records[0].heatmap("cross", len(records[0].cross) - 1), alone=False)
         parts.append(explorer(records, _scrolled(first), hops[0].word if known else None))
-    parts.append("</section>")
-    return "\n".join(parts)
+    return _section("Where it looked", *parts)
 
 
 def _scrolled(wide: str) -> str:
@@ -225,13 +210,7 @@ def _scrolled(wide: str) -> str:
     return f'<div class="scroll" tabindex="0">{wide}</div>'
 
 
-def _tables(heading: str, tables: Sequence[Table]) -> str:
-    if not tables:
-        return ""
-    return "\n".join(["<section>", f"<h2>{heading}</h2>", *map(table_html, tables), "</section>"])
-
-
-def table_html(table: Table) -> str:
+def _table(table: Table) -> str:
     """A table of a page, which may be wider than the screen; its note below."""
     numeric = [
         bool(table.rows) and all(not isinstance(row[i], str) for row in table.rows)
@@ -270,26 +249,84 @@ def _recipe(recipe: str) -> str:
             text = f"<strong>{text}</strong>"
         lines.append(text)
     body = "\n".join(lines)
-    return (
-        "<section>\n<h2>Recipe</h2>\n"
+    return _section(
+        "Recipe",
         '<p class="muted">Everything that was set. The same recipe, data and machine give the same'
-        " model.</p>\n"
-        f"<details><summary>Show all of it</summary><pre><code>{body}</code></pre></details>\n"
-        "</section>"
+        " model.</p>",
+        f"<details><summary>Show all of it</summary><pre><code>{body}</code></pre></details>",
     )
-
-
-def _pairs(heading: str, pairs: Sequence[tuple[str, str]]) -> str:
-    if not pairs:
-        return ""
-    parts = ["<section>", f"<h2>{heading}</h2>", '<dl class="facts">']
-    for name, value in pairs:
-        parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
-    return "\n".join([*parts, "</dl>", "</section>"])
 
 
 def _limits(limits: Sequence[str]) -> str:
     if not limits:
         return ""
-    items = "\n".join(f"<li>{escape(limit)}</li>" for limit in limits)
-    return f"<section>\n<h2>Limits</h2>\n<ul>\n{items}\n</ul>\n</section>"
+    items = (f"<li>{escape(limit)}</li>" for limit in limits)
+    return _section("Limits", "<ul>", *items, "</ul>")
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    """Names and values."""
+    rows = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return "\n".join(['<dl class="facts">', *rows, "</dl>"])
+
+
+def _footer(made_by: str) -> str:
+    return (
+        f"<footer><p>Made by {escape(made_by)}. This page is one file and asks nothing of any "
+        "server.</p></footer>\n"
+    )
+
+
+def _section(heading: str, *parts: str) -> str:
+    return "\n".join(["<section>", f"<h2>{heading}</h2>", *parts, "</section>"])
+
+
+_COMPARISON_STYLES = ".charts figure{max-width:30rem}"
+"""A chart alone in its row does not fill the page."""
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """A part of the page."""
+
+    heading: str
+    words: str = ""
+    """What it shows and how it was measured."""
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class ComparisonPage:
+    """All that the page says."""
+
+    title: str
+    lead: str
+    verdict: Sequence[str]
+    """Sentences; the first is the most important."""
+    sections: Sequence[ReportSection]
+    made_by: str
+
+
+def comparison_html(page: ComparisonPage) -> str:
+    """The whole document. All text is escaped."""
+    parts = [
+        "<header>",
+        '<p class="eyebrow">dragoman compare</p>',
+        f"<h1>{escape(page.title)}</h1>",
+        f'<p class="lead">{escape(page.lead)}</p>',
+    ]
+    if page.verdict:
+        first, *further = page.verdict
+        parts.append(f'<p class="notice">{escape(first)}</p>')
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in further]
+    parts.append("</header>")
+    for one in page.sections:
+        if one.charts or one.tables:
+            words = [f'<p class="muted">{escape(one.words)}</p>'] if one.words else []
+            charts = _drawn(one.charts) if one.charts else []
+            tables = map(_table, one.tables)
+            parts.append(_section(escape(one.heading), *words, *charts, *tables))
+    body = "\n".join(parts)
+    whole = f"<main>\n{body}\n</main>\n{_footer(page.made_by)}"
+    return page_html(page.title, whole, styles=_COMPARISON_STYLES)

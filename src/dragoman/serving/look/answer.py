@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from dragoman.engine.engine import Engine
 from dragoman.insight.session import Inspection
-from dragoman.pictures.words import words
+from dragoman.pictures.records import words
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.checks import Cut
 from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of

@@ -17,7 +17,7 @@ import torch
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.cell import attention_of, open_cell
+from dragoman.insight.head import attention_of, open_cell
 from dragoman.insight.session import (
     PARTS,
     Inspection,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dragoman.engine.engine import Engine
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, PictureSource
-from dragoman.pictures.bitmaps.pixels import png_base64
+from dragoman.pictures.bitmaps import png_base64
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, invalid_request
 

@@ -20,7 +20,7 @@ from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.errors import DataError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
 from dragoman.reading import readable
 from dragoman.runs.evaluation_set import nothing_to_measure

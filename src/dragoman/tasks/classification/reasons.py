@@ -24,7 +24,7 @@ from dragoman.decimals import enough
 from dragoman.forms.form import Form
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
 from dragoman.tasks.classification.labeller import Labeller
 
 WARNING = (

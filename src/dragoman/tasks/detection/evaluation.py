@@ -22,7 +22,7 @@ from dragoman.engine.search_settings import for_test_set
 from dragoman.errors import DragomanError
 from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_precision
 from dragoman.models.interface import writing
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned

@@ -20,7 +20,7 @@ from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.errors import RunError
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps import png_of
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator

@@ -29,7 +29,7 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.lexicon import Lexicon, words_in
-from dragoman.pictures.bitmaps.pixels import png_of
+from dragoman.pictures.bitmaps import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
 from dragoman.shortened import shortened
 from dragoman.tasks.shared.confusions import MAX_DRAWN
 from dragoman.tasks.shared.evaluation_report import EvaluationReport

@@ -18,7 +18,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.tags import Tags
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, has_spans
-from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import BASES

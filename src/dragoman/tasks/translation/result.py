@@ -130,8 +130,8 @@ class Translation:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: the probability of each token, attention if asked for."""
-        from dragoman.pictures.notebook import translation_html
-        from dragoman.pictures.words import merged_to_words
+        from dragoman.pictures.explorer import translation_html
+        from dragoman.pictures.records import merged_to_words
 
         return translation_html(
             self.source,

@@ -1,0 +1,210 @@
+"""What is measured of a trained run: how much each head matters, what the residual stream and the
+layer norms do, and that without positions the encoder cannot tell who eats whom.
+
+Heads are switched off one after the other, as Michel, Levy and Neubig do in *Are Sixteen Heads
+Really Better than One?* (2019): most heads can go, a few cannot.
+
+Norms: post-norm, the paper's (§3.1, §5.4), makes LayerNorm(x + Sublayer(x)) of x, pre-norm
+x + Sublayer(LayerNorm(x)). A model without residual connections does not add x. Measured per row
+(token), averaged over all rows of some sentences.
+
+Positions: self-attention is a sum over a set. Give it the same words in another order and, but for
+positions, each word gets the same row, whatever its place (§3.5). Shown by switching the encoder's
+positions off and on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor
+from dragoman.errors import DragomanError
+from dragoman.insight.head import shown
+from dragoman.insight.needs import transformer_of
+from dragoman.insight.session import InspectionSession, Intervention, begin_part, teacher_forced
+from dragoman.models.transformer import Sublayer
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Point, Probe
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Loss of some pairs with every head at work, and with each head switched off in turn."""
+
+    sentences: int
+    tokens: int
+    """Target tokens, end symbols included."""
+    whole: float
+    """Loss with all heads: -log P, in nats per target token."""
+    without: dict[str, NDArray[np.float64]]
+    """"encoder", "decoder", "cross" -> (L, H) losses with that one head off."""
+
+    def grown(self, kind: str) -> NDArray[np.float64]:
+        """(L, H): by how much the loss grows, in nats per token."""
+        return self.without[kind] - self.whole
+
+    def ranked(self) -> list[tuple[str, int, int, float]]:
+        """(attention, layer, head, growth) from the most needed head down, counted from 0."""
+        every = [
+            (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
+            for kind, losses in self.without.items()
+            for layer, head in np.ndindex(*losses.shape)
+        ]
+        return sorted(every, key=lambda one: -one[3])
+
+
+def head_importance(predictor: Predictor, pairs: Sequence[tuple[str, str]]) -> Importance:
+    """Score ``pairs`` of source and reference once with all heads, then without each of them."""
+    whole, tokens = _loss(predictor, pairs, Intervention())
+    session = InspectionSession(predictor.engine, predictor)
+    losses = session.without_each_head(lambda under: _loss(predictor, pairs, under)[0])
+    without = {part: np.array(of_layers) for part, of_layers in losses.items()}
+    return Importance(len(pairs), tokens, whole, without)
+
+
+def _loss(
+    predictor: Predictor, pairs: Sequence[tuple[str, str]], under: Intervention
+) -> tuple[float, int]:
+    """-log P per token over all pairs, and the number of tokens."""
+    begin_part()
+    with under.probe():
+        written = predictor.engine.target.tokens([output for _, output in pairs])
+        scored = predictor.score_ids([source for source, _ in pairs], written)
+    values = [value for one in scored for value in one.token_log_probabilities]
+    return -sum(values) / max(len(values), 1), len(values)
+
+
+@dataclass(frozen=True)
+class SublayerStatistics:
+    """One sub-layer. Sizes are root mean squares over a row's dimensions, averaged over rows."""
+
+    sublayer: Sublayer
+    """Which it is."""
+    stream: float
+    """Size of x, what comes in along the residual connection."""
+    added: float
+    """Size of Sublayer(·), what is added to it."""
+    agreement: float
+    """Cosine between the two: 0 adds something new, 1 says the same again."""
+    summed: float
+    """Size of x + Sublayer(·)."""
+    after: float
+    """Size of what goes on: after the norm (post) or the sum itself (pre)."""
+    gain: float | None
+    """Mean of the norm's gain (γ); None where there is no norm."""
+    bias: float | None
+    """Root mean square of the norm's bias (β); likewise."""
+
+
+def layer_statistics(
+    predictor: Predictor, pairs: Sequence[tuple[str, str]]
+) -> list[SublayerStatistics]:
+    """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
+    run = predictor.run
+    model = transformer_of(predictor.plain)
+    sources = [predictor.source_ids(source) for source, _ in pairs]
+    bos = run.target_text.bos
+    targets = [[bos, *ids] for ids in run.target.tokens([target for _, target in pairs])]
+    probe = Probe(points=("stream", "added", "after"))
+    teacher_forced(model, sources, targets, probe)
+    return [_measured(sublayer, probe) for sublayer in model.sublayers]
+
+
+def _measured(sublayer: Sublayer, probe: Probe) -> SublayerStatistics:
+    def rows(point: Point) -> Tensor:
+        return probe.taken[sublayer.name, point].double()
+
+    x, y = rows("stream"), rows("added")
+    norm = {name: values.detach().double() for name, values in sublayer.norm.named_parameters()}
+    return SublayerStatistics(
+        sublayer,
+        _size(x),
+        _size(y),
+        float(torch.cosine_similarity(x, y, dim=-1).mean()),
+        _size(x + y),
+        _size(rows("after")),
+        float(norm["weight"].mean()) if norm else None,
+        float(norm["bias"].square().mean().sqrt()) if norm else None,
+    )
+
+
+def _size(rows: Tensor) -> float:
+    return float(rows.square().mean(dim=-1).sqrt().mean())
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OrderReading:
+    """What the encoder made of both sentences, with or without positions."""
+
+    differences: Array
+    """(S,): for each token of the first sentence, how far its row is from the row of the same token
+    in the second, |a - b| / |a|."""
+    translations: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class OrderExperiment:
+    """Two sentences of the same tokens in another order, read with positions and without."""
+
+    tokens: Sequence[str]
+    """Of the first sentence."""
+    other_places: Sequence[int]
+    """Where each of them stands in the second."""
+    with_positions: OrderReading
+    without_positions: OrderReading
+
+
+def order_experiment(predictor: Predictor, first: str, second: str) -> OrderExperiment:
+    """Read two sentences that are made of the same tokens.
+
+    Errors: ``DragomanError`` if they are not.
+    """
+    run = predictor.run
+    ids = [predictor.source_ids(first), predictor.source_ids(second)]
+    if sorted(ids[0]) != sorted(ids[1]):
+        pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
+        raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
+    places = _places(ids[0], ids[1])
+    engine = predictor.engine.over(transformer_of(predictor.plain))
+    return OrderExperiment(
+        shown(run.source_text.pieces(ids[0])),
+        places,
+        _read(engine, ids, places, positions=True),
+        _read(engine, ids, places, positions=False),
+    )
+
+
+def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
+    """For each token of the first, its place in the second; equal tokens in their order."""
+    free: dict[int, list[int]] = {}
+    for place, token in enumerate(second):
+        free.setdefault(token, []).append(place)
+    return [free[token].pop(0) for token in first]
+
+
+def _read(
+    engine: Engine, ids: Sequence[Sequence[int]], places: Sequence[int], *, positions: bool
+) -> OrderReading:
+    begin_part()
+    with torch.inference_mode(), Probe(positions_off=not positions, record=False):
+        one, other = (
+            engine.network.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
+            for sentence in ids
+        )
+        found = engine.search(engine.request(sentence) for sentence in ids)
+    first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in found])
+    moved = other[list(places)]
+    return OrderReading(
+        np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
+        (first, second),
+    )

@@ -1,1 +1,0 @@
-"""Arrays of pixels as PNG, in SVG and in a terminal."""
