@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.models.interface import AttentionLayer
-from dragoman.models.transformer import Sublayer
+from dragoman.models.transformer.model import Sublayer
 from dragoman.pictures.figure import Words
 
 _SIDES = {"encoder": "인코더", "decoder": "디코더"}

@@ -16,7 +16,7 @@ from torch import Tensor
 from dragoman.engine.predictor import Predictor
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.session import teacher_forced
-from dragoman.models.transformer import Sublayer
+from dragoman.models.transformer.model import Sublayer
 from dragoman.nn.probes import Point, Probe
 
 

@@ -19,7 +19,7 @@ from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
 from dragoman.insight.session import teacher_forced
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

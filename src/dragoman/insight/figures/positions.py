@@ -14,7 +14,7 @@ from dragoman.decimals import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
