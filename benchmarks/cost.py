@@ -52,7 +52,7 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
 
     from dragoman.data.batches import Batch, make_batch
     from dragoman.models.settings import TransformerSettings
-    from dragoman.models.transformer import Transformer
+    from dragoman.models.transformer.model import Transformer
     from dragoman.training.losses.objectives import next_token
     from dragoman.training.settings import TrainingSettings
     from dragoman.training.speed.throughput import measure_throughput
@@ -109,7 +109,7 @@ def translate(length: int, beam: int, sentences: int) -> Found:
 
     from dragoman.inference.fastest import fastest
     from dragoman.models.settings import TransformerSettings
-    from dragoman.models.transformer import Transformer
+    from dragoman.models.transformer.model import Transformer
     from dragoman.search.offline import Searcher
     from dragoman.search.request import Request
     from dragoman.search.settings import SearchSettings

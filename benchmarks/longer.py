@@ -27,7 +27,7 @@ from provenance import Watch
 from results import Results
 from small_trainings import FIRST, Pair, Plan, Tokens, batch_of, options_of, train, use_one_thread
 
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.records import Chart, Series
 

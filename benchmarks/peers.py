@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.training.speed.waiting import wait_briefly
+from dragoman.native.processor import wait_briefly
 
 Process = subprocess.Popen[str]
 

@@ -21,13 +21,13 @@ import torch
 
 from dragoman.data.batches import Batch, make_batch
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Splits
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.update import Updater
 
 BOS, EOS, FIRST = 1, 2, 3

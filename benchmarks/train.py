@@ -49,7 +49,7 @@ from dragoman.engine.machine import cores
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.positions import sinusoidal
 

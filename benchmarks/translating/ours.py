@@ -15,7 +15,7 @@ import dragoman
 from dragoman.inference.fastest import fastest
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.native import library
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request

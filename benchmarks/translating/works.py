@@ -18,10 +18,9 @@ from safetensors.torch import save_file
 
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer import Transformer
+from dragoman.models.shortlist import Shortlist, ShortlistSettings
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn.positions import sinusoidal
 from dragoman.recipe import Recipe
 from dragoman.runs.run import RECIPE, SHORTLIST, WEIGHTS, Run, load_shortlist

@@ -365,7 +365,7 @@ def _loaded(monkeypatch: pytest.MonkeyPatch, kind: str) -> Any:
     """``training/ours.py`` or ``translating/ours.py``: each has a conversation of its own."""
     monkeypatch.setattr("dragoman.native.allocator.keep_memory", lambda: True)
     monkeypatch.setattr("dragoman.native.allocator.keep_few_primitives", lambda environment: None)
-    monkeypatch.setattr("dragoman.training.speed.waiting.wait_briefly", lambda environment: None)
+    monkeypatch.setattr("dragoman.native.processor.wait_briefly", lambda environment: None)
     monkeypatch.syspath_prepend(str(BENCHMARKS / kind))
     for name in ("ours", "conversation"):
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 import torch
@@ -18,11 +17,10 @@ from implementations import (
 )
 from torch import Tensor
 
-from dragoman.models.interface import Memory, Network, writing
+from dragoman.models.interface import Network, writing
 from dragoman.nn.dropout import drawing
-from dragoman.nn.guides import Guide
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.probes import Probe
+from dragoman.nn.probes import Guide, Probe
 
 BOS = 1
 
@@ -189,21 +187,6 @@ def test_projecting_on_some_tokens_is_a_part_of_projecting_on_all(one: Implement
     hidden = model.decode(Sequences.of(prefixes(4)), model.encode(Sequences.of(sentences(3))))
     ids = torch.tensor([5, 0, 31])
     assert distance(model.project(hidden, ids), model.project(hidden)[:, ids]) <= one.alike
-
-
-def test_memories_are_joined_and_parted(network: Network) -> None:
-    sources = sentences(4, 1, 6)
-    whole = network.encode(Sequences.of(sources))
-    single = [network.encode(Sequences.of([source])) for source in sources]
-    joined = Memory.join(Memory.join(single[0], single[1]), single[2])
-    assert joined.layout.lengths == whole.layout.lengths
-    assert distance(joined.rows, whole.rows) < 1e-9
-    hidden = torch.zeros(single[0].layout.total, dtype=torch.bool)
-    masked = Memory.join(replace(single[0], key_mask=hidden), replace(single[1], key_mask=None))
-    assert masked.key_mask is not None  # what says nothing hides nothing
-    assert masked.key_mask.tolist() == [False] * len(hidden) + [True] * single[1].layout.total
-    turned = whole.select([2, 0])
-    assert distance(turned.rows, torch.cat([single[2].rows, single[0].rows])) < 1e-9
 
 
 # ---- reading alone

@@ -19,7 +19,7 @@ from dragoman.models.interface import Writing, writing
 from dragoman.models.kinds import KINDS
 from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.settings import EncoderSettings
-from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.transformer.cpu import CpuSteps
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
@@ -95,7 +95,7 @@ WAYS: dict[str, Way] = {
     **{
         f"transformer on prepared torch, {of}": Way(
             source,
-            lambda s=source: CpuTransformer(network("transformer", s), torch.float32),  # type: ignore[misc]
+            lambda s=source: PreparedNetwork(network("transformer", s), torch.float32, CpuSteps),  # type: ignore[misc]
             torch.float32, 1e-4, 1e-4,
         )
         for of, source in SOURCES.items()

@@ -7,8 +7,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from dragoman.data.hashing import STEP, hashes, keyed, mix
-from dragoman.training.seeding import key
+from dragoman.data.hashing import STEP, hashes, keyed, mix, torch_seed
 
 WORD = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -38,9 +37,11 @@ PARTS = [(0,), (1, 2), (2, 1), (-1, 3), (WORD, -1, 3), (42, 7, 2**63)]
 def test_keys_are_what_they_were(parts: tuple[int, ...]) -> None:
     masked = [part & WORD for part in parts]
     assert keyed(*parts) == reduce(lambda state, part: mixed(state ^ part), masked, 0)
-    assert key(*parts) == reduce(lambda state, part: mixed(state ^ part), masked, GOLDEN) >> 1
+    assert (
+        torch_seed(*parts) == reduce(lambda state, part: mixed(state ^ part), masked, GOLDEN) >> 1
+    )
 
 
 def test_hashes_are_what_they_were() -> None:
     assert hashes(np.array([0, 1, -1]), 5).tolist() == [mixed(5), mixed(4), mixed(WORD ^ 5)]
-    assert [key(0), key(1, 2)] == [0x373C4F3550DCB2FA, 0x424509C81B882820]
+    assert [torch_seed(0), torch_seed(1, 2)] == [0x373C4F3550DCB2FA, 0x424509C81B882820]

@@ -40,9 +40,9 @@ from dragoman.models.settings import (
     RecurrentSettings,
     TransformerSettings,
 )
-from dragoman.models.transformer import Transformer
-from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.transformer.cpu import CpuSteps
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
+from dragoman.models.transformer.model import Transformer
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.nn.settings import AttentionSettings
@@ -157,8 +157,8 @@ def int8(**changes: Any) -> Int8Transformer:
     return Int8Transformer(transformer(**{"model_dim": 48, "ffn_dim": 70} | changes))
 
 
-def prepared(dtype: torch.dtype, **changes: Any) -> CpuTransformer:
-    return CpuTransformer(transformer(**changes), dtype)
+def prepared(dtype: torch.dtype, **changes: Any) -> PreparedNetwork:
+    return PreparedNetwork(transformer(**changes), dtype, CpuSteps)
 
 
 def prepared_in_int8(network: Advancing) -> PreparedNetwork:

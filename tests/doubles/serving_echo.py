@@ -28,7 +28,7 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings, TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn import probes
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding

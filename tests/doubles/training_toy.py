@@ -36,8 +36,7 @@ from dragoman.runs.lock import locked
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
-from dragoman.training.losses.loss import PiecewiseCrossEntropy
-from dragoman.training.losses.objectives import NextToken
+from dragoman.training.losses.objectives import NextToken, next_token
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
@@ -71,6 +70,10 @@ class Toy(nn.Module):
         )
         return hidden
 
+    @property
+    def output_layer(self) -> Embedding:
+        return self.embedding
+
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         return self.embedding.project(hidden, ids)
 
@@ -91,15 +94,14 @@ def toy_batches(update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatc
     return [lambda seed=seed: toy_batch(seed) for seed in seeds]  # type: ignore[misc]
 
 
-def next_token_in_pieces(model: Any, smoothing: float) -> NextToken:
-    """Through ``model.project`` alone: for models without an output layer that a kernel knows."""
-    piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
-    return NextToken(piecewise, asks_autograd=True)
+def toy_objective(model: Any, smoothing: float) -> NextToken:
+    """Of a ``Toy``, which is no ``Writing``, or of a model made of one."""
+    return next_token(model, smoothing)
 
 
 def toy_trainer(model: Toy, settings: TrainingSettings, **rest: Any) -> Trainer:
-    """A trainer of any model that has no output layer of a known kind."""
-    objective = next_token_in_pieces(model, settings.label_smoothing)
+    """A trainer of a ``Toy``."""
+    objective = toy_objective(model, settings.label_smoothing)
     lower = settings.metric in ("loss", "perplexity", "WER")
     return Trainer(model, objective, settings, lower_is_better=lower, **rest)
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.engine.long_texts import beginning, far_too_long
+from dragoman.engine.predictor import beginning, far_too_long
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.run import Run

@@ -18,8 +18,8 @@ from torch import Tensor
 from dragoman.errors import DragomanError, SearchError
 from dragoman.inference.fastest import fastest, summary
 from dragoman.models.interface import Memory
+from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.fast_paths import UNITS
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
 from dragoman.native import decoder, library, loader
@@ -293,14 +293,14 @@ def test_kernels_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> No
     assert why_not(model.settings) is None
     monkeypatch.setattr("dragoman.models.transformer.int8._agrees", lambda _: False)
     path = fastest(model)
-    assert isinstance(path.model, CpuTransformer) and "do not agree" in path.reason
+    assert isinstance(path.model, PreparedNetwork) and "do not agree" in path.reason
 
 
 @pytest.mark.usefixtures("without_native")
 def test_without_kernels_plain_torch_does_the_work() -> None:
     model = random_transformer()
     path = fastest(model, "int8")
-    assert isinstance(path.model, CpuTransformer) and path.precision in ("bf16", "fp32")
+    assert isinstance(path.model, PreparedNetwork) and path.precision in ("bf16", "fp32")
     assert "no int8" in path.reason and "\n" not in path.reason
     with pytest.raises(DragomanError, match="int8 cannot be had"):
         Int8Transformer(model)
@@ -323,10 +323,10 @@ def test_fastest_says_what_it_chose() -> None:
         model_dim=32, tie="none", positions={"combine": "concatenate", "width": 8}
     )
     path = fastest(concatenated)
-    assert isinstance(path.model, CpuTransformer) and "positions" in path.reason
+    assert isinstance(path.model, PreparedNetwork) and "positions" in path.reason
     for changes in ({"norm": "none"}, {"residual": False}):
         path = fastest(random_transformer(**changes))
-        assert isinstance(path.model, CpuTransformer) and "residual connections" in path.reason
+        assert isinstance(path.model, PreparedNetwork) and "residual connections" in path.reason
 
 
 def test_every_instruction_set_has_its_words() -> None:

@@ -20,14 +20,13 @@ import torch
 from native_levels import kernels_of
 
 from dragoman.errors import RunError
-from dragoman.inference import held_weights, packed_models
-from dragoman.inference.held_weights import HeldWeights
-from dragoman.inference.packed_models import key_of, packed_model, sum_of
+from dragoman.inference import packed_models
+from dragoman.inference.packed_models import HeldWeights, key_of, packed_model, sum_of
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.fast_paths import paths
-from dragoman.models.transformer.int8_model import Int8Model
+from dragoman.models.transformer.int8_weights import Int8Model
+from dragoman.models.transformer.model import Transformer
 from dragoman.native import library, loader
 from dragoman.training.weights import save_weights
 
@@ -352,7 +351,7 @@ def test_the_hash_is_remembered_of_a_file_that_has_settled(
     expected = hashlib.sha256(weights.read_bytes()).hexdigest()
     assert HeldWeights(weights, folder).digest == expected
     assert not list(folder.iterdir())  # written a moment ago
-    monkeypatch.setattr(held_weights, "SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(packed_models, "SETTLED_SECONDS", -1.0)
     assert HeldWeights(weights).digest == expected
     assert not list(folder.iterdir())
     assert HeldWeights(weights, folder).digest == expected
@@ -369,7 +368,7 @@ def test_a_file_that_was_written_over_is_another(
     weights: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is as long as before and pretends to be as old."""
-    monkeypatch.setattr(held_weights, "SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(packed_models, "SETTLED_SECONDS", -1.0)
     before, told = HeldWeights(weights, folder).digest, weights.stat()
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -410,7 +409,7 @@ def test_an_open_file_is_let_go(weights: Path) -> None:
     """One for each run that a server has opened and dropped would end it some day."""
     program = (
         "import os, sys; from pathlib import Path\n"
-        "from dragoman.inference.held_weights import HeldWeights\n"
+        "from dragoman.inference.packed_models import HeldWeights\n"
         "for _ in range(3): held = HeldWeights(Path(sys.argv[1])); held.digest\n"
         "del held; print(len(os.listdir('/proc/self/fd')))"
     )

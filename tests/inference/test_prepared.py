@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from random_transformer import distance, random_sources, random_transformer
 from searching import search
 from torch import Tensor
 
-from dragoman.models.candidates import COLUMNS, best_of
+from dragoman.inference.fastest import Path, beside_ctc
 from dragoman.models.interface import Memory
-from dragoman.models.transformer import cpu
-from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.on_torch import OnTorch
+from dragoman.models.prepared import COLUMNS, PreparedNetwork, best_of
+from dragoman.models.transformer.cpu import CpuSteps
 from dragoman.nn import inference_linear
 from dragoman.nn.inference_linear import InferenceLinear, has_onednn, rounded
 from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import Linear
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 
@@ -41,7 +44,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 def test_a_search_that_does_everything(name: str) -> None:
     """Steps of one token and of several, rows that move, double, go and come: as the plain one."""
     model = random_transformer(**SHAPES[name])
-    fast = CpuTransformer(model, torch.float32)
+    fast = PreparedNetwork(model, torch.float32, CpuSteps)
     generator = torch.Generator().manual_seed(1)
     source, more = (
         Sequences.of(random_sources((7, 1, 23, 4, 11))),
@@ -83,22 +86,12 @@ def test_a_search_that_does_everything(name: str) -> None:
 
 
 @torch.no_grad()
-def test_sentences_are_read_in_grids_of_not_too_many_scores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model, source = random_transformer(), Sequences.of(random_sources((7, 1, 23, 4, 11, 12)))
-    whole = CpuTransformer(model, torch.float32).encode(source).rows
-    for cells, grids in ((2 * 24**2, 3), (1, 6)):
-        monkeypatch.setattr(cpu, "CELLS", cells)
-        assert len(list(cpu._grids(source.layout, None, 4, len(whole)))) == grids
-        parts = CpuTransformer(model, torch.float32).encode(source).rows
-        assert distance(parts, whole) < 1e-5
-
-
-@torch.no_grad()
 def test_adjust_sees_every_token() -> None:
     model = random_transformer(vocabulary=300)
-    fast, source = CpuTransformer(model, torch.float32), Sequences.of(random_sources((4, 9), 300))
+    fast, source = (
+        PreparedNetwork(model, torch.float32, CpuSteps),
+        Sequences.of(random_sources((4, 9), 300)),
+    )
 
     def only(log_probabilities: Tensor) -> Tensor:
         assert log_probabilities.shape == (2, 300)
@@ -118,7 +111,7 @@ def test_searches_are_the_same(beam: int) -> None:
     """Natural ends, a small batch that is refilled: every hypothesis as the plain model finds it,
     whatever stood beside it."""
     model = random_transformer(vocabulary=40)
-    fast = CpuTransformer(model, torch.float32)
+    fast = PreparedNetwork(model, torch.float32, CpuSteps)
     generator = torch.Generator().manual_seed(5)
     settings = SearchSettings(beam=beam, n_best=min(beam, 2), max_length=20)
     lengths = torch.randint(1, 30, (30,), generator=generator).tolist()
@@ -133,7 +126,10 @@ def test_searches_are_the_same(beam: int) -> None:
 @torch.no_grad()
 def test_bf16_is_as_near_as_bf16_is() -> None:
     model = random_transformer()
-    fast, source = CpuTransformer(model, torch.bfloat16), Sequences.of(random_sources((7, 1, 23)))
+    fast, source = (
+        PreparedNetwork(model, torch.bfloat16, CpuSteps),
+        Sequences.of(random_sources((7, 1, 23))),
+    )
     memory = fast.encode(source)
     assert distance(memory.rows, model.encode(source).rows) < 0.03
     tokens = torch.randint(0, 50, (3, 4))
@@ -142,21 +138,20 @@ def test_bf16_is_as_near_as_bf16_is() -> None:
 
 
 @torch.no_grad()
-def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read in several grids."""
-    monkeypatch.setattr("dragoman.models.transformer.cpu.CELLS", 600)
-    model, source = (
-        random_transformer(attend_unknown=False),
-        Sequences.of(random_sources((70, 3, 5, 4, 20, 1, 2))),
-    )
-    found = CpuTransformer(model, torch.float32).encode(source)
-    assert distance(found.rows, model.encode(source).rows) < 1e-5
+def test_ctc_beside_a_decoder_hears_rows_of_low_precision() -> None:
+    model = random_transformer()
+    fast = PreparedNetwork(model, torch.bfloat16, CpuSteps)
+    head = Linear(model.settings.model_dim, 51)
+    path = Path("bf16", "", OnTorch(fast), fast)
+    heard = beside_ctc(path, head, 0.3, eos=EOS, device="cpu").searched
+    scores, ids = heard.begin([np.array([4, 5, EOS])]).best(np.array([[BOS]]), 2)
+    assert scores.shape == ids.shape == (1, 2) and np.isfinite(scores).all()
 
 
 @torch.no_grad()
 def test_a_source_of_which_nothing_may_be_seen() -> None:
     model = random_transformer(attend_unknown=False)
-    fast = CpuTransformer(model, torch.float32)
+    fast = PreparedNetwork(model, torch.float32, CpuSteps)
     source = Sequences.of([torch.zeros(3, dtype=torch.int64), torch.tensor([4, 0, 6])])
     plain, ours = model.encode(source), fast.encode(source)
     assert distance(ours.rows, plain.rows) < 1e-5

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.errors import RunError
-from dragoman.inference.shortlist import ShortlistSettings, learn
-from dragoman.models.shortlist import Integers, Shortlist
+from dragoman.models.shortlist import Integers, Shortlist, ShortlistSettings, learn
 
 
 def pairs_of(count: int, seed: int = 0) -> list[tuple[Integers, Integers]]:

@@ -8,8 +8,7 @@ import torch
 from pydantic import ValidationError
 
 from dragoman.forms.rows.settings import FramesSource
-from dragoman.models.band_heads import NAME, BandHeads
-from dragoman.models.front_ends import FramesFrontEnd
+from dragoman.models.front_ends import BAND_WEIGHTS, BandHeads, FramesFrontEnd
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 
@@ -53,7 +52,7 @@ def test_it_is_what_the_equations_say_recording_by_recording(heads: BandHeads) -
     for number, (recording, one) in enumerate(zip(recordings, found, strict=True)):
         expected, weights = by_hand(heads, recording.numpy())
         np.testing.assert_allclose(one.numpy(), expected, atol=1e-12)
-        seen = probe.attention[NAME][number, :, : len(one), : len(one)]
+        seen = probe.attention[BAND_WEIGHTS][number, :, : len(one), : len(one)]
         np.testing.assert_allclose(seen.numpy(), np.stack(weights), atol=1e-12)
 
 
@@ -65,7 +64,7 @@ def test_a_head_attends_by_its_own_bands_alone(heads: BandHeads) -> None:
     for given in (frames, other):
         with Probe() as probe:
             heads.heard(Sequences.of([given]))
-        weights.append(probe.attention[NAME][0].detach())
+        weights.append(probe.attention[BAND_WEIGHTS][0].detach())
     assert not torch.allclose(weights[0][0], weights[1][0])
     torch.testing.assert_close(weights[0][1:], weights[1][1:], rtol=0, atol=0)
 

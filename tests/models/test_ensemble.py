@@ -117,16 +117,3 @@ def test_each_model_reads_what_its_reader_gives_it() -> None:
             return torch.stack(probabilities).mean(0)
 
     assert same(found, textbook(Turned(one, other), request, bos=BOS, eos=EOS), within=1e-4)
-
-
-def test_memories_of_all_models_are_joined_and_parted(models: list[Model]) -> None:
-    both = Ensemble(models[:2])
-    sources = [torch.tensor([5, 6, 2]), torch.tensor([9, 2]), torch.tensor([4, 5, 6, 2])]
-    target = Sequences.of([torch.tensor([BOS, 7]), torch.tensor([BOS, 8])])
-    with torch.no_grad():
-        single = [both.encode(Sequences.of([source])) for source in sources]
-        joined = Memory.join(Memory.join(single[0], single[1]), single[2]).select([2, 0])
-        whole = both.encode(Sequences.of([sources[2], sources[0]]))
-        torch.testing.assert_close(
-            both.project(both.decode(target, joined)), both.project(both.decode(target, whole))
-        )

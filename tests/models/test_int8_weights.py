@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.int8_weights import PositionTable, in_order, shapes
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn.layers import LayerNorm
 from dragoman.nn.settings import NORM_EPSILON
 

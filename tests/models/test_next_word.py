@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from memories import some_sources
 
 from dragoman.models.interface import Memory
 from dragoman.models.transformer.next_word import Following, NextWord
@@ -53,10 +54,10 @@ def test_a_search_is_told_the_same_whatever_becomes_of_its_rows(
     next_word: NextWord, memory: Memory
 ) -> None:
     rows = memory.rows @ next_word.row.weight.t()
-    following = Following(next_word, memory.select([1]))
+    following = Following(next_word, some_sources(memory, [1]))
     # A product of three rows and one of eight may add in another order: equal to fp64's rounding.
     assert torch.allclose(following.next_word_rows(torch.tensor([[BOS, NOUN]])), rows[[5, 6]])
-    following.admit(memory.select([0]))
+    following.admit(some_sources(memory, [0]))
     following.select(torch.tensor([0, 1, 1]))
     told = following.next_word_rows(torch.tensor([[OPEN, VERB], [BOS, OPEN], [BOS, NOUN]]))
     assert torch.allclose(told, rows[[6, 7, 0, 0, 0, 1]])

@@ -12,8 +12,7 @@ import torch
 from searching import search
 from table_model import BOS, EOS, TableModel, same
 
-from dragoman.models.ctc_prefixes import IMPOSSIBLE, CtcPrefixes
-from dragoman.models.with_ctc import WithCtc
+from dragoman.models.with_ctc import IMPOSSIBLE, CtcPrefixes, WithCtc
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.search.textbook import next_log_probabilities

@@ -21,9 +21,8 @@ from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
-from dragoman.search.job import SearchJob
 from dragoman.search.native_beam import NativeBeam, fastest_beam
-from dragoman.search.request import Request
+from dragoman.search.request import Request, SearchJob
 from dragoman.search.settings import SamplingSettings, SearchSettings
 
 pytestmark = pytest.mark.skipif(not library.available(), reason="no native library here")

@@ -18,9 +18,8 @@ import torch
 from emulator import COMPILERS, MARKS, build, emulate
 
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
-from dragoman.models.transformer.int8_model import Int8Model
-from dragoman.models.transformer.int8_weights import PositionTable, in_order, sizes
+from dragoman.models.transformer.int8_weights import Int8Model, PositionTable, in_order, sizes
+from dragoman.models.transformer.model import Transformer
 from dragoman.native import library
 from dragoman.native.decoder import NativeState
 from dragoman.nn.layout import Sequences

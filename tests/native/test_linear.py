@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from dragoman.native import linear
 from dragoman.native.dropout import factors
-from dragoman.native.gradients import add_directly
 from dragoman.native.linear import PackedWeights, Precision
+from dragoman.native.pointers import add_directly
 
 __all__ = ["level"]
 

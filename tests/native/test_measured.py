@@ -15,7 +15,7 @@ from dragoman.models.catalogue.networks import fast_paths
 from dragoman.models.fast_path import AMOUNTS
 from dragoman.models.kinds import DEFAULT
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.native import library, loader, measured, processor
 from dragoman.native.measured import Trial, machine_key, microseconds
 

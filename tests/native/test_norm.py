@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import dropout, embedding, norm
-from dragoman.native.gradients import add_directly
+from dragoman.native.pointers import add_directly
 
 __all__ = ["level"]
 

@@ -39,10 +39,9 @@ from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
-from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
-from dragoman.training.splits import Splits
-from dragoman.training.weights import save_weights
+from dragoman.training.gradients import Splits
+from dragoman.training.weights import average_weights, save_weights
 
 SENTENCE = "The dog doesn't eat the apple because it is too old."
 

@@ -10,10 +10,8 @@ from table_model import BOS, EOS, TableModel, exhaustive, same
 
 from dragoman.search.beam import PlainBeam
 from dragoman.search.beam_state import BeamState
-from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.job import SearchJob
-from dragoman.search.record import StepRecord
-from dragoman.search.request import Request
+from dragoman.search.hypothesis import Hypothesis, StepRecord
+from dragoman.search.request import Request, SearchJob
 from dragoman.search.settings import SearchSettings
 from dragoman.search.textbook import next_log_probabilities, textbook
 

@@ -8,7 +8,7 @@ from searching import assert_force_decoding_agrees, search
 from table_model import BOS, EOS, same
 
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn.settings import AttentionSettings
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings

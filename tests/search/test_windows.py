@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.search.windows import score_windows, whole
+from dragoman.search.forced_decoding import score_windows, whole
 
 BOS, EOS = 1, 2
 NOTHING = torch.tensor([EOS])

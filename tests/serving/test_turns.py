@@ -27,7 +27,7 @@ from dragoman.engine.engine import Engine
 from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.subwords.text import Text
 from dragoman.insight.session import Inspection
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import look_endpoints, server, server_info

@@ -28,7 +28,7 @@ from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.validation import TranslationValidation
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.splits import Splits
+from dragoman.training.gradients import Splits
 from dragoman.training.update import Updater
 
 CELLS = [

@@ -106,7 +106,7 @@ print(json.dumps([translator.description, found]))
 
 
 NOT_READ = """
-from dragoman.inference.held_weights import HeldWeights
+from dragoman.inference.packed_models import HeldWeights
 
 def read(*_):
     raise AssertionError("the weights are read")

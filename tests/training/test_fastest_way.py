@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from training_toy import Toy, next_token_in_pieces, toy_batch, toy_batches
+from training_toy import Toy, toy_batch, toy_batches, toy_objective
 
 from dragoman.errors import DragomanError
 from dragoman.native import library, loader, processor
@@ -117,7 +117,7 @@ def test_little_time_is_kept_to() -> None:
 
 def measured(model: Toy, folder: Path | None = None, **settings: Any) -> fastest_way.MeasuredWays:
     return fastest_way.fastest_way(
-        model, next_token_in_pieces(model, 0.1), TrainingSettings(**settings), toy_batches,
+        model, toy_objective(model, 0.1), TrainingSettings(**settings), toy_batches,
         remembered=folder, work="toy",
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ def test_on_a_gpu_few_examples_do_not_stand_for_many(monkeypatch: pytest.MonkeyP
         sizes.clear()
         model, batch = Toy(), toy_batch(1, sentences)
         found = fastest_way.fastest_way(
-            model, next_token_in_pieces(model, 0.1), TrainingSettings(),
+            model, toy_objective(model, 0.1), TrainingSettings(),
             lambda *_, batch=batch: [lambda: batch],
         )  # fmt: skip
         assert found.way == ways[1] and sizes[-1] == pytest.approx(timed_on, rel=0.1)

@@ -16,7 +16,7 @@ import torch
 from tiny_cells import MODELS, tiny_cell, told_cells
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
-from training_toy import Toy, next_token_in_pieces, toy_batch
+from training_toy import Toy, toy_batch, toy_objective
 
 from dragoman import load
 from dragoman.nn import dropout
@@ -27,9 +27,8 @@ from dragoman.tasks.training import resume, train
 from dragoman.training import distributed, trainer
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import MakeBatch
+from dragoman.training.gradients import MakeBatch, Splits
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.update import Updater
 
 if not torch.cuda.is_available():
@@ -193,7 +192,7 @@ def test_a_batch_that_is_too_large_for_the_gpu_is_halved(tmp_path: Path) -> None
     records = []
     for model in (Toy(), Greedy()):
         updater = Updater(
-            model, next_token_in_pieces(model, 0.0), TrainingSettings(precision="fp32"),
+            model, toy_objective(model, 0.0), TrainingSettings(precision="fp32"),
             lambda _: 0.01, Ranks(device="cuda:0"),
         )  # fmt: skip
         state = TrainingState()

@@ -32,11 +32,10 @@ def test_depths_go_from_the_embedding_to_the_head() -> None:
     assert found["body.norm.weight"] == 2
 
 
-def moved(settings: LayerSettings, update: int, *, fused: bool) -> dict[int, float]:
+def moved(settings: LayerSettings, update: int) -> dict[int, float]:
     """How far the parameters of each depth go in one update with gradients of 1."""
     model, flat = model_and_flat()
     adam = Adam(flat, OptimizerSettings())
-    adam._fused = fused
     before = flat.values.clone()
     for view in flat.views(flat.gradients).values():
         view.fill_(1.0)
@@ -52,17 +51,16 @@ def moved(settings: LayerSettings, update: int, *, fused: bool) -> dict[int, flo
     return ways
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_each_layer_moves_a_part_of_the_one_above(fused: bool) -> None:
-    ways = moved(LayerSettings(decay=0.5), 1, fused=fused)
+def test_each_layer_moves_a_part_of_the_one_above() -> None:
+    ways = moved(LayerSettings(decay=0.5), 1)
     assert ways == pytest.approx({0: 0.0125, 1: 0.025, 2: 0.05, 3: 0.1}, rel=1e-3)
-    alike = moved(LayerSettings(), 1, fused=fused)
+    alike = moved(LayerSettings(), 1)
     assert set(alike) == {0, 1, 2, 3} and alike == pytest.approx(dict.fromkeys(alike, 0.1))
 
 
 @pytest.mark.parametrize(("update", "free"), [(1, 1), (10, 1), (11, 2), (21, 3), (31, 4), (99, 4)])
 def test_layers_thaw_from_the_top(update: int, free: int) -> None:
-    ways = moved(LayerSettings(thaw=10), update, fused=True)
+    ways = moved(LayerSettings(thaw=10), update)
     assert [ways[depth] > 0 for depth in (3, 2, 1, 0)] == [True] * free + [False] * (4 - free)
 
 

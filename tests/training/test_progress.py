@@ -16,7 +16,6 @@ from training_toy import Toy, toy_batches, toy_trainer
 
 from dragoman.errors import TrainingError
 from dragoman.specs.catalogue import TASKS
-from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.minutes import seconds_to_fill
 from dragoman.training.progress import (
     LiveDisplay,
@@ -29,6 +28,7 @@ from dragoman.training.progress import (
 from dragoman.training.records import (
     Evaluation,
     Listener,
+    MetricsLog,
     Sample,
     UpdateRecord,
     ValidationRecord,

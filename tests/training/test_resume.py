@@ -18,13 +18,13 @@ from typing import Any, Literal
 import pytest
 import torch
 from torch import Tensor
-from training_toy import Toy, ToyRun, next_token_in_pieces, run_in_process, start, toy_batches
+from training_toy import Toy, ToyRun, run_in_process, start, toy_batches, toy_objective
 
 from dragoman.errors import RunError
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Splits
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.update import Updater
 from dragoman.training.weights import load_weights
 
@@ -376,7 +376,7 @@ def test_masks_come_from_where_they_came_when_the_run_began(tmp_path: Path) -> N
     state = TrainingState()
     settings = TrainingSettings.model_validate({"precision": "fp32"})
     model = Toy(rate=0.5)
-    updater = Updater(model, next_token_in_pieces(model, 0.0), settings, lambda _: 0.1, Ranks())
+    updater = Updater(model, toy_objective(model, 0.0), settings, lambda _: 0.1, Ranks())
 
     def gradients(state: TrainingState) -> Tensor:
         updater.repeat_choices(state)

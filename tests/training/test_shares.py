@@ -16,9 +16,9 @@ from training_toy import (
     Toy,
     as_rank,
     free_port,
-    next_token_in_pieces,
     start,
     toy_batches,
+    toy_objective,
     toy_trainer,
 )
 
@@ -32,7 +32,7 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
@@ -40,10 +40,10 @@ from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks, own_device
+from dragoman.training.gradients import Splits
 from dragoman.training.losses.guided import GuidedAlignment
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.update import Updater
 
 PAIRS = [
@@ -110,7 +110,7 @@ def test_processes_add_up_to_the_same_gradients(
     )  # fmt: skip
     training = TrainingSettings.model_validate({"precision": precision, "kernels": kernels})
     model = Transformer(settings, 290, 290)
-    objective: Objective = next_token_in_pieces(model, training.label_smoothing)
+    objective: Objective = toy_objective(model, training.label_smoothing)
     if guided:
         objective = GuidedAlignment(
             objective,

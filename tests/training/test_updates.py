@@ -20,11 +20,11 @@ from training_toy import (
     Toy,
     ToyRun,
     free_port,
-    next_token_in_pieces,
     run_as_rank,
     start,
     toy_batch,
     toy_batches,
+    toy_objective,
     toy_trainer,
 )
 
@@ -32,18 +32,16 @@ from dragoman.data.batches import Batch
 from dragoman.errors import RunError, TrainingError
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.gradients import Gradients, MakeBatch, Splits
 from dragoman.training.losses.objectives import NextToken
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
-from dragoman.training.splits import Splits
 from dragoman.training.trainer import Trainer
 from dragoman.training.update import Updater
-from dragoman.training.weights import load_weights, save_weights
+from dragoman.training.weights import average_weights, load_weights, save_weights
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +55,7 @@ def one_thread() -> Iterator[None]:
 
 def updater_of(model: Toy, **settings: Any) -> Updater:
     chosen = TrainingSettings.model_validate({"precision": "fp32"} | settings)
-    objective = next_token_in_pieces(model, chosen.label_smoothing)
+    objective = toy_objective(model, chosen.label_smoothing)
     updater = Updater(model, objective, chosen, lambda step: 0.1, Ranks())
     updater.repeat_choices(TrainingState())
     return updater
@@ -573,7 +571,7 @@ def test_measuring_leaves_the_weights_alone() -> None:
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     settings = TrainingSettings(precision="fp32")
     speed = measure_throughput(
-        model, next_token_in_pieces(model, 0.1), settings, toy_batches, seconds=0.05
+        model, toy_objective(model, 0.1), settings, toy_batches, seconds=0.05
     )
     assert speed.updates >= 1
     assert speed.tokens_per_second > 0 and speed.seconds_per_update > 0
@@ -581,7 +579,7 @@ def test_measuring_leaves_the_weights_alone() -> None:
     assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
     assert (
         measure_throughput(
-            model, next_token_in_pieces(model, 0.1), settings, toy_batches, seconds=60, most=3
+            model, toy_objective(model, 0.1), settings, toy_batches, seconds=60, most=3
         ).updates
         == 3
     )

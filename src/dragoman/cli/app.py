@@ -45,7 +45,7 @@ from dragoman.cli import (
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
 from dragoman.errors import DragomanError
-from dragoman.training.speed.waiting import keep_to_quota
+from dragoman.native.processor import keep_to_quota
 
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(

@@ -98,7 +98,7 @@ def command(*words: object) -> str:
 def prepare_process() -> None:
     """What must happen before torch is imported."""
     from dragoman.native.allocator import keep_few_primitives, keep_memory
-    from dragoman.training.speed.waiting import wait_briefly
+    from dragoman.native.processor import wait_briefly
 
     keep_memory()
     keep_few_primitives(os.environ)

@@ -9,12 +9,12 @@ import typer
 from dragoman.cli.options import RunFolder, argument, arguments, setting, values_of
 
 if TYPE_CHECKING:
-    from dragoman.inference.shortlist import ShortlistSettings
+    from dragoman.models.shortlist import ShortlistSettings
 
 
 def shortlist_settings() -> type[ShortlistSettings]:
     """How long a shortlist is."""
-    from dragoman.inference.shortlist import ShortlistSettings
+    from dragoman.models.shortlist import ShortlistSettings
 
     return ShortlistSettings
 

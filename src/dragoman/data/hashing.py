@@ -1,4 +1,4 @@
-"""Keyed 64-bit hashes: random orders that are pure functions of their key.
+"""Keyed 64-bit hashes: random orders and draws that are pure functions of their key.
 
 To shuffle, sort by the hashes. Unlike a generator's shuffle, whose stream may change with the
 version of a library, this is the same everywhere and for ever, and any part of it can be worked
@@ -25,6 +25,14 @@ def keyed(*parts: int) -> int:
     for part in parts:
         key = mix(key ^ (part & _WORD))
     return key
+
+
+def torch_seed(first: int, *parts: int) -> int:
+    """63 bits that look random, as torch takes seeds: the same on every machine, in every order,
+    after every resume. Each draw of training is owned by what it is for: (seed, update) is the seed
+    of an update's dropout. Any part that differs, and their order, changes all bits."""
+    # Not the keys of orders and samples, of which some have the same parts.
+    return keyed(first ^ STEP, *parts) >> 1
 
 
 def hashes(numbers: npt.NDArray[np.int64], key: int) -> npt.NDArray[np.uint64]:

@@ -39,9 +39,8 @@ from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.run import Run
 from dragoman.runs.user_cache import cache_folder, packed_folder
-from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.hypothesis import Hypothesis, StepRecord
 from dragoman.search.offline import Searcher
-from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.search.settings import SearchSettings
@@ -316,8 +315,8 @@ class Engine:
         self, texts: Iterable[Sequence[int]], context: int, stride: int
     ) -> Iterator[list[float]]:
         """log P of each token of each text, and of its end symbol, where nothing is read: window by
-        window (``search/windows.py``)."""
-        from dragoman.search.windows import score_windows, whole
+        window (``search/forced_decoding.py``)."""
+        from dragoman.search.forced_decoding import score_windows, whole
 
         return whole(score_windows(texts=texts, context=context, stride=stride, **self._alone))
 
@@ -326,7 +325,7 @@ class Engine:
     ) -> Iterator[list[float]]:
         """As ``score_windows``, for one text and while it is scored: windows of ``together`` tokens
         at a time, or at least one window."""
-        from dragoman.search.windows import score_windows
+        from dragoman.search.forced_decoding import score_windows
 
         for part, _ in score_windows(
             texts=[tokens], context=context, stride=stride, tokens_per_batch=together, **self._alone

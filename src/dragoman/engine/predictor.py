@@ -3,6 +3,10 @@
 ``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
 ``Filler`` fills in its blanks; ``Labeller`` says which label it has. Whoever looks inside asks none
 which: what a text is *shown* as is what the model makes of it.
+
+To cut a text into tokens takes some seventy bytes of memory for each of its characters. Where so
+much is too long in any case, up to a gigabyte on one line, it is not cut to find that out
+(``far_too_long``).
 """
 
 from __future__ import annotations
@@ -120,3 +124,17 @@ class Predictor(ABC):
         if self.no_inside is not None:
             raise DragomanError(f"{self.run.folder} {self.no_inside}")
         return self.engine.attention.record(self.source_values(source), target_ids, through)
+
+
+_CHARACTERS = 1000
+"""Of a text for each token that is read: no token writes so many."""
+
+
+def beginning(text: str, tokens: int) -> str:
+    """A part of a text that has its first ``tokens`` tokens; all of it, if it is not far longer."""
+    return text[: tokens * _CHARACTERS]
+
+
+def far_too_long(text: str, tokens: int) -> bool:
+    """Whether a text has more than so many tokens by its characters alone."""
+    return len(text) > tokens * _CHARACTERS

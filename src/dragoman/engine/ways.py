@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from dragoman.data.batches import Batch, make_batch
 from dragoman.inference.fastest import paths_timed
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.native import linear
 from dragoman.training.arithmetic import computing
 from dragoman.training.gradients import MakeBatch

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.inference.held_weights import HeldWeights
-from dragoman.inference.packed_models import packed_model
+from dragoman.inference.packed_models import HeldWeights, packed_model
 from dragoman.inference.settings import Precision
 from dragoman.models.catalogue.networks import fast_paths
-from dragoman.models.fast_path import AMOUNTS, Amount, FastPath
+from dragoman.models.fast_path import AMOUNTS, FastPath
 from dragoman.models.kinds import DEFAULT
 from dragoman.models.searched import SearchModel
 from dragoman.models.settings import ModelSettings
@@ -29,6 +28,7 @@ from dragoman.native.measured import known, measure, measures, microseconds
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from dragoman.models.ensemble import Reader
     from dragoman.models.interface import Model, Writing
@@ -84,9 +84,9 @@ def fastest(
         return microseconds(
             remembered,
             {
-                path.remembered_as(amount): partial(_trial, path, amount)
+                path.remembered_as(amount): partial(_trial, path, path.trial, rows)
                 for path in tried
-                for amount in AMOUNTS
+                for amount, rows in AMOUNTS.items()
             },
         )
 
@@ -158,9 +158,11 @@ def without_torch(
     )  # fmt: skip
 
 
-def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
+def _trial(
+    path: FastPath, trial: Callable[[int], Callable[[], None]], rows: int
+) -> Callable[[], None]:
     with library.using(path.level):
-        return path.trial(amount)
+        return trial(rows)
 
 
 MIN_GAIN = 0.03
@@ -176,18 +178,14 @@ def _rows(
     if path.more_rows is None or path.rows_trial is None or not measures():
         return path.rows
     sizes = (path.rows, path.more_rows)
-    trials = {path.rows_remembered_as(n): partial(_rows_trial, path, n) for n in sizes}
+    trials = {
+        path.remembered_as(f"{n} rows"): partial(_trial, path, path.rows_trial, n) for n in sizes
+    }
     times = times_of(trials)
     if not trials.keys() <= times.keys():
         return path.rows
     few, more = (times[name] / n for name, n in zip(trials, sizes, strict=True))
     return path.more_rows if more < few * (1 - MIN_GAIN) else path.rows
-
-
-def _rows_trial(path: FastPath, rows: int) -> Callable[[], None]:
-    assert path.rows_trial is not None
-    with library.using(path.level):
-        return path.rows_trial(rows)
 
 
 @dataclass(frozen=True)
@@ -296,7 +294,12 @@ def beside_ctc(
     from dragoman.models.with_ctc import WithCtc
 
     assert path.model is not None, "what reads rows is held by torch"
-    model = WithCtc(path.model, head, weight, eos=eos)
+
+    def of_rows(rows: Tensor) -> Tensor:
+        logits: Tensor = head(rows.to(head.weight.dtype))  # which a fast path may have in bf16
+        return logits
+
+    model = WithCtc(path.model, of_rows, weight, eos=eos)
     return replace(path, searched=OnTorch(model, device), whole_steps=False)
 
 
@@ -304,9 +307,12 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
     """Every way to run a Transformer here, timed now, the one that is taken first: its line,
     microseconds of one sentence and of many, and whether it is taken."""
     paths = [path for path in fast_paths(DEFAULT) if path.why_not(None) is None]
-    names = [(path, amount) for path in paths for amount in AMOUNTS]
     times = measure(
-        {path.remembered_as(amount): partial(_trial, path, amount) for path, amount in names}
+        {
+            path.remembered_as(amount): partial(_trial, path, path.trial, rows)
+            for path in paths
+            for amount, rows in AMOUNTS.items()
+        }
     )
     ranked = sorted(paths, key=lambda path: _cost(path, paths, times))
     return [

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dragoman.errors import DragomanError
-from dragoman.models.band_heads import BandHeads
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
 from dragoman.models.front_ends import (
+    BandHeads,
     ClassToken,
     FramesFrontEnd,
     PatchesFrontEnd,
     StemFrontEnd,
 )
 from dragoman.models.interface import Network
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.figure import Words
 
 INSIDE = "inside"

@@ -31,8 +31,7 @@ from dragoman.forms.form import Rules, Values
 from dragoman.models.interface import Network, Part, writing
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.search.record import StepRecord
+from dragoman.search.hypothesis import Hypothesis, StepRecord, hypothesis_of
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 

@@ -18,7 +18,7 @@ from dragoman.inference.settings import Precision
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.session import begin_part, teacher_forced
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

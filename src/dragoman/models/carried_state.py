@@ -1,4 +1,5 @@
-"""A search under way in a model that carries something from step to step, of a size that stays."""
+"""Searches under way in plain models: of layers that attend to their past, and of models that carry
+something of a size that stays."""
 
 from __future__ import annotations
 
@@ -10,7 +11,29 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.source import Source
+from dragoman.nn.cache import Cache
 from dragoman.nn.layout import Layout
+
+
+class CachedState(DecodeState):
+    """A search over plain keys and values, whose rows keep a ``Cache``. Each model writes ``admit``
+    for itself, since it alone knows what it keeps of a source."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.cache = Cache(memory.rows.device)
+        self.admit(memory)
+
+    @property
+    def rows(self) -> int:
+        return self.cache.rows
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.cache.lengths
+
+    def select(self, rows: Tensor) -> None:
+        self.cache.select(rows)
+
 
 Carried = tuple[Tensor, ...]
 """What N rows carry in L layers: tensors (L, N, ...)."""

@@ -34,7 +34,7 @@ from dragoman.models.settings import ConvolutionalSettings
 from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.embedding import embed as embed_natively
-from dragoman.nn import guides, probes
+from dragoman.nn import probes
 from dragoman.nn.convolution import ConvolutionWindows, NormedLinear, unfold
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import Stack
@@ -261,12 +261,12 @@ class _AllAtOnce:
 
     def __call__(self, layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
         layout, memory = self._layout, self._memory
-        if self._by_kernels and guides.wanted(layer.name) is None:
+        if self._by_kernels and probes.guide_of(layer.name) is None:
             places = layout.offsets, memory.layout.offsets
             found = native.cross_attention(query, memory.rows, *places, heads=1, scale=1.0)
             return found * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
-        guides.offer(layer.name, weights[:, None])
+        probes.offer_weights(layer.name, weights[:, None])
         probe = probes.probe()
         if probe is not None:
             probe.take_attention(layer.name, weights[:, None])

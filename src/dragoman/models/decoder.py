@@ -17,7 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.cached_state import CachedState
+from dragoman.models.carried_state import CachedState
 from dragoman.models.encoding import around_of
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import DecoderSettings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,9 @@ from dragoman.native.processor import no_bf16_units
 if TYPE_CHECKING:
     from dragoman.models.interface import Model, Writing
 
-Amount = Literal["one", "many"]
-"""Of sentences that are searched at once: one by itself, whose products have few rows, or as many
-as a batch holds. What is fastest for one need not be for many."""
-AMOUNTS: tuple[Amount, ...] = get_args(Amount)
+AMOUNTS = {"one": 4, "many": 48}
+"""Rows of sentences that are searched at once: one by itself, whose products have few rows, or as
+many as a batch holds. What is fastest for one need not be for many."""
 
 Named = Mapping[str, npt.NDArray[np.float32]]
 """The weights of a model by their names in a file."""
@@ -68,8 +67,9 @@ class FastPath:
     why_not: Callable[[ModelSettings | None], str | None]
     """Why models of such settings (None: all of the kind) cannot be run so on this machine; None
     if they can."""
-    trial: Callable[[Amount], Callable[[], None]]
-    """Makes some work of a small model, whose time tells what this path is worth here."""
+    trial: Callable[[int], Callable[[], None]]
+    """Makes some work of a small model with so many rows, whose time tells what this path is worth
+    here."""
     line: Callable[[], str]
     """One line for a person: what runs the model."""
     units: Callable[[], str]
@@ -83,20 +83,16 @@ class FastPath:
     more_rows: int | None = None
     """With so many they are faster on some machines, which is measured."""
     rows_trial: Callable[[int], Callable[[], None]] | None = None
-    """As ``trial``, where there are ``more_rows``: the same steps with so many hypotheses."""
+    """As ``trial``, where there are ``more_rows``."""
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
     searched: Callable[[Any], SearchModel] | None = None
     """How a search speaks with what ``make`` made; left out, through torch."""
     without_torch: WithoutTorch | None = None
 
-    def remembered_as(self, amount: Amount) -> str:
-        """What the time of a trial is known by."""
+    def remembered_as(self, amount: str) -> str:
+        """What the time of a trial is known by; ``amount``: of ``AMOUNTS``, or a number of rows."""
         return f"{self.trial_name or self.precision}, {amount}"
-
-    def rows_remembered_as(self, rows: int) -> str:
-        """What the time of a trial of so many rows is known by."""
-        return f"{self.trial_name or self.precision}, {rows} rows"
 
 
 def on_plain_torch(
@@ -131,15 +127,14 @@ def on_plain_torch(
 TRIAL_TOKENS = 2000
 """Tokens in each vocabulary of the small model that a trial runs."""
 _BEAM = 4
-_BATCH = 48
-"""Rows of many sentences."""
 
 
-def trial_of_rows(
-    network: Callable[[], Writing], make: Callable[[Any, None], Model], rows: int
+def trial(
+    network: Callable[[], Writing], make: Callable[[Any, None], Model], rows: int, steps: int = 6
 ) -> Callable[[], None]:
-    """So many hypotheses, four of a sentence, which move from step to step as those of a beam do:
-    what ``FastPath.rows_trial`` gives."""
+    """A small model that reads some sentences and writes some tokens, the way that ``make`` has it:
+    what ``FastPath.trial`` gives. Four of the ``rows`` are hypotheses of a sentence, and move from
+    step to step as those of a beam do."""
     import torch
 
     from dragoman.nn.layout import Sequences
@@ -148,7 +143,7 @@ def trial_of_rows(
         torch.manual_seed(0)
         plain = network().eval()
     model = make(plain, None)
-    source = Sequences.of([torch.arange(3, 23)] * (rows // _BEAM))
+    source = Sequences.of([torch.arange(3, 15)] * (rows // _BEAM))
     begin = torch.arange(rows // _BEAM).repeat_interleave(_BEAM)
     moved = torch.arange(rows).view(-1, _BEAM)[:, [1, 0, 0, 2]].flatten()
     tokens = torch.ones(rows, 1, dtype=torch.int64)
@@ -157,36 +152,8 @@ def trial_of_rows(
         with torch.no_grad():
             state = model.start(model.encode(source))
             state.select(begin)
-            for _ in range(20):
+            for _ in range(steps):
                 model.best(tokens, state, _BEAM + 1)
                 state.select(moved)
-
-    return work
-
-
-def trial(
-    network: Callable[[], Writing], make: Callable[[Any, None], Model], amount: Amount
-) -> Callable[[], None]:
-    """A small model that reads some sentences and writes some tokens, the way that ``make`` has it:
-    what ``FastPath.trial`` gives."""
-    import torch
-
-    from dragoman.nn.layout import Sequences
-
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        plain = network().eval()
-    model = make(plain, None)
-    sentences = 1 if amount == "one" else _BATCH // _BEAM
-    source = Sequences.of([torch.arange(3, 15)] * sentences)
-    rows = torch.arange(sentences).repeat_interleave(_BEAM)
-    tokens = torch.ones(len(rows), 1, dtype=torch.int64)
-
-    def work() -> None:
-        with torch.no_grad():
-            state = model.start(model.encode(source))
-            state.select(rows)
-            for _ in range(6):
-                model.best(tokens, state, 1)
 
     return work

@@ -5,7 +5,7 @@ length are made of them, whatever the model.
   every second place is kept, ReLU, and a linear map to the width of the model (Dong et al., 2018,
   "Speech-Transformer"). Nothing leaks across the end of a recording: what stands behind it is zero
   in every layer, as what stands before its beginning.
-  ``source.band_heads`` puts an attention before it (``band_heads.py``).
+  ``source.band_heads`` puts an attention before it (``BandHeads``).
 - ``LineFrontEnd``: the same over the columns of a line of text, in which paper is zero.
 - ``PatchesFrontEnd``: a linear map of each patch (Dosovitskiy et al., 2021, equation 1).
 - ``ClassToken``: a learned row before those that another front end makes (equation 1 as well).
@@ -30,9 +30,52 @@ from dragoman.forms.rows.settings import (
     PictureSource,
     RowsSource,
 )
-from dragoman.models.band_heads import BandHeads
+from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Computing, Linear, Precision
+from dragoman.nn.settings import AttentionSettings
+
+BAND_WEIGHTS = "front_end.bands"
+"""What probes know the weights of ``BandHeads`` by, (B, H, T, T)."""
+
+
+class _PlainLinear(Linear):
+    """In fp32 always: it reads frames as they are stored, and its sizes are no model's."""
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        pass
+
+    def fits(self, precision: Precision) -> bool:
+        return True
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        pass
+
+
+class BandHeads(MultiHeadAttention):
+    """Heads over slices of a filter bank: self-attention over raw frames, in which each head reads
+    its own bands: (P, F) -> (P, F), recording by recording.
+
+        x = x + Concat(head_1, ..., head_h) W^O
+        head_i = Attention(x_i W_i^Q, x_i W_i^K, x_i W_i^V)          x_i: slice i of the bands of x
+
+    It is the lecture's picture of several heads (80 bands, 4 heads of 20 each), and stands before
+    the convolutions, which mix the bands. There are no positions: frames are told apart by what is
+    heard.
+    """
+
+    def __init__(self, bands: int, heads: int) -> None:
+        super().__init__(AttentionSettings(num_heads=heads, whole_input=False), bands, BAND_WEIGHTS)
+        self.output = _PlainLinear(bands, bands)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """There is one way."""
+
+    def heard(self, frames: Sequences) -> Sequences:
+        """The frames, and what the heads add to them."""
+        x, layout = frames.values, frames.layout
+        return Sequences(x + self(x, layout, x, layout), layout)
+
 
 SourceInput = int | RowsSource
 """What a network reads: so many different tokens, or rows."""

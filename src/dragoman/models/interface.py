@@ -16,7 +16,7 @@ N live rows of a search (sentences x beam), t new tokens per row, k candidates p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -71,47 +71,6 @@ class Memory:
     """(P,) the ids that were read, where ids were: a shortlist and the next word go by them."""
     parts: tuple[Memory, ...] = ()
     """Of an ensemble: what each of its models made of the same B sources (``ensemble.py``)."""
-
-    @classmethod
-    def join(cls, first: Memory, second: Memory) -> Memory:
-        """The sources of both, those of ``first`` before."""
-        layout = Layout((*first.layout.lengths, *second.layout.lengths), first.layout.device)
-        return cls(
-            torch.cat([first.rows, second.rows]),
-            layout,
-            _beside(first, second, first.key_mask, second.key_mask),
-            _beside(first, second, first.tokens, second.tokens),
-            tuple(cls.join(*parts) for parts in zip(first.parts, second.parts, strict=True)),
-        )
-
-    def select(self, sources: Sequence[int]) -> Memory:
-        """Some of the sources, in that order."""
-        lengths = list(self.layout.lengths)
-        kept = [place.tolist() for place in torch.arange(self.layout.total).split(lengths)]
-        rows = torch.tensor([row for source in sources for row in kept[source]], dtype=torch.int64)
-        rows = rows.to(self.rows.device)
-        return Memory(
-            self.rows[rows],
-            Layout([lengths[source] for source in sources], self.layout.device),
-            None if self.key_mask is None else self.key_mask[rows],
-            None if self.tokens is None else self.tokens[rows],
-            tuple(part.select(sources) for part in self.parts),
-        )
-
-
-def _beside(
-    first: Memory, second: Memory, one: Tensor | None, other: Tensor | None
-) -> Tensor | None:
-    """A field (P,) of two memories that are joined; what is left out is all ones."""
-    if one is None and other is None:
-        return None
-    known = one if one is not None else other
-    assert known is not None
-    parts = [
-        known.new_ones(memory.layout.total) if part is None else part
-        for memory, part in ((first, one), (second, other))
-    ]
-    return torch.cat(parts)
 
 
 class DecodeState(ABC):

@@ -246,6 +246,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
 type of its elements. A test compares them with the sources."""
 
 
+def at(struct: ctypes.Structure) -> int:
+    """Where it lies; good as long as it is kept."""
+    return ctypes.addressof(struct)
+
+
 def signature(name: str) -> tuple[tuple[Any, ...], Any]:
     """Of a function; ``norm_forward_bf16`` and ``norm_forward_fp32`` have one."""
     return FUNCTIONS[name.removesuffix("_fp32").removesuffix("_bf16")]

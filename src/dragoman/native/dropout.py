@@ -78,11 +78,6 @@ def dropout_plain(x: Tensor, rate: float, seed: int, row_keys: Tensor | None = N
     return x * factors(row_keys, rows.shape[1], rate, seed, x.dtype).view_as(x)
 
 
-def relu_dropout_plain(x: Tensor, rate: float, seed: int, row_keys: Tensor | None = None) -> Tensor:
-    """Dropout(max(0, x)), as inside ``native.linear.feed_forward``."""
-    return dropout_plain(torch.relu(x), rate, seed, row_keys)
-
-
 def numbers(rows: int, device: torch.device | str = "cpu") -> Tensor:
     """(rows,) int32: the keys of rows that were given none."""
     return torch.arange(rows, dtype=torch.int32, device=device)

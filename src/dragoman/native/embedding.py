@@ -13,8 +13,7 @@ from torch.nn import functional as F
 
 from dragoman.native import loader
 from dragoman.native.dropout import dropout_plain
-from dragoman.native.gradients import sink
-from dragoman.native.pointers import SUFFIXES, address, assert_row_keys, is_plain
+from dragoman.native.pointers import SUFFIXES, address, assert_row_keys, is_plain, sink
 
 
 def embed(

@@ -22,9 +22,8 @@ from torch.nn import functional as F
 
 from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE, Part
-from dragoman.native.dropout import relu_dropout_plain
-from dragoman.native.gradients import sink
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys
+from dragoman.native.dropout import dropout_plain
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys, sink
 
 Precision = Literal["fp32", "bf16"]
 
@@ -157,7 +156,7 @@ def feed_forward_plain(
 ) -> Tensor:
     """The twin of ``feed_forward``, in the type of ``x``."""
     hidden = F.linear(x, inner[0].to(x.dtype), inner[1].to(x.dtype))
-    hidden = relu_dropout_plain(hidden, dropout, seed, row_keys)
+    hidden = dropout_plain(F.relu(hidden), dropout, seed, row_keys)
     return F.linear(hidden, outer[0].to(x.dtype), outer[1].to(x.dtype))
 
 

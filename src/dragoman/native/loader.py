@@ -20,7 +20,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -290,11 +290,19 @@ def function(name: str, level: str | None = None) -> Any | None:
 
     Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
-    return _bound(name, level or level_in_use())
+    return _bound(name, level or level_in_use(), ctypes.CFUNCTYPE)
+
+
+def quick_function(name: str) -> Any:
+    """A kernel that is too short to let other threads in: it keeps Python's lock. The library is
+    loaded."""
+    found = _bound(name, level_in_use(), ctypes.PYFUNCTYPE)
+    assert found is not None, "ask loaded() first"
+    return found
 
 
 @cache
-def _bound(name: str, first: str | None) -> Any | None:
+def _bound(name: str, first: str | None, kind: Callable[..., Any]) -> Any | None:
     library, _ = load()
     if library is None:
         return None
@@ -306,6 +314,6 @@ def _bound(name: str, first: str | None) -> Any | None:
         if found is not None:
             # A fresh object, so that two bindings never share argument types.
             argument_types, result = abi.signature(name)
-            kind = ctypes.CFUNCTYPE(result, *argument_types)
-            return kind(ctypes.cast(found, ctypes.c_void_p).value or 0)
+            address = ctypes.cast(found, ctypes.c_void_p).value or 0
+            return kind(result, *argument_types)(address)
     return None

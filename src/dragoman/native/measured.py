@@ -1,4 +1,6 @@
-"""What was measured of this machine, remembered, so that it is not measured at every start.
+"""How work is timed on cores that others use too, and what was measured of this machine.
+
+It is remembered, so that it is not measured at every start.
 
 The first translator on a machine times a small model on each way to run it that there is (some
 tenths of a second), and the first training of a model of some shape times its own updates; the
@@ -18,11 +20,12 @@ import io
 import json
 import logging
 import os
-import pathlib
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -31,6 +34,46 @@ from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, FileError, RunError
 from dragoman.native import loader, processor
 from dragoman.reading import read_json
+
+
+class Stopwatch:
+    """Starts when it is made; ``seconds`` is what the work since then would take undisturbed.
+
+    That is wall-clock time less the time in which threads of this process were ready to run and had
+    to wait for a core (Linux counts it for each thread): of the calling thread, and of the one that
+    waited most among the others, for which the calling one may have waited in turn. It is no less
+    than processor time shared out evenly. Where the kernel does not count, it is wall-clock time.
+    """
+
+    def __init__(self) -> None:
+        self._waited = _waited()
+        self._processor = time.process_time()
+        self._wall = time.perf_counter()
+
+    def seconds(self, threads: int) -> float:
+        """``threads``: on how many the work was done."""
+        wall = time.perf_counter() - self._wall
+        processor = time.process_time() - self._processor
+        now = _waited()
+        if not now:
+            return wall
+        waited = {thread: one - self._waited.get(thread, 0) for thread, one in now.items()}
+        own = waited.pop(threading.get_native_id(), 0)
+        lost = own + max(waited.values(), default=0)
+        return min(wall, max(processor / threads, wall - lost / 1e9))
+
+
+def _waited() -> Mapping[int, int]:
+    """Nanoseconds that each thread of this process has waited for a core so far."""
+    found = {}
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            words = Path(f"/proc/self/task/{thread}/schedstat").read_text("ascii").split()
+            found[int(thread)] = int(words[1])
+    except (OSError, ValueError, IndexError):
+        return {}
+    return found
+
 
 NAME = "machine.json"
 
@@ -59,23 +102,20 @@ Trial = Callable[[], None]
 """Does the work that is timed."""
 
 
-def microseconds(
-    folder: pathlib.Path, trials: Mapping[str, Callable[[], Trial]], work: str = ""
-) -> dict[str, int]:
+def microseconds(folder: Path, trials: Mapping[str, Callable[[], Trial]]) -> dict[str, int]:
     """What each of ``trials`` costs on this machine: read from ``folder``, or measured now.
 
-    The value of a trial prepares what is to be timed. ``work``: what is done in it, where the same
-    names are given to trials of different work. A folder that cannot be written to is no error:
-    then it is measured again next time.
+    The value of a trial prepares what is to be timed. A folder that cannot be written to is no
+    error: then it is measured again next time.
     """
-    found = dict(known(folder, work))
+    found = dict(known(folder))
     if not trials.keys() <= found.keys():
         found |= measure(trials)
-        remember(folder, found, work)
+        remember(folder, found)
     return {name: found[name] for name in trials}
 
 
-def known(folder: pathlib.Path, work: str = "") -> Mapping[str, int]:
+def known(folder: Path, work: str = "") -> Mapping[str, int]:
     """What is remembered of this machine, trial -> microseconds; nothing where it was not measured.
 
     If the kernels' trial is among it, a process before this one has found that they compute what
@@ -84,7 +124,7 @@ def known(folder: pathlib.Path, work: str = "") -> Mapping[str, int]:
     return _read(folder / NAME).get(machine_key(work), {})
 
 
-def remember(folder: pathlib.Path, found: Mapping[str, int], work: str = "") -> None:
+def remember(folder: Path, found: Mapping[str, int], work: str = "") -> None:
     """Keep what was measured, trial -> microseconds; of other work what was measured last."""
     kept, key = _read(folder / NAME), machine_key(work)
     kept.pop(key, None)
@@ -134,7 +174,7 @@ def _torch() -> str:
 
 
 @cache
-def library_hash(path: pathlib.Path) -> str:
+def library_hash(path: Path) -> str:
     """A hash of the library of kernels: another compiler makes another of the same sources."""
     with path.open("rb") if path.exists() else io.BytesIO() as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -142,7 +182,7 @@ def library_hash(path: pathlib.Path) -> str:
 
 def _processor() -> str:
     """The lines of /proc/cpuinfo that tell processors apart; of the first core."""
-    path = pathlib.Path("/proc/cpuinfo")
+    path = Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     wanted = (
         "vendor_id", "cpu family", "model", "stepping", "microcode", "flags", "Features",
@@ -153,14 +193,14 @@ def _processor() -> str:
     )
 
 
-def _read(path: pathlib.Path) -> dict[str, dict[str, int]]:
+def _read(path: Path) -> dict[str, dict[str, int]]:
     try:
         return _KNOWN.validate_python(read_json(path))
     except (RunError, ValidationError):
         return {}
 
 
-def _write(path: pathlib.Path, known: Mapping[str, Mapping[str, int]]) -> None:
+def _write(path: Path, known: Mapping[str, Mapping[str, int]]) -> None:
     """Of several writers the last one wins."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,13 @@
-"""How tensors are handed to C: addresses, row strides, and the names of element types."""
+"""How tensors are handed to C: addresses, row strides, names of element types, gradients.
+
+A trainer that keeps one buffer of gradients saves a pass over all of them when kernels add to it
+themselves, in place of handing autograd a tensor to add. It says so once, with ``add_directly``;
+``torch.autograd.grad`` and hooks on these parameters then see nothing.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -31,3 +38,21 @@ def assert_row_keys(row_keys: Tensor | None, rows: int) -> None:
 def is_plain(*tensors: Tensor | None) -> bool:
     """Whether all tensors lie in this machine's memory and are fp32 or bf16."""
     return all(t is None or (t.device.type == "cpu" and t.dtype in SUFFIXES) for t in tensors)
+
+
+_ATTRIBUTE = "dragoman_adds_directly"
+
+
+def add_directly(parameters: Iterable[Tensor], *, on: bool = True) -> None:
+    """From now on kernels add the gradients of ``parameters`` to their ``.grad`` themselves."""
+    for parameter in parameters:
+        setattr(parameter, _ATTRIBUTE, on)
+
+
+def sink(parameter: Tensor) -> Tensor | None:
+    """Where a kernel adds this parameter's gradient; None: it hands the gradient to autograd."""
+    if not getattr(parameter, _ATTRIBUTE, False):
+        return None
+    grad = parameter.grad
+    usable = grad is not None and grad.is_contiguous() and grad.dtype == torch.float32
+    return grad if usable else None

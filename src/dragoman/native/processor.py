@@ -1,12 +1,12 @@
-"""What the processor can do, as the kernel tells it, and how much of it this process may use. Needs
-no torch."""
+"""What the processor can do, as the kernel tells it, how much of it this process may use, and how
+torch's threads wait. Needs no torch."""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,3 +139,29 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+_SPINS = "1000"
+
+
+def wait_briefly(environment: MutableMapping[str, str]) -> None:
+    """Ask OpenMP for a short spin, unless ``environment`` says how long; call it before torch is
+    imported.
+
+    Torch cuts every operator into parts for a team of threads and waits until all are done. OpenMP
+    lets the early ones spin for milliseconds before they sleep. On a machine that does other things
+    too, the spinning takes the core that the late one needs: two threads then train ten times
+    slower than one, or fifty times. A short spin, the one that OpenMP itself takes where threads
+    outnumber cores, keeps the speed of an idle machine (docs/experiments.md).
+    """
+    if not any(name in environment for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
+        environment["GOMP_SPINCOUNT"] = _SPINS
+
+
+def keep_to_quota(environment: MutableMapping[str, str]) -> None:
+    """As many threads for torch as a container's quota gives cores, unless ``environment`` says how
+    many; call it before torch is imported. Torch makes a thread for each core that it sees, and
+    sees nothing of a quota: 64 threads that share two cores' time wait for each other most of it.
+    """
+    if cores() < affinity():
+        environment.setdefault(THREADS, str(cores()))

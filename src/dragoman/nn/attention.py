@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from dragoman.native import attention as native
 from dragoman.native import linear as native_linear
 from dragoman.native.dropout import new_seed, numbers
-from dragoman.nn import guides, masks, probes
+from dragoman.nn import masks, probes
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import attention_factors
 from dragoman.nn.layout import Layout
@@ -137,7 +137,7 @@ class MultiHeadAttention(Computing):
 
         ``key_mask`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
         """
-        if (guide := guides.wanted(self.name)) is not None:
+        if (guide := probes.guide_of(self.name)) is not None:
             guide.weights = self._weights_of(
                 guide.head, queries, query_layout, keys, key_layout, key_mask
             )

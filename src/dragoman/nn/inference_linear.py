@@ -55,8 +55,9 @@ class InferenceLinear:
         """The same for x (..., K) of any type and in any number of rows: see ``rounded``."""
         rows = x.reshape(-1, x.shape[-1]).to(self.dtype)
         spare = rounded(len(rows)) - len(rows) if self._by_onednn else 0
-        out = self(F.pad(rows, (0, 0, 0, spare)) if spare else rows)
-        return out[: len(rows)].view(*x.shape[:-1], out.shape[1])
+        if not spare:
+            return self(rows).view(*x.shape[:-1], -1)
+        return self(F.pad(rows, (0, 0, 0, spare)))[: len(rows)].view(*x.shape[:-1], -1)
 
 
 @cache

@@ -118,3 +118,46 @@ class Probe:
 def probe() -> Probe | None:
     """The probe that is open here, if any."""
     return _open.get()
+
+
+_guide: ContextVar[Guide | None] = ContextVar("guide", default=None)
+
+
+class Guide:
+    """Asks one head for its attention weights, to be differentiated: what guided alignment trains.
+
+        with Guide("decoder.2.cross_attention", 0) as guide:
+            hidden = model.decode(target_in, memory)
+        guide.weights                             # (B, T, S), part of the graph
+
+    A probe records all weights and lets no kernel compute them; a guide costs the one head that it
+    asks for, beside whatever computes the rest. It belongs to the thread that opened it.
+    """
+
+    def __init__(self, name: str, head: int) -> None:
+        self.name = name
+        self.head = head
+        self.weights: Tensor | None = None
+        """(B, T, S), without dropout; None before the attention was called."""
+        self._token: Token[Guide | None] | None = None
+
+    def __enter__(self) -> Guide:
+        self._token = _guide.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _guide.reset(self._token)
+
+
+def guide_of(name: str) -> Guide | None:
+    """The guide that asks for this attention, if one is open here."""
+    guide = _guide.get()
+    return guide if guide is not None and guide.name == name else None
+
+
+def offer_weights(name: str, weights: Tensor) -> None:
+    """(B, H, T, S): called by an attention that has its weights at hand anyway."""
+    guide = guide_of(name)
+    if guide is not None:
+        guide.weights = weights[:, guide.head]

@@ -1,7 +1,7 @@
 """The JSON files of a run folder, read back: every type is checked before it is used.
 
 ``scores.json`` is written by ``scores.py``, ``data.json`` by ``prepare.py``, ``metrics.jsonl``
-by ``training/metrics_log.py``. Only what readers rely on stands here; more is passed on.
+by ``training/records.py``. Only what readers rely on stands here; more is passed on.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText, TextForm
-from dragoman.inference.held_weights import HeldWeights
+from dragoman.inference.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics

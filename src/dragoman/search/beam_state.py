@@ -25,8 +25,7 @@ from dragoman.search.hypothesis import (
     hypothesis_of,
     length_penalty,
 )
-from dragoman.search.job import Pool, SearchJob
-from dragoman.search.request import Request
+from dragoman.search.request import Pool, Request, SearchJob
 from dragoman.search.sampling import sampling_key
 from dragoman.search.settings import SamplingSettings, SearchSettings
 

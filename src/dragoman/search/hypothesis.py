@@ -6,6 +6,9 @@ The score is that of Wu et al. 2016 (GNMT), section 7, which the paper takes ove
 
 |Y| counts the tokens that were chosen, the end symbol included. log P is always the model's own:
 temperature, forced prefixes and forbidden tokens decide which token is taken, never what it costs.
+
+A request that asks to see them (``Request.record``) is also given what each step looked at and what
+became of it.
 """
 
 from __future__ import annotations
@@ -63,3 +66,29 @@ def rank(finished: bool, score: float) -> tuple[bool, float]:
 def ranked(hypotheses: Sequence[Hypothesis], count: int) -> list[Hypothesis]:
     """The ``count`` best, best first (``rank``)."""
     return sorted(hypotheses, key=lambda h: rank(h.finished, h.score))[:count]
+
+
+@dataclass(frozen=True)
+class ContinuationRecord:
+    """A hypothesis with one more token, which a search looked at."""
+
+    parent: int
+    """Which of the continuations that went on in the step before (counted from 0) it extends."""
+    token: int
+    log_probability: float
+    """log P of the token alone, in nats."""
+    total: float
+    """log P of the whole hypothesis, in nats."""
+    outcome: str
+    """kept: went on; ended: finished here; dropped: fell out of the beam."""
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What one search looked at in one step, best first."""
+
+    branch: int
+    """Which of a request's searches: its samples and alternatives each have one of their own."""
+    place: int
+    """The place in the output that was being filled, from 0."""
+    continuations: tuple[ContinuationRecord, ...]

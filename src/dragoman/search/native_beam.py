@@ -1,6 +1,8 @@
 """The three parts of a search step in native code, in place of ``PlainBeam``; and whole steps.
 
-The arrays of a ``BeamState`` are handed over as they lie in memory (``native/beam.py``).
+The arrays of a ``BeamState`` are handed over as they lie in memory (``native/src/search.cpp``).
+``expand``, ``judge`` and ``move`` are too short to let other threads in, so they keep Python's
+lock; ``run``, which lets the model take its steps too, gives it up.
 """
 
 from __future__ import annotations
@@ -8,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from dragoman.native import abi, library
-from dragoman.native.abi import Step
-from dragoman.native.beam import Kernels, at
+from dragoman.native.abi import Step, at
+from dragoman.native.loader import function, quick_function
 from dragoman.search.beam import BeamStep, PlainBeam, StepsTaken
 from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Floats32, Integers
@@ -18,10 +20,13 @@ from dragoman.search.hypothesis import Floats32, Integers
 class NativeBeam:
     """The three parts, each one call, and many steps in one call."""
 
-    def __init__(self, live: BeamState, kernels: Kernels) -> None:
+    def __init__(self, live: BeamState) -> None:
+        """The library is loaded: ask ``library.available`` first."""
         self._live = live
-        self._expand, self._judge = kernels.expand, kernels.judge
-        self._move, self._run = kernels.move, kernels.run
+        self._expand, self._judge = quick_function("beam_expand"), quick_function("beam_judge")
+        self._move, run = quick_function("beam_move"), function("beam_run")
+        assert run is not None
+        self._run = run
         self._arrays, self._asked = abi.Live(), abi.Run()
         self._address, self._asked_address = at(self._arrays), at(self._asked)
         self._room: tuple[Floats32, Integers] | None = None
@@ -105,5 +110,4 @@ class NativeBeam:
 
 def fastest_beam(live: BeamState) -> BeamStep:
     """The native beam where the library was found, else the plain one."""
-    kernels = Kernels.bind() if library.available() else None
-    return PlainBeam(live) if kernels is None else NativeBeam(live, kernels)
+    return NativeBeam(live) if library.available() else PlainBeam(live)

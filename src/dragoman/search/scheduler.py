@@ -21,11 +21,16 @@ from dragoman.models.searched import Constrain, SearchModel, SearchSession
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
-from dragoman.search.hypothesis import Booleans, Floats32, Hypothesis, ranked
-from dragoman.search.job import Pool, SearchJob
+from dragoman.search.hypothesis import (
+    Booleans,
+    ContinuationRecord,
+    Floats32,
+    Hypothesis,
+    StepRecord,
+    ranked,
+)
 from dragoman.search.native_beam import fastest_beam
-from dragoman.search.record import ContinuationRecord, StepRecord
-from dragoman.search.request import Request
+from dragoman.search.request import Pool, Request, SearchJob
 
 CAPACITY_ROWS = 64
 """More rows than this fall out of a processor's cache, as measured at widths 256 and 512."""

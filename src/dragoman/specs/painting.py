@@ -175,7 +175,7 @@ def painted_codes(folder: Path) -> CodesForm:
 
 
 def _coder(symbols: CodeSymbols, weights: Path) -> Coder:
-    from dragoman.models.coder import PictureCoder
+    from dragoman.models.picture_codes import PictureCoder
     from dragoman.training.weights import open_weights, weights_in
 
     if not weights.is_file():

@@ -82,7 +82,7 @@ class ParsingSpec(Spec):
         import torch
 
         from dragoman.data.word_links import starts_of
-        from dragoman.models.transformer import Transformer
+        from dragoman.models.transformer.model import Transformer
 
         made = super().new_network(settings, forms)
         if isinstance(made, Transformer) and made.next_word is not None:

@@ -8,9 +8,8 @@ from pathlib import Path
 from dragoman.errors import RunError
 from dragoman.runs.lock import locked
 from dragoman.runs.run import WEIGHTS, Run
-from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.weights import save_weights
+from dragoman.training.weights import average_weights, save_weights
 
 
 def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:

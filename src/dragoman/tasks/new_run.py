@@ -13,6 +13,7 @@ import torch
 
 from dragoman.atomic import write_text
 from dragoman.data.files.listed_lines import naming_lines
+from dragoman.data.hashing import torch_seed
 from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.plural import plural
@@ -28,7 +29,6 @@ from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.tasks.transfer import side_of, take_vocabulary, take_weights
 from dragoman.training.distributed import own_machine
-from dragoman.training.seeding import key
 from dragoman.training.weights import open_weights, save_weights
 
 _START = "start"
@@ -83,7 +83,7 @@ def fill_new_run(
     notes["machine"] = own_machine()
     notes[TEXT] = _text_notes(recipe, prepared)
     if start_from is not None and take is not None:
-        torch.manual_seed(key(recipe.seed))
+        torch.manual_seed(torch_seed(recipe.seed))
         model = build_model(recipe, *prepared.forms)
         fit = take_weights(start_from, take, model, folder / WEIGHTS, _START)
         say(fit.summary(start_from.folder))

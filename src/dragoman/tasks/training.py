@@ -19,6 +19,7 @@ import torch
 
 from dragoman.atomic import write_text
 from dragoman.data.files.pair import Pair
+from dragoman.data.hashing import torch_seed
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
@@ -48,7 +49,6 @@ from dragoman.training.losses.guided import GuidedAlignment
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
 from dragoman.training.progress import make_display
-from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.fastest_way import MeasuredWays, fastest_way
 from dragoman.training.speed.throughput import measure_throughput
@@ -323,7 +323,7 @@ def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan
     parts = runtime_of(recipe.spec).training_parts()
     examples = parts.examples(prepared.train, recipe, prepared.forms)
     plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
-    torch.manual_seed(key(recipe.seed))
+    torch.manual_seed(torch_seed(recipe.seed))
     model = build_model(recipe, *prepared.forms)
     batches = TrainingBatches(plan, examples)
     return model, _objective(model, recipe, prepared), plan, batches

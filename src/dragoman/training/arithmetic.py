@@ -16,7 +16,7 @@ from torch import nn
 
 from dragoman.errors import TrainingError
 from dragoman.native import library, loader
-from dragoman.native.gradients import add_directly
+from dragoman.native.pointers import add_directly
 from dragoman.native.processor import cores, no_bf16_units
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.training.checkpoint import TrainingState
@@ -145,12 +145,11 @@ def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
     state.gpu = gpu_name(ranks.device)
 
 
-def put_in_force(way: TrainingWay, model: nn.Module, *, asks_autograd: bool) -> None:
-    """Let ``model`` compute by ``way``, inside of ``computing`` by it. ``asks_autograd``: see
-    ``objectives.Objective``."""
+def put_in_force(way: TrainingWay, model: nn.Module) -> None:
+    """Let ``model`` compute by ``way``, inside of ``computing`` by it."""
     with library.using(way.level):
         use_precision(model, way.precision, by_kernels=way.by_kernels)
-    add_directly(model.parameters(), on=way.by_kernels and not asks_autograd)
+    add_directly(model.parameters(), on=way.by_kernels)
 
 
 @contextmanager

@@ -1,17 +1,67 @@
-"""A process's share of one update, forward and backward: micro-batches in, summed gradients out."""
+"""A process's share of one update, forward and backward: micro-batches in, summed gradients out.
+
+Micro-batches that do not fit into memory are halved, and remembered.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import UntrainableError
+from dragoman.data.hashing import torch_seed
+from dragoman.errors import RunError, UntrainableError
 from dragoman.nn import dropout
+from dragoman.reading import parse_json, read_bytes
 from dragoman.training.losses.objectives import MicroBatch, Objective
-from dragoman.training.seeding import key
-from dragoman.training.splits import Splits
+
+_MAX_BYTES = 8 << 20
+"""Bytes of the file: some 200,000 of them."""
+
+
+class Splits:
+    """The micro-batches that this process halved, remembered in a file.
+
+    Halving changes rounding, so a resumed run halves the same ones, also when memory would suffice
+    by now. Each process has a file of its own: they may not see each other's.
+    """
+
+    def __init__(self, folder: Path, rank: int = 0) -> None:
+        """A file that is not there yet is one without entries."""
+        path = folder / (f"splits-{rank}.jsonl" if rank else "splits.jsonl")
+        self.path = path
+        self._known: set[tuple[int, int]] = set()
+        content = read_bytes(path, _MAX_BYTES) if path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            # The process died while writing the last line, before it did what the line says.
+            os.truncate(path, len(whole))
+        for number, line in enumerate(whole.splitlines(), start=1):
+            record = parse_json(line, f"{path}, line {number}")
+            place = record if isinstance(record, dict) else {}
+            update, micro_batch = place.get("update"), place.get("micro_batch")
+            if type(update) is not int or type(micro_batch) is not int:
+                raise RunError(f"{path}, line {number} is damaged: {line[:80]!r}")
+            self._known.add((update, micro_batch))
+
+    def __contains__(self, place: tuple[int, int]) -> bool:
+        return place in self._known
+
+    def add(self, update: int, micro_batch: int) -> None:
+        """Remember it, on disk first."""
+        line = json.dumps({"update": update, "micro_batch": micro_batch})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._known.add((update, micro_batch))
+
 
 _NO_MEMORY = (
     "can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
@@ -22,29 +72,20 @@ MakeBatch = Callable[[], MicroBatch]
 """Makes one micro-batch when it is needed: a process makes only those that it works on."""
 
 
+@dataclass(eq=False)
 class Gradients:
     """Adds up what backward gives, in one buffer."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        objective: Objective,
-        buffer: Tensor,
-        *,
-        seed: int,
-        splits: Splits,
-        warn: Callable[[str], None],
-        masks_by_kernels: bool = False,
-    ) -> None:
-        """``buffer`` (E,): the flat one that backward adds to (``optimizer.FlatParameters``).
-        ``masks_by_kernels``: see ``TrainingState.masks``."""
-        self.model = model
-        self.objective = objective
-        self.buffer = buffer
-        self.seed = seed
-        self.splits = splits
-        self.warn = warn
-        self.masks_by_kernels = masks_by_kernels
+    model: nn.Module
+    objective: Objective
+    buffer: Tensor
+    """(E,): the flat one that backward adds to (``optimizer.FlatParameters``)."""
+    _: KW_ONLY
+    seed: int
+    splits: Splits
+    warn: Callable[[str], None]
+    masks_by_kernels: bool = False
+    """See ``TrainingState.masks``."""
 
     def accumulate(self, update: int, batches: Sequence[MakeBatch]) -> Tensor:
         """Fill the buffer -> (3,) fp64: sums of loss, nll and tokens.
@@ -75,7 +116,7 @@ class Gradients:
         parts = batch.split() if halve else (batch,)
         for part in parts:
             # What else masks are keyed by, example and place in it, travels with the batch.
-            with dropout.drawing(key(self.seed, update), by_kernels=self.masks_by_kernels):
+            with dropout.drawing(torch_seed(self.seed, update), by_kernels=self.masks_by_kernels):
                 loss, nll, tokens = self.objective(self.model, part.to(self.buffer.device))
                 loss.backward()
             sums[0] += loss.detach()

@@ -118,7 +118,8 @@ class Workers:
 
 
 class Adam:
-    """Adam with bias correction and decoupled weight decay, in one pass over the flat buffer.
+    """Adam with bias correction (algorithm 1 of Kingma and Ba) and decoupled weight decay
+    (Loshchilov and Hutter, 2019), in one pass over the flat buffer.
 
     Not ``torch.optim.Adam``: making one imports torch's compiler, which takes longer than many a
     training update and a hundred megabytes.
@@ -133,7 +134,6 @@ class Adam:
         self.second = torch.zeros_like(flat.values)
         """(E,) running mean of the squared gradient (v)."""
         self._steps = torch.zeros((), device=flat.values.device)
-        self._fused = flat.values.device.type in ("cpu", "cuda")
         self.workers = Workers()
 
     @property
@@ -162,11 +162,6 @@ class Adam:
         parts = [(span, learning_rate * share) for span, share in shares if share]
         if not shares:
             parts = [(slice(0, len(self.values)), learning_rate)]
-        if not self._fused:
-            self.gradients /= divisor
-            for span, rate in parts:
-                self._plain_step(rate, span)
-            return
         scale = torch.full((), divisor, device=self.values.device)
         if threads > 1:
             parts = [
@@ -194,17 +189,6 @@ class Adam:
             maximize=False,
             grad_scale=scale,
         )
-
-    def _plain_step(self, learning_rate: float, piece: slice) -> None:
-        """Algorithm 1 of Kingma and Ba, with the decay of Loshchilov and Hutter (2019)."""
-        beta1, beta2, step = self.settings.beta1, self.settings.beta2, self.steps
-        values, gradients = self.values[piece], self.gradients[piece]
-        first, second = self.first[piece], self.second[piece]
-        values *= 1 - learning_rate * self.settings.weight_decay
-        first.lerp_(gradients, 1 - beta1)
-        second.mul_(beta2).addcmul_(gradients, gradients, value=1 - beta2)
-        root = (second / (1 - beta2**step)).sqrt_().add_(self.settings.epsilon)
-        values.addcdiv_(first, root, value=-learning_rate / (1 - beta1**step))
 
 
 class _Matrix(NamedTuple):

@@ -22,13 +22,11 @@ from torch import nn
 
 from dragoman.errors import RunError, UntrainableError
 from dragoman.plural import plural
-from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import Gradients
+from dragoman.training.gradients import Gradients, Splits
 from dragoman.training.interrupt import Interrupted, StopRequest
 from dragoman.training.losses.objectives import Objective
-from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.minutes import (
     Correction,
     Pace,
@@ -37,14 +35,13 @@ from dragoman.training.minutes import (
     corrected,
     planned_schedule,
 )
-from dragoman.training.records import Listener, ValidationRecord
+from dragoman.training.records import Listener, MetricsLog, ValidationRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.tensorboard import TensorBoard
 from dragoman.training.update import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
-from dragoman.training.weights import load_weights
+from dragoman.training.weights import average_weights, load_weights
 
 __all__ = ["Batches", "Trainer", "Outcome", "TrainingSettings"]
 

@@ -18,18 +18,17 @@ from dragoman.errors import RunError, TrainingError
 from dragoman.metrics.perplexity import perplexity
 from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, note, put_in_force, repeated
-from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.gradients import Gradients, MakeBatch, Splits
 from dragoman.training.layer_rates import LayerRates
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.optimizer import Adam, FlatParameters, Muon, within
 from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.way import TrainingWay
+from dragoman.training.weights import MovingAverage
 
 Batches = Callable[[int, int, int], Sequence[MakeBatch]]
 """Updates done, process, number of processes -> what that process does of the next update. A pure
@@ -175,7 +174,7 @@ class Updater:
     def compute_by(self, way: TrainingWay) -> None:
         """From now on."""
         self.way = way
-        put_in_force(way, self.model, asks_autograd=self.objective.asks_autograd)
+        put_in_force(way, self.model)
 
     def _moments(self) -> dict[str, Tensor]:
         moments = {"first": self.adam.first, "second": self.adam.second}

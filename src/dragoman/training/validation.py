@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,13 +15,12 @@ from torch import Tensor, nn
 from dragoman.errors import TrainingError
 from dragoman.native.allocator import returning_memory
 from dragoman.nn.linear import refresh
-from dragoman.training.averaging import swap
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.interrupt import StopRequest
 from dragoman.training.optimizer import FlatParameters
 from dragoman.training.records import Evaluation, ValidationRecord, Weights
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.weights import save_weights
+from dragoman.training.weights import save_weights, swap
 
 ERROR_RATES = frozenset({"WER", "CER", "TER"})
 """Metrics in percent of what should have been written."""
@@ -28,29 +28,20 @@ Evaluate = Callable[[int], Evaluation]
 """Updates done -> how good the model is. Called in evaluation mode, without gradients."""
 
 
+@dataclass(eq=False)
 class Validator:
     """Evaluates the model and judges the outcome; ``state`` remembers the best so far."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        flat: FlatParameters,
-        settings: TrainingSettings,
-        lower_is_better: bool,
-        state: TrainingState,
-        stop: StopRequest,
-        evaluate: Evaluate | None,
-        path: Path,
-    ) -> None:
-        """``lower_is_better``: of the metric of the settings. ``path``: RUN/model.safetensors."""
-        self.model = model
-        self.flat = flat
-        self.settings = settings
-        self.lower_is_better = lower_is_better
-        self.state = state
-        self.stop = stop
-        self.evaluate = evaluate
-        self.path = path
+    model: nn.Module
+    flat: FlatParameters
+    settings: TrainingSettings
+    lower_is_better: bool
+    """Of the metric of the settings."""
+    state: TrainingState
+    stop: StopRequest
+    evaluate: Evaluate | None
+    path: Path
+    """RUN/model.safetensors."""
 
     def validate(self, weights: Weights, values: Tensor | None = None) -> ValidationRecord:
         """Evaluate, with ``values`` (E,) in place of the present ones if given, and judge.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from memories import some_sources
 from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
@@ -199,10 +200,10 @@ def test_a_step_at_a_time_reads_out_what_is_read_at_once() -> None:
     memory = model.encode(pictures(3))
     spelled = whole(model, memory)  # (3, 21, V)
     assert torch.allclose(spelled.exp().sum(-1), torch.ones(3, 21, dtype=torch.float64))
-    state = model.start(memory.select([0, 1]))
+    state = model.start(some_sources(memory, [0, 1]))
     one = torch.zeros(2, 1, dtype=torch.int64)
     assert (model.step(one, state) == spelled[:2, 0]).all()
-    state.admit(memory.select([2]))
+    state.admit(some_sources(memory, [2]))
     state.select(torch.tensor([1, 1, 2]))
     assert state.rows == 3 and state.lengths.tolist() == [1, 1, 0]
     found = model.step(torch.zeros(3, 1, dtype=torch.int64), state)

@@ -22,7 +22,7 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import merged_to_words
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare

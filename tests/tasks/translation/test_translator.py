@@ -23,7 +23,7 @@ from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts, windows
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.forms.text_form import MosesText
-from dragoman.inference.shortlist import ShortlistSettings
+from dragoman.models.shortlist import ShortlistSettings
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.runs.corpora import learn_vocabularies

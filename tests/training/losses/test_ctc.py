@@ -111,8 +111,6 @@ def test_both_losses_are_weighed() -> None:
             return memory_of(4)
 
     class Decoder:
-        asks_autograd = False
-
         def __call__(self, model: Network, batch: Batch) -> Sums:
             model.encode(batch.source)
             return Sums(torch.tensor(10.0), torch.tensor(7.0), 3)

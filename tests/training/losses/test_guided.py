@@ -90,8 +90,6 @@ def test_the_loss_is_the_formula(model: Writing) -> None:
 class Silent:
     """An objective of which nothing is to be learned."""
 
-    asks_autograd = False
-
     def __call__(self, model: Writing, one: Batch) -> Sums:
         model.decode(one.target_in, model.encode(one.source))
         return Sums(torch.zeros((), dtype=torch.float64), torch.zeros(()), one.target_tokens)

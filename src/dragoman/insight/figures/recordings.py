@@ -16,7 +16,7 @@ from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import band_heads_of
 from dragoman.insight.subject import Subject
-from dragoman.models.band_heads import NAME
+from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
@@ -170,7 +170,7 @@ def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
     frames = Sequences.of([torch.from_numpy(rows)])
     with torch.inference_mode(), Probe() as probe:
         heads.heard(Sequences(frames.values.to(heads.output.weight.dtype), frames.layout))
-    found: Array = probe.attention[NAME][0].double().numpy()
+    found: Array = probe.attention[BAND_WEIGHTS][0].double().numpy()
     return found
 
 

@@ -36,7 +36,7 @@ from dragoman.models.settings import RecurrentSettings
 from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.dropout import numbers
-from dragoman.nn import guides, probes
+from dragoman.nn import probes
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
@@ -276,9 +276,9 @@ class Recurrent(Advancing):
             outs.append(out)
             seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
         probe = probes.probe()
-        if probe is not None or guides.wanted(CROSS) is not None:
+        if probe is not None or probes.guide_of(CROSS) is not None:
             weights = torch.cat(seen, dim=1)[steps.ranks][:, None]  # (B, 1, T, S)
-            guides.offer(CROSS, weights)
+            probes.offer_weights(CROSS, weights)
             if probe is not None:
                 probe.take_attention(CROSS, weights)
         return torch.cat(outs)[steps.places]
@@ -310,13 +310,13 @@ class Recurrent(Advancing):
         """What all rows (P, D) of the decoder find in their sources: (P, D)."""
         query, probe = self._query(rows), probes.probe()
         by_kernels = self._target_embedding.packed is not None and self.energy is None
-        by_kernels = by_kernels and guides.wanted(CROSS) is None
+        by_kernels = by_kernels and probes.guide_of(CROSS) is None
         if by_kernels and probe is None and memory.key_mask is None:
             places = layout.offsets, memory.layout.offsets
             of_source = memory.rows, memory.rows
             return native.attention(query, *of_source, *places, heads=1, scale=self._scale)
         found, weights = self._attend(layout.pad(query), self._source(memory))
-        guides.offer(CROSS, weights[:, None])
+        probes.offer_weights(CROSS, weights[:, None])
         if probe is not None:
             probe.take_attention(CROSS, weights[:, None])
         return layout.pack(found)

@@ -14,7 +14,7 @@ source, t new positions, H heads, K and Kv widths of a head's keys and values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,9 +22,61 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
-from dragoman.models.transformer.history import History
 from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn.inference_linear import rounded
+
+GROWTH = 32
+"""Columns by which a history grows beyond what is asked for."""
+
+
+class History:
+    """What the layers keep of past positions: some tables (T, n, W) of the same columns and slots,
+    one per width W in ``widths``.
+
+    A table lies in a block of memory that is as large as it ever was. To select slots, each is
+    copied into the block of the one before it, so one spare block serves all, and in a search that
+    goes on no new memory is asked for: fresh pages cost as much as the products of a short search.
+    Blocks begin as zeros and are never given anything but numbers, so what lies beyond the columns
+    in use is finite.
+    """
+
+    def __init__(self, widths: Sequence[int]) -> None:
+        self._widths = tuple(widths)
+        self._blocks = [torch.zeros(0) for _ in widths]
+        self._spare = torch.zeros(0)
+        self._slots = 0
+
+    def clear(self, slots: int) -> None:
+        """No columns, so many slots."""
+        self._slots = slots
+
+    def reach(self, columns: int, used: int) -> None:
+        """Make room for so many columns, of which the first ``used`` hold something."""
+        for i, width in enumerate(self._widths):
+            row = self._slots * width
+            if columns * row > len(self._blocks[i]):
+                grown = torch.zeros((columns + GROWTH) * row)
+                grown[: used * row] = self._blocks[i][: used * row]
+                self._blocks[i] = grown
+
+    def table(self, i: int, columns: int) -> Tensor:
+        """The first columns of table ``i``: (T, n, W)."""
+        shape = (columns, self._slots, self._widths[i])
+        return self._blocks[i][: columns * self._slots * self._widths[i]].view(shape)
+
+    def select(self, first: int, end: int, index: Tensor) -> None:
+        """Keep columns ``first`` to ``end`` of slots ``index`` (n,), in that order."""
+        count, slots = end - first, len(index)
+        for i, width in enumerate(self._widths):
+            size = count * slots * width
+            if size > len(self._spare):
+                self._spare = torch.zeros(size + GROWTH * slots * width)
+            kept = self.table(i, end)[first:]
+            out = self._spare[:size].view(count, slots, width)
+            torch.index_select(kept, 1, index, out=out)
+            self._blocks[i], self._spare = self._spare, self._blocks[i]
+        self._slots = slots
+
 
 MASKED = torch.finfo(torch.float32).min / 2
 """Added to the score of a key that may not be attended to; finite, so that nothing is NaN."""

@@ -14,14 +14,13 @@ from dragoman.models.fast_path import (
     WithoutTorch,
     on_plain_torch,
     trial,
-    trial_of_rows,
 )
 from dragoman.models.searched import SearchModel
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
-from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, why_never
+from dragoman.models.transformer.int8_weights import Int8Model
 from dragoman.native import library, loader
 from dragoman.native.loader import NEVER_RUN
 from dragoman.native.measured import measures
@@ -61,9 +60,11 @@ def _search_of(made: Int8Transformer) -> SearchModel:
 def _plain(precision: Literal["bf16", "fp32"], model: Transformer, _: Shortlist | None) -> Model:
     import torch
 
-    from dragoman.models.transformer.cpu import CpuTransformer
+    from dragoman.models.prepared import PreparedNetwork
+    from dragoman.models.transformer.cpu import CpuSteps
 
-    return CpuTransformer(model, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
+    dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
+    return PreparedNetwork(model, dtype, CpuSteps)
 
 
 def _why_not_int8(level: str | None, settings: Any) -> str | None:
@@ -110,7 +111,7 @@ def _by_kernels(level: str | None) -> FastPath:
         level=level,
         takes_shortlist=True,
         more_rows=128,
-        rows_trial=partial(trial_of_rows, _usual, _int8),
+        rows_trial=partial(trial, _usual, _int8, steps=20),
         trial_name=f"int8 {level}",
         searched=_search_of,
         without_torch=WithoutTorch(int8_weights.shapes, Int8Model, Int8Search, why_never),

@@ -24,8 +24,8 @@ from dragoman.models.interface import Adjust, DecodeState, Memory, Model
 from dragoman.models.searched import Constrain, Floats32
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, Int8Searching, why_never
+from dragoman.models.transformer.int8_weights import Int8Model
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import decoder, library, loader
 from dragoman.native.abi import Step
@@ -38,7 +38,6 @@ class Int8State(DecodeState):
 
     def __init__(self, search: Int8Search) -> None:
         self.searching = Int8Searching(search)
-        self._search = search
 
     @property
     def rows(self) -> int:
@@ -58,10 +57,6 @@ class Int8State(DecodeState):
         tokens = None if memory.tokens is None else _array(memory.tokens, np.int64)
         lengths = np.array(memory.layout.lengths, np.int32)
         self.searching.state.admit(_array(memory.rows, np.float32), lengths, key_mask, tokens)
-
-    def allowed(self) -> Tensor:
-        """(N, V) bool: which tokens may follow each row by the shortlist of its source."""
-        return torch.from_numpy(self._search.allowed(self.searching.state))
 
     def native(self, k: int, length: int) -> Step | None:
         return self.searching.native(k, length)

@@ -1,10 +1,10 @@
 """Searching with a Transformer in int8, a whole step in one native call, without torch.
 
 ``Int8Search`` is what a search speaks with (``models/searched.py``): it reads, starts and steps
-from packed int8 weights (``int8_model.py``), with activations quantised row by row as they come (no
-calibration). These come from a file or from a model that torch holds (``int8.py``), and it computes
-the same from both. ``best`` under constraints takes the logits of all tokens, so nothing that
-search can do is missing.
+from packed int8 weights (``int8_weights.py``), with activations quantised row by row as they come
+(no calibration). These come from a file or from a model that torch holds (``int8.py``), and it
+computes the same from both. ``best`` under constraints takes the logits of all tokens, so nothing
+that search can do is missing.
 
 Shapes: B sources, P packed rows, D model width, N rows of a search, k candidates, V vocabulary.
 """
@@ -26,8 +26,7 @@ from dragoman.models.searched import (
 )
 from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer.int8_model import SIDES, Int8Model
-from dragoman.models.transformer.int8_weights import PositionTable
+from dragoman.models.transformer.int8_weights import SIDES, Int8Model, PositionTable
 from dragoman.native.abi import Step
 from dragoman.native.decoder import NativeState
 

@@ -1,6 +1,8 @@
 """What a Transformer hands to the int8 kernels: its sizes, its weights, its positions.
 
-Weights come by the names that a file of them uses, as arrays: nothing here needs torch.
+Weights come by the names that a file of them uses, as arrays: nothing here needs torch. How much
+room they take once they are packed follows from the settings and the instruction set alone, so what
+one process has packed, another can put into the same places (``inference/packed_models.py``).
 
 Shapes: D model width, F feed-forward width, H heads, K and Kv widths of a head's keys and values,
 V vocabulary.
@@ -9,7 +11,7 @@ V vocabulary.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy.typing as npt
 from dragoman.errors import SearchError
 from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.native.abi import Factors, Shape
+from dragoman.native.decoder import NativeModel
 from dragoman.nn import position_tables
 from dragoman.nn.settings import NORM_EPSILON, PositionSettings
 
@@ -193,3 +196,46 @@ def _block_diagonal(blocks: Array) -> Array:
     whole = np.zeros((heads, rows, heads, columns), np.float32)
     whole[np.arange(heads), :, np.arange(heads)] = blocks
     return whole.reshape(heads * rows, heads * columns)
+
+
+SIDES = ("source", "target")
+
+
+class Int8Model:
+    """Packed weights of one model, which any number of searches and threads may share."""
+
+    def __init__(self, settings: TransformerSettings, source: int, target: int) -> None:
+        """Room for the weights of a model with so many source and target tokens. ``pack`` fills it,
+        or a copy of the ``parts`` of such a model."""
+        self.settings = settings
+        self.vocabulary = target
+        self.native = NativeModel(*sizes(settings, source, target))
+        maximum = settings.positions.maximum if settings.positions.kind == "learned" else None
+        self.learned: dict[str, Array] = {
+            side: np.zeros((maximum, settings.model_dim), np.float32)
+            for side in SIDES
+            if maximum is not None
+        }
+        """Side -> its table of positions, (maximum, D), where they are learned."""
+
+    @classmethod
+    def of(cls, settings: TransformerSettings, source: int, target: int, named: Named) -> Int8Model:
+        """The weights packed now; later changes of ``named`` do not show."""
+        made = cls(settings, source, target)
+        made.pack(named)
+        return made
+
+    def pack(self, named: Named) -> None:
+        """Once, into the room of a new one. ``named``: weights of the shapes that
+        ``int8_weights.shapes`` gives; not needed afterwards."""
+        self.native.pack(in_order(self.settings, named))
+        for side, table in self.learned.items():
+            table[...] = named[f"{side}_positions.table"]
+
+    @property
+    def parts(self) -> Sequence[npt.NDArray[np.uint8]]:
+        """The memory of all weights; good as long as the model."""
+        return [
+            *self.native.parts,
+            *(one.reshape(-1).view(np.uint8) for one in self.learned.values()),
+        ]

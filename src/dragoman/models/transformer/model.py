@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.models.cached_state import CachedState
+from dragoman.models.carried_state import CachedState
 from dragoman.models.encoding import Embedded, attended, embed_source, parts_of, read
 from dragoman.models.front_ends import SourceInput, front_end
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part, Writing
+from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory, Part
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn import masks
@@ -77,7 +77,7 @@ class TransformerState(CachedState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(Writing):
+class Transformer(Advancing):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
@@ -184,7 +184,7 @@ class Transformer(Writing):
     def start(self, memory: Memory) -> TransformerState:
         return TransformerState(self, memory)
 
-    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, TransformerState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
         key_mask = self._key_mask(tokens)
@@ -197,7 +197,7 @@ class Transformer(Writing):
             x = layer.step(x, new, past)
         cache.end(new)
         x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
-        return self.project(x if self.decoder_norm is None else self.decoder_norm(x))
+        return x if self.decoder_norm is None else self.decoder_norm.forward(x)
 
     # ---- parts that faster ways to run the model use too
 

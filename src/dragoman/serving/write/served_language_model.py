@@ -187,7 +187,7 @@ class ServedLanguageModel(ServedRun):
         run: Run,
     ) -> None:
         """``windows``: tokens that it reads at once, and by how many a window moves on while a text
-        is read (``search/windows.py``)."""
+        is read (``search/forced_decoding.py``)."""
         super().__init__(name, engine, settings, run)
         self.context, self._stride = windows
         self.reading = self.executor("surprise")

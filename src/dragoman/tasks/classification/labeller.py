@@ -14,8 +14,7 @@ import torch
 
 from dragoman.data.labelled import TextLayout
 from dragoman.engine.engine import Engine
-from dragoman.engine.long_texts import beginning
-from dragoman.engine.predictor import NO_ENCODER, Predictor
+from dragoman.engine.predictor import NO_ENCODER, Predictor, beginning
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values

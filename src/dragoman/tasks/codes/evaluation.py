@@ -23,8 +23,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
-from dragoman.models.coder import PictureCoder
-from dragoman.models.picture_codes import PictureCodes
+from dragoman.models.picture_codes import PictureCoder, PictureCodes
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned

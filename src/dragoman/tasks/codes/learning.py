@@ -78,8 +78,6 @@ class Pictures:
 class SquaredError:
     """The mean squared error of a picture's pixels, which count from -1 to 1."""
 
-    asks_autograd = False
-
     def __call__(self, model: Network, batch: PictureBatch) -> Sums:
         told = model.project(model.encode(batch.source).rows).float()
         error = F.mse_loss(told, scaled(batch.source.values, told.dtype))

@@ -15,13 +15,13 @@ import numpy.typing as npt
 import torch
 
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
+from dragoman.data.hashing import torch_seed
 from dragoman.data.store import TokenStore
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Scores
 from dragoman.recipe import Recipe
 from dragoman.training.losses.objectives import NextToken, Sums
-from dragoman.training.seeding import key
 
 IGNORED = -1
 """In place of a symbol that is not learned."""
@@ -69,7 +69,7 @@ def boxes_batch(
     windows = [
         filled(
             target, symbols, recipe.boxes.jitter,
-            np.random.default_rng(key(recipe.seed, _STREAM, update, int(number))),
+            np.random.default_rng(torch_seed(recipe.seed, _STREAM, update, int(number))),
         )
         for target, number in zip(targets, ids, strict=True)
     ]  # fmt: skip

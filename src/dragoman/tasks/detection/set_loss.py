@@ -30,8 +30,6 @@ _OF_PLACES, _OF_OVERLAP, _OF_NOTHING = 5.0, 2.0, 0.1
 class SetLoss:
     """Labels and places of all queries; what is counted are queries."""
 
-    asks_autograd = False
-
     def __init__(self, symbols: BoxSymbols, smoothing: float) -> None:
         self._symbols, self._smoothing = symbols, smoothing
 

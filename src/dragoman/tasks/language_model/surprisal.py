@@ -62,8 +62,8 @@ class Scorer:
     """A trained language model, ready to read. Not for several threads at once."""
 
     def __init__(self, run: Run, context: int, stride: int) -> None:
-        """``context``, ``stride``: see ``search/windows.py``. Errors: ``RunError``, also for a run
-        that translates."""
+        """``context``, ``stride``: see ``search/forced_decoding.py``. Errors: ``RunError``, also
+        for a run that translates."""
         if len(run.task.sides) > 1:
             raise RunError(f"{run.folder} is a {run.task.called}: give its sources, too")
         self.engine = Engine.open(run, EngineSettings(precision="fp32"))

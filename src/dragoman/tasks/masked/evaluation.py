@@ -24,7 +24,7 @@ import torch
 
 from dragoman.data.batches import MaskedBatch, masked_batch
 from dragoman.data.files.pair import Pair
-from dragoman.data.hashing import hashes
+from dragoman.data.hashing import hashes, torch_seed
 from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
 from dragoman.errors import DragomanError
@@ -41,7 +41,6 @@ from dragoman.tasks.language_model.evaluation import texts_of
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
-from dragoman.training.seeding import key
 
 BLANK = "___"
 """How a hidden token is shown, and how a person writes one."""
@@ -266,7 +265,7 @@ class _DrawnTokens:
     def take(self, piece: Tokens, ordinary: Any) -> None:
         numbers = np.arange(self._seen, self._seen + len(piece))
         self._seen += len(piece)
-        draws = hashes(numbers, key(0, _MEASURED))
+        draws = hashes(numbers, torch_seed(0, _MEASURED))
         for place in np.flatnonzero(ordinary[piece]):
             entry = -int(draws[place]), int(numbers[place]), piece, int(place)
             if len(self._heap) < _ALONE:
@@ -291,7 +290,7 @@ def masked_pieces(
     for number, tokens in enumerate(texts, first):
         for begin in range(0, len(tokens), context - 1):
             piece = tokens[begin : begin + context - 1]
-            yield piece, masking(piece, key(0, _MEASURED, number, begin))
+            yield piece, masking(piece, torch_seed(0, _MEASURED, number, begin))
 
 
 def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[MaskedBatch]:

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.long_texts import far_too_long
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import Predictor, far_too_long
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.reading import readable

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.long_texts import far_too_long
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import Predictor, far_too_long
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, TooLongError

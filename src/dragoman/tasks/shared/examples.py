@@ -19,6 +19,7 @@ import torch
 from dragoman.data.augmentation.varied_rows import masked, mixed, mixing, varied
 from dragoman.data.batches import Batch, MaskedBatch, Values, make_batch, masked_batch, window_batch
 from dragoman.data.chunks import ChunkSums, CorpusRange
+from dragoman.data.hashing import torch_seed
 from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
@@ -31,7 +32,6 @@ from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
-from dragoman.training.seeding import key
 
 
 class Examples(Protocol):
@@ -101,7 +101,9 @@ class Pairs:
             return [store.values(side, example) for example in examples]
         # Keyed by update and example: the same cut in any process, another one next epoch.
         return [
-            vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
+            vocabulary.sample(
+                store.text(side, example), torch_seed(self._seed, stream, update, example)
+            )
             for example in examples
         ]
 
@@ -115,11 +117,11 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
         if hiding.is_on:
-            return masked(values, hiding, key(seed, 7, update, int(example)))
+            return masked(values, hiding, torch_seed(seed, 7, update, int(example)))
         if varying.is_on:
             assert isinstance(source, PictureSource)
             pixels = pixels_from(values, source.height, source.width, source.patch)
-            pixels = varied(pixels, varying, key(seed, 7, update, int(example)))
+            pixels = varied(pixels, varying, torch_seed(seed, 7, update, int(example)))
             return patches_of(pixels, source.patch)
         return values
 
@@ -159,7 +161,7 @@ class MaskedTexts:
         pieces = [(number, self._pieces.piece(number)) for number in examples]
         return masked_batch(
             [
-                (tokens, self._masking(tokens, key(self._seed, 5, update, int(number))))
+                (tokens, self._masking(tokens, torch_seed(self._seed, 5, update, int(number))))
                 for number, tokens in pieces
             ],
             self._eos,
@@ -197,7 +199,8 @@ class LabelledTexts:
         """Each picture with another one of the training pictures (``picture_augment.mixup``)."""
         count = len(self._store.lengths["target"])
         drawn = [
-            mixing(self._mixup, count, key(self._seed, 9, update, int(one))) for one in examples
+            mixing(self._mixup, count, torch_seed(self._seed, 9, update, int(one)))
+            for one in examples
         ]
         both = zip(pictures, drawn, strict=True)
         found = [mixed(one, self._read(update, other), share) for one, (share, other) in both]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dragoman.data.hashing import torch_seed
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.data.store import TokenStore
 from dragoman.forms.sides import Forms
@@ -14,7 +15,6 @@ from dragoman.recipe import Recipe
 from dragoman.tasks.shared.examples import reading_of
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.losses.objectives import Sums
-from dragoman.training.seeding import key
 
 _STREAM = 6
 """Which random numbers the sampling of pieces takes (``tasks/shared/examples.py`` has others)."""
@@ -41,7 +41,7 @@ class TaggedSentences:
             pieces = self._cut(sentences)
         else:
             pieces = [
-                self._cut.sampled(words, key(self._seed, _STREAM, update, int(one)))
+                self._cut.sampled(words, torch_seed(self._seed, _STREAM, update, int(one)))
                 for one, words in zip(examples, sentences, strict=True)
             ]
         tags = [self._store.tokens("target", one).tolist() for one in examples]
@@ -50,8 +50,6 @@ class TaggedSentences:
 
 class TagOfEachWord:
     """The tag of each word; what is counted are words."""
-
-    asks_autograd = False
 
     def __init__(self, network: Network, smoothing: float) -> None:
         """``network``: a ``models.tagger.WordTagger``, whose logits are few: no kernel is

@@ -20,7 +20,7 @@ from dragoman.alignment.hmm import MAX_CELLS, ROUNDS, StatisticalAligner
 from dragoman.data.store_writer import store_key
 from dragoman.engine.alignment_head import AligningHead, AlignmentScores, HeadLinks
 from dragoman.engine.engine import Engine
-from dragoman.engine.long_texts import far_too_long
+from dragoman.engine.predictor import far_too_long
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.form import Form
@@ -291,7 +291,7 @@ def _cut(
 ) -> list[tuple[Side, Side]]:
     """Both sides of each pair as tokens that know their words; none of a pair that has more than
     ``most`` on a side, which is named. What has more by its characters is not cut at all
-    (``engine/long_texts.py``)."""
+    (``engine/predictor.py``)."""
     read = [("", "") if any(far_too_long(text, most) for text in pair) else pair for pair in pairs]
     cut = (
         form.tokens_of_words([pair[n] for pair in read]) for n, form in enumerate((source, target))

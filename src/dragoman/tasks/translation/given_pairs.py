@@ -2,7 +2,7 @@
 source may be the name of a file.
 
 There is no half of a score, so a side that is too long is not cut: it is refused, and by its
-characters before it is cut into tokens where these say enough (``engine/long_texts.py``).
+characters before it is cut into tokens where these say enough (``engine/predictor.py``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.long_texts import far_too_long
+from dragoman.engine.predictor import far_too_long
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.form import Values

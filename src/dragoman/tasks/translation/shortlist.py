@@ -1,6 +1,6 @@
 """Learning a run's shortlist from the text that it was trained on, and what it costs and spares.
 
-How it works: ``inference/shortlist.py``. Who uses it: ``Translator``, when asked to.
+How it works: ``models/shortlist.py``. Who uses it: ``Translator``, when asked to.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.inference.shortlist import ShortlistSettings, learn
-from dragoman.models.shortlist import Shortlist
+from dragoman.models.shortlist import Shortlist, ShortlistSettings, learn
 from dragoman.runs.corpora import plain_pairs, token_pairs
 from dragoman.runs.lock import locked
 from dragoman.runs.prepare import Say

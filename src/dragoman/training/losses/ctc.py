@@ -59,7 +59,6 @@ class JointCtc:
 
     def __init__(self, objective: Objective, weight: float) -> None:
         """``objective`` must ask the model for ``encode`` and ``decode`` alone; ``weight``: λ."""
-        self.asks_autograd = objective.asks_autograd
         self._objective = objective
         self._weight = weight
 

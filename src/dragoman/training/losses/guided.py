@@ -27,7 +27,7 @@ from torch import Tensor
 
 from dragoman.data.batches import Batch
 from dragoman.data.word_links import Booleans, WordLinks, words_of
-from dragoman.nn.guides import Guide
+from dragoman.nn.probes import Guide
 from dragoman.training.losses.objectives import Objective, Sums
 
 _MIN_WEIGHT = 1e-9
@@ -50,7 +50,6 @@ class GuidedAlignment:
         """``links`` of all examples of the store; ``starts``: which tokens of source and target
         begin a word; ``attention``: the name of one of the model's, whose ``head`` is taught;
         ``weight``: λ."""
-        self.asks_autograd = objective.asks_autograd
         self._objective = objective
         self._links = links
         self._starts = starts

@@ -8,6 +8,7 @@ examples (``nn/dropout.py``) for the same reason.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, Self
 
 import torch
@@ -36,15 +37,9 @@ class Sums(NamedTuple):
     """How many there are."""
 
 
-class Objective(Protocol):
-    """What training asks for. ``batch`` is whatever the task's batches are (``MicroBatch``)."""
-
-    @property
-    def asks_autograd(self) -> bool:
-        """Whether it differentiates by single parameters itself; kernels must then hand their
-        gradients to autograd, in place of adding them where the trainer keeps them."""
-
-    def __call__(self, model: Any, batch: Any, /) -> Sums: ...
+Objective = Callable[[Any, Any], Sums]
+"""What training asks for, of a model and a batch, which is whatever the task's batches are
+(``MicroBatch``)."""
 
 
 class MicroBatch(Protocol):
@@ -64,8 +59,7 @@ class MicroBatch(Protocol):
 class NextToken:
     """Every token of the target, given those before it and the source (paper §5.4)."""
 
-    def __init__(self, cross_entropy: CrossEntropy, *, asks_autograd: bool = False) -> None:
-        self.asks_autograd = asks_autograd
+    def __init__(self, cross_entropy: CrossEntropy) -> None:
         self._cross_entropy = cross_entropy
 
     def __call__(self, model: Scores, batch: Batch) -> Sums:
@@ -78,8 +72,7 @@ class NextToken:
 class MaskedTokens:
     """The tokens that are asked for, given all that is read (Devlin et al., 2019, §3.1)."""
 
-    def __init__(self, cross_entropy: CrossEntropy, *, asks_autograd: bool = False) -> None:
-        self.asks_autograd = asks_autograd
+    def __init__(self, cross_entropy: CrossEntropy) -> None:
         self._cross_entropy = cross_entropy
 
     def __call__(self, model: Network, batch: MaskedBatch) -> Sums:
@@ -111,8 +104,6 @@ def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
 
 class LabelObjective:
     """The label of each text; what is counted are texts."""
-
-    asks_autograd = False
 
     def __init__(self, smoothing: float) -> None:
         self._smoothing = smoothing

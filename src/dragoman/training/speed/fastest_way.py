@@ -5,7 +5,7 @@ and for tiles, the kernels on vectors are the slowest of all ways; on another pr
 kernels are the fastest (docs/experiments.md).
 
 The ways take turns, and of each the least time counts, less what its threads waited for a core
-(``native/stopwatch.py``), so that somebody else's work on the machine does not choose; those that
+(``native/measured.py``), so that somebody else's work on the machine does not choose; those that
 are near the best are timed again. A part of the first micro-batch
 stands for all: it is run twice, and what the first pass takes longer is what an update pays once,
 for packing or casting its weights.
@@ -25,14 +25,13 @@ import torch
 from torch import nn
 
 from dragoman.native import library, measured
-from dragoman.native.stopwatch import Stopwatch
+from dragoman.native.measured import Stopwatch
 from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, ways_here
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.gradients import Gradients, MakeBatch, Splits
 from dragoman.training.losses.objectives import MicroBatch, Objective
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.update import Batches, Updater
 from dragoman.training.way import TrainingWay
 

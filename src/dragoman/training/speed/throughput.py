@@ -13,9 +13,9 @@ from torch import nn
 from dragoman.memory import peak_bytes
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Splits
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splits import Splits
 from dragoman.training.update import Batches, Updater
 
 
