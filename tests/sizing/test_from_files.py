@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recipe_of_files import recipe_of
 from row_files import write_idx
 from untrained_run import untrained_run
 
@@ -18,8 +19,8 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
-from dragoman.sizing.from_files import name_of, recipe_of
-from dragoman.sizing.languages import given_language, given_languages, languages_of
+from dragoman.sizing.from_files import name_of
+from dragoman.sizing.inputs import given_language, given_languages, languages_of
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 

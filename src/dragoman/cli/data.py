@@ -47,13 +47,11 @@ def show(args: ShowArguments) -> None:
 
     from dragoman.cli.console import say
     from dragoman.sizing.from_files import recipe_of
+    from dragoman.sizing.inputs import Inputs
     from dragoman.tasks.inspection import inspect_data
 
-    recipe, _ = recipe_of(
-        args.inputs, task=args.task, texts=args.texts, keys=args.keys, columns=args.columns,
-        groups=args.groups, label_ends=args.label_ends, codes=args.codes, languages=args.languages,
-        changes=args.set_, learns=False,
-    )  # fmt: skip
+    inputs = Inputs(args.inputs, **args.of_files)
+    recipe, _ = recipe_of(inputs, changes=args.set_, learns=False)
     found = inspect_data(recipe)
     if args.json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))

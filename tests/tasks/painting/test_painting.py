@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command_line import Dragoman
 from PIL import Image
+from recipe_of_files import recipe_of
 from row_files import write_bars
 from tiny_cells import tiny_cell
 from tiny_shapes import SIDE, write_blocks
@@ -25,13 +26,11 @@ from dragoman.pictures.bitmaps.pixels import png_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings
-from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.painting import count_seen
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
 from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right
-from dragoman.tasks.painting.judge import Judge
-from dragoman.tasks.painting.painter import Anew, Painter, in_a_row
+from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row
 from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
