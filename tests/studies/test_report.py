@@ -20,9 +20,7 @@ from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.runs.run import Run
 from dragoman.studies import records
-from dragoman.studies.operations import operations_per_token
-from dragoman.studies.published import LAYERS
-from dragoman.studies.report import LAYER_OF
+from dragoman.studies.report import LAYER_OF, LAYERS, operations_per_token
 from dragoman.studies.sweep import SweepPlan
 from dragoman.studies.verdict import FAMILY_NAMES
 
