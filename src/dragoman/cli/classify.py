@@ -63,8 +63,7 @@ def classify(args: ClassifyArguments) -> None:
     from dragoman.errors import DragomanError
 
     log_to_stderr()
-    opened = opened_run(args.run)
-    opened.require_task("classification", "which does not label")
+    opened = opened_run(args.run, "classification", "which does not label")
     if wants_parts(args):
         if not opened.recipe.source.is_text:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")

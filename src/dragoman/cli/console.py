@@ -119,14 +119,16 @@ def refuse_processes(several: str) -> None:
         )
 
 
-def opened_run(folder: Path) -> Run:
+def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
     """A run that is about to be used; that it has hardly learned its task is said, in one line of
-    the log. Errors: ``RunError``."""
+    the log. Errors: ``RunError``, also for a run of another ``task``, which ``lacks`` something."""
     from dragoman.runs.run import Run
 
     run = Run.open(folder)
     if said := run.verdict():
         logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
+    if task is not None:
+        run.require_task(task, lacks)
     return run
 
 

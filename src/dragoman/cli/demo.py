@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from dragoman.cli.demo_boxes import draw_scenes, show_boxes
 from dragoman.cli.demo_files import is_read_by
-from dragoman.cli.demo_paint import draw_captioned, show_painted
 from dragoman.cli.demo_parse import show_trees
-from dragoman.cli.demo_pictures import draw_pictures, show_shapes
+from dragoman.cli.demo_pictures import (
+    draw_captioned,
+    draw_pictures,
+    draw_scenes,
+    show_boxes,
+    show_confusions,
+    show_painted,
+    show_shapes,
+)
 from dragoman.cli.demo_speech import show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
 
@@ -173,22 +179,10 @@ def show_translations(run: Run, console: Console) -> str:
 
 def show_labels(run: Run, console: Console) -> str:
     """Which German pronoun an English "it" becomes, and what is taken for what."""
-    from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.classification.evaluation import evaluate_run
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.confusions import drawn
 
-    found = evaluate_run(run)
-    scores = found.scores
-    console.print(
-        f"\nTest: {found.confusion.texts:,} sentences whose combinations were held out\n"
-        f"accuracy {scores['accuracy']:.1f} %, macro F1 {scores['macro_f1']:.1f} %\n"
-    )
-    title = "Pronoun by row, chosen by column (percent of the row)"
-    picture = drawn(title, found.labels, found.confusion)
-    assert picture is not None
-    console.print(heatmap_text(picture, min(console.width, 100)))
+    show_confusions(run, console, "sentences whose combinations", "Pronoun")
     console.print("The same words but the last, which decides what “it” is:\n")
     for one in Labeller(run)(
         f"The animal didn't cross the street because it was too {last}."
@@ -230,7 +224,7 @@ def show_texts(run: Run, console: Console) -> str:
     from rich.text import Text
 
     from dragoman.atomic import write_text
-    from dragoman.cli.score_texts import LEGEND, coloured
+    from dragoman.cli.score import LEGEND, coloured
     from dragoman.pictures.surprise import surprise_svg
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.language_model.evaluation import evaluate_run, windows_of

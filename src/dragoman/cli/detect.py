@@ -66,8 +66,7 @@ def detect(args: DetectArguments) -> None:
     log_to_stderr()
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
-    run = opened_run(args.run)
-    run.require_task("detection", "which finds no boxes")
+    run = opened_run(args.run, "detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
     drawings = _drawings(args, names)
     from dragoman.tasks.detection.detector import Detector
@@ -76,7 +75,7 @@ def detect(args: DetectArguments) -> None:
     settings = with_beams(detector.engine.search_settings, args.beam, None)
     found = detector.stream(files_given(names, run.recipe.source.kind), settings)
     with output_to(None if args.to is None else Path(args.to), names) as out:
-        for line in _written(args, detector, _drawn(args, found, drawings)):
+        for line in _written(args, detector, (_draw(args, one, drawings) for one in found)):
             out.write(line)
             out.flush()
 
@@ -146,17 +145,12 @@ def _drawings(args: DetectArguments, names: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _drawn(
-    args: DetectArguments, pictures: Iterable[DetectedPicture], drawings: dict[str, Path]
-) -> Iterator[DetectedPicture]:
-    """The same pictures, each drawn on its way."""
-    for one in pictures:
-        if args.draw is not None or args.show:
-            _draw(args, one, drawings)
-        yield one
-
-
-def _draw(args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]) -> None:
+def _draw(
+    args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
+) -> DetectedPicture:
+    """The same picture, drawn where that is asked for."""
+    if args.draw is None and not args.show:
+        return one
     from dragoman.atomic import write_bytes, write_text
     from dragoman.errors import FileError
     from dragoman.forms.rows.picture_file import whole_picture
@@ -184,6 +178,7 @@ def _draw(args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
 
         console = Console(stderr=True, file=sys.stderr)
         console.print(boxes_text(pixels, shown, min(72, console.width)), end="")
+    return one
 
 
 def drawn_box(found: Detection) -> Any:

@@ -63,8 +63,7 @@ def fill(args: FillArguments) -> None:
     log_to_stderr()
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
-    opened = opened_run(args.run)
-    opened.require_task("masked", "which fills no blanks")
+    opened = opened_run(args.run, "masked", "which fills no blanks")
     if wants_parts(args):
         if not args.text and not args.json:
             raise DragomanError("tables have no place in parts: add --text or --json")

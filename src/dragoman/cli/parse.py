@@ -69,8 +69,7 @@ def parse(args: ParseArguments) -> None:
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    opened = opened_run(args.run)
-    opened.require_task("parsing", "which does not parse")
+    opened = opened_run(args.run, "parsing", "which does not parse")
     given = [] if args.sentence is None else [args.sentence]
     if wants_parts(args):
         in_parts(

@@ -64,8 +64,7 @@ def tag(args: TagArguments) -> None:
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
     log_to_stderr()
-    opened = opened_run(args.run)
-    opened.require_task("tagging", "which does not tag words")
+    opened = opened_run(args.run, "tagging", "which does not tag words")
     if wants_parts(args):
         in_parts(
             "tag", args, [args.given], line_mapper, opened.recipe.languages.source, unfit=("text",)

@@ -73,8 +73,7 @@ def write(args: WriteArguments) -> None:
             "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
         )
     log_to_stderr()
-    opened = opened_run(args.run)
-    opened.require_task("language-model", "not a language model")
+    opened = opened_run(args.run, "language-model", "not a language model")
     from dragoman.engine.search_settings import parse_search
     from dragoman.tasks.language_model.writer import Writer
 
