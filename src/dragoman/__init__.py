@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.detection.detector import Detection, Detector
     from dragoman.tasks.language_model.writer import Writer, Written
     from dragoman.tasks.masked.filler import Filled, Filler
-    from dragoman.tasks.painting.judge import Judge
-    from dragoman.tasks.painting.painter import PaintedPicture, Painter
+    from dragoman.tasks.painting.painter import Judge, PaintedPicture, Painter
     from dragoman.tasks.parsing.parser import Parse, Parser
     from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
@@ -72,7 +71,7 @@ _HOME = {
     "DragomanError": "dragoman.errors",
     "Filled": "dragoman.tasks.masked.filler",
     "Filler": "dragoman.tasks.masked.filler",
-    "Judge": "dragoman.tasks.painting.judge",
+    "Judge": "dragoman.tasks.painting.painter",
     "Labeller": "dragoman.tasks.classification.labeller",
     "Outcome": "dragoman.training.trainer",
     "PaintedPicture": "dragoman.tasks.painting.painter",

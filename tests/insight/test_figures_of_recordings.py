@@ -17,7 +17,7 @@ from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import figure_svg
 from dragoman.pictures.panels import Cells
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
+from dragoman.tasks.translation.ranking import ctc_log_probabilities
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from dragoman.serving.service.pictures import LINE, OpenedPicture, check_picture
 from dragoman.serving.service.seen import drawn, looked, looked_tokens
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.tasks.translation.ctc_ranking import CtcRanking
+from dragoman.tasks.translation.ranking import CtcRanking
 
 
 class ServedLines(ServedRun):

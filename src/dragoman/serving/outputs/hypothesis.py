@@ -9,9 +9,8 @@ from dragoman.forms.lexicon import Span
 from dragoman.forms.shown_words import ShownWord, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.outputs import schema
-from dragoman.tasks.translation.proofreading.plain import lost_warnings
+from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
-from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 _LOOKED_AT = 0.15
 """Attention of which a word of the source must have got so much, for one to come from it,"""

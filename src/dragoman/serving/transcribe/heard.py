@@ -14,7 +14,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.service.cells import grid_of
 from dragoman.serving.service.seen import drawn, looked, looked_tokens
 from dragoman.serving.transcribe.schema import Heard, Spike
-from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
+from dragoman.tasks.translation.ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
 _SURE = 0.5

@@ -41,7 +41,7 @@ from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.kept_documents import KeptDocuments
 from dragoman.serving.translate.served_translator import ServedTranslator
-from dragoman.tasks.translation.planning import requests_of
+from dragoman.tasks.translation.lines import requests_of
 
 PATH = "/translate_file"
 SENTENCES = 128

@@ -26,9 +26,8 @@ from dragoman.serving.write.schema import (
     WriteRequest,
 )
 from dragoman.tasks.language_model.evaluation import windows_of
-from dragoman.tasks.language_model.generation import Growth, text_of
-from dragoman.tasks.language_model.surprisal import SurprisalWord, begin_of, words_of
-from dragoman.tasks.shared.code_length import Length
+from dragoman.tasks.language_model.surprisal import Length, SurprisalWord, begin_of, words_of
+from dragoman.tasks.language_model.writer import Growth, text_of
 
 TOKENS_AT_ONCE = 1024
 """Tokens that are read in one turn, or one window: others wait no longer than that takes."""

@@ -13,8 +13,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.chance import MIN_ANSWERS
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, below, on_test
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN_AP50 = 0.1
@@ -29,8 +28,7 @@ class DetectionRuntime(Runtime):
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.detection.evaluation import DetectionValidation
-        from dragoman.tasks.detection.learning import PicturesWithBoxes
-        from dragoman.tasks.detection.objectives import learned
+        from dragoman.tasks.detection.learning import PicturesWithBoxes, learned
 
         return TrainingParts(PicturesWithBoxes, learned, DetectionValidation)
 

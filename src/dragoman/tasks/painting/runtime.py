@@ -12,8 +12,14 @@ from dragoman.runs.run import Run
 from dragoman.specs.painting import PAINTING
 from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.runtime import symbols_of
-from dragoman.tasks.shared.chance import MIN_ANSWERS
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
+from dragoman.tasks.shared.progress_made import (
+    MIN_ANSWERS,
+    TrainingSummary,
+    below,
+    by_frequency,
+    of_tokens,
+    on_test,
+)
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN = 0.02
@@ -41,7 +47,6 @@ class PaintingRuntime(Runtime):
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the next picture in place of each."""
         from dragoman.tasks.painting.evaluation import code_scores
-        from dragoman.tasks.shared.chance import of_tokens
 
         if len(pairs) < MIN_ANSWERS:
             return {}

@@ -9,12 +9,22 @@ from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.metrics.right_branching import RightBranching
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.progress_made import (
+    MIN_ANSWERS,
+    TrainingSummary,
+    below,
+    learned_answers,
+    of_tokens,
+    on_test,
+)
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 from dragoman.tree import read_trees
 
@@ -46,9 +56,6 @@ class ParsingRuntime(Runtime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.tasks.parsing.chance import chance_of_trees
-        from dragoman.tasks.shared.chance import learned_answers, of_tokens
-
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
 
@@ -79,3 +86,14 @@ class ParsingRuntime(Runtime):
             if (pair := tree_pair(sample.reference, sample.hypothesis, no_tag)) is not None
         ]
         return (drawn, len(samples) - len(drawn)) if drawn else (samples, 0)
+
+
+def chance_of_trees(pairs: Sequence[Pair], learned: Sequence[str]) -> dict[str, float]:
+    """Of the trees of some sentences; nothing where these are too few, or where the trees of
+    training (``learned_answers``) are not known."""
+    if len(pairs) < MIN_ANSWERS or not learned:
+        return {}
+    trees = [tree_of(pair.target) for pair in pairs]
+    guess = RightBranching(list(map(tree_of, learned)))
+    found = Parseval.of(score_parse(tree, guess.parse(tree.words)) for tree in trees).scores
+    return {name: found[name] for name in ("f1", "precision", "recall", "exact")}

@@ -15,7 +15,6 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
@@ -78,7 +77,7 @@ class Runtime(ABC):
     @abstractmethod
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """What guessing scores on ``pairs``, by the names that validation gives these scores;
-        nothing where there are too few of them (``tasks/shared/chance.py``)."""
+        nothing where there are too few of them (``tasks/shared/progress_made.py``)."""
 
     @abstractmethod
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
@@ -118,8 +117,3 @@ def tokens_in(run: Run) -> str:
     if isinstance(source, RowsSource):
         return f"{source.row_width} numbers a {source.noun_of_row}"
     return f"{run.source.size:,} {run.recipe.text.kind} tokens"
-
-
-def labels_in(run: Run) -> str:
-    """How many labels a run chooses among."""
-    return plural(run.forms.labels.size, "label")
