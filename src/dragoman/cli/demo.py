@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 from dragoman.cli.demo_files import is_read_by
 from dragoman.cli.demo_parse import show_trees
 from dragoman.cli.demo_pictures import (
@@ -22,6 +23,7 @@ from dragoman.cli.demo_pictures import (
 )
 from dragoman.cli.demo_speech import show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
+from dragoman.errors import RecipeError, RunError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,15 +81,12 @@ def demo(args: DemoArguments) -> None:
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
     speed of this machine and prints the expected time.
     """
-    from dragoman.cli.console import command, log_to_stderr, prepare_process
-
     prepare_process()
     import shutil
 
     from rich.console import Console
 
     from dragoman.demo.corpus import NOTICE
-    from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
     from dragoman.runs.lock import locked
     from dragoman.runs.run import Run
@@ -124,8 +123,6 @@ def demo(args: DemoArguments) -> None:
 
 def next_steps(chosen: Demo, to: Path) -> list[str]:
     """The commands to go on with after a demo in the folder ``to``."""
-    from dragoman.cli.console import program
-
     lines = [f"{program()} {step.format(to=shlex.quote(str(to)))}" for step in chosen.steps]
     if to == Path("runs", "demo") and Path(__file__).parents[3] == Path.cwd():
         # In its source tree make serves this run, and installs what that needs.

@@ -12,6 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.console import command
+from dragoman.errors import DragomanError
+from dragoman.plural import plural
+
 if TYPE_CHECKING:
     from dragoman.cluster.watch import Do
     from dragoman.runs.run import Run
@@ -36,7 +40,6 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
     """Each document and where its translation goes. Errors: ``DragomanError`` without a place for
     each."""
-    from dragoman.cli.console import command
     from dragoman.documents.files import (
         called_so,
         check_is_another,
@@ -44,7 +47,6 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
         check_some,
         files_in,
     )
-    from dragoman.errors import DragomanError
 
     first = sources[0]
     if to is None:
@@ -82,9 +84,7 @@ def translate_documents(
     """Translate each; of several, those that cannot be are named, and the others are translated.
     Errors: ``DragomanError``, at the end, if there were such."""
     from dragoman.documents.files import open_document, write_document
-    from dragoman.errors import DragomanError
     from dragoman.formats.csv_cells import columns_of
-    from dragoman.plural import plural
 
     failed = 0
     for source, to in pairs:
@@ -140,8 +140,6 @@ Lines = Callable[[Iterator[str]], Iterator[str]]
 
 def check_watching(args: Any, run: Run) -> None:
     """Errors: ``DragomanError`` for arguments that do not go together."""
-    from dragoman.errors import DragomanError
-
     for name in UNFIT:
         if getattr(args, name):
             raise DragomanError(f"--{name} has no place beside --watch: leave one of them out")
@@ -160,7 +158,6 @@ def watch(
 ) -> None:  # fmt: skip
     """Translate what comes until Ctrl-C or SIGTERM. Errors: ``DragomanError``."""
     from dragoman.cluster.watch import Watch
-    from dragoman.plural import plural
 
     assert args.to is not None, "check_watching comes first"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.cli.console import log_to_stderr, program
 from dragoman.cli.options import RunFolder, argument, arguments, option, setting, values_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ def average(args: AverageArguments) -> None:
 
     The mean replaces the run's weights atomically. The snapshots are kept.
     """
-    from dragoman.cli.console import program
     from dragoman.runs.run import Run
 
     Run.open(args.run)  # a wrong folder is said before torch is imported
@@ -68,7 +68,6 @@ def shortlist(args: ShortlistArguments) -> None:
 
     Example: dragoman shortlist runs/demo
     """
-    from dragoman.cli.console import log_to_stderr
     from dragoman.runs.run import Run
 
     log_to_stderr()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.options import (
     RunFolder,
     argument,
@@ -17,6 +18,7 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
+from dragoman.errors import DragomanError, FileError
 
 if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
@@ -73,9 +75,7 @@ def paint(args: PaintArguments) -> None:
 
       dragoman paint runs/shapes "a small red circle" --sample --judge runs/captions --best-of 16
     """
-    from dragoman.cli.console import log_to_stderr, opened_run
     from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
-    from dragoman.errors import DragomanError, FileError
 
     log_to_stderr()
     run = opened_run(args.run, "painting", "which does not paint")

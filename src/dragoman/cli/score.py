@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from dragoman.cli.console import output_to
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.decimals import decimals
@@ -52,7 +53,6 @@ def score(args: ScoreArguments) -> None:
     written to standard error. With --words, a language model's texts are printed with each word
     coloured by its surprisal in bits.
     """
-    from dragoman.cli.console import output_to
     from dragoman.data.files.corpora import read_pairs
     from dragoman.data.files.corpus_settings import CorpusSettings
     from dragoman.runs.run import Run
@@ -78,13 +78,12 @@ def score(args: ScoreArguments) -> None:
         return
     if args.to is not None and args.words:
         raise DragomanError("--words draws on a terminal: leave --to out")
-    to = None if args.to is None else Path(args.to)
     if is_alone:
         if args.target is not None:
             raise DragomanError(
                 f"{args.run} is a {opened.task.called}: it scores one file of texts"
             )
-        with output_to(to, [args.source]) as out:
+        with output_to(args.to, [args.source]) as out:
             score_texts(opened, Path(args.source), args.tokens, args.words, out)
         return
     if args.target is None:
@@ -102,7 +101,7 @@ def score(args: ScoreArguments) -> None:
     translator = Translator(opened, TranslatorSettings(precision="fp32"))
     given = ((pair.source, pair.target) for pair in chain([first], pairs))
     total, count = 0.0, 0
-    with output_to(to, [args.source, args.target]) as out:
+    with output_to(args.to, [args.source, args.target]) as out:
         for result in score_pairs(translator.engine, given):
             total += sum(result.token_log_probabilities)
             count += len(result.token_log_probabilities)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.cli.console import command, log_to_stderr, prepare_process, refuse_processes, say
 from dragoman.cli.options import argument, arguments, option
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def sweep(args: SweepArguments) -> None:
 
       dragoman sweep demo --search-space model.dropout=0.1,0.3 --search-space model.ffn_dim=256,512
     """
-    from dragoman.cli.console import log_to_stderr, prepare_process, refuse_processes, say
-
     prepare_process()
     from dragoman.recipe import Recipe
     from dragoman.studies.sweep import begin_sweep
@@ -139,8 +138,6 @@ def ablate(args: AblateArguments) -> None:
 
       dragoman ablate multi30k-en-de --list
     """
-    from dragoman.cli.console import log_to_stderr, prepare_process, refuse_processes, say
-
     prepare_process()
     from dragoman.recipe import Recipe
     from dragoman.studies.ablation import begin_ablation
@@ -166,7 +163,6 @@ def ablate(args: AblateArguments) -> None:
 
 def go_on_sweep(begun: Sweep) -> None:
     """Train the trials that are missing, then say what all of them found."""
-    from dragoman.cli.console import command
     from dragoman.studies.sweep import BEST
 
     _train_all(begun)
@@ -187,7 +183,6 @@ def go_on_ablation(begun: Ablation) -> None:
 
 def _train_all(begun: Sweep | Ablation) -> None:
     """Errors: ``typer.Exit`` where somebody stopped it."""
-    from dragoman.cli.console import command, say
     from dragoman.studies.several import train_all
 
     again = command("resume", begun.folder)

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.console import (
+    command,
+    finish_run,
+    log_to_stderr,
+    prepare_process,
+    refuse_processes,
+    say,
+)
 from dragoman.cli.options import argument, arguments, option
 from dragoman.task import TRAINED_AS
 
@@ -142,15 +150,6 @@ def train(args: TrainArguments) -> None:
 
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
-    from dragoman.cli.console import (
-        command,
-        finish_run,
-        log_to_stderr,
-        prepare_process,
-        refuse_processes,
-        say,
-    )
-
     prepare_process()
     from dragoman.runs.run import Run, refuse_occupied, refuse_run
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of
@@ -240,15 +239,6 @@ def resume(args: ResumeArguments) -> None:
     To train a finished run longer, first raise training.updates in its recipe.toml. For a folder of
     several seeds, a sweep or an ablation, all missing runs are trained.
     """
-    from dragoman.cli.console import (
-        command,
-        finish_run,
-        log_to_stderr,
-        prepare_process,
-        refuse_processes,
-        say,
-    )
-
     prepare_process()
     from dragoman.runs.run import RECIPE, Run
     from dragoman.studies.seeds import seeds_in
@@ -274,7 +264,6 @@ def resume(args: ResumeArguments) -> None:
 
 def _is_several(folder: Path) -> bool:
     """Go on with the sweep or the ablation in ``folder``. -> False if there is none."""
-    from dragoman.cli.console import refuse_processes
     from dragoman.cli.studies import go_on_ablation, go_on_sweep
     from dragoman.studies.ablation import PLAN as ABLATION
     from dragoman.studies.ablation import Ablation
@@ -293,7 +282,6 @@ def _is_several(folder: Path) -> bool:
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
-    from dragoman.cli.console import command, finish_run, say
     from dragoman.runs.run import Run
     from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary

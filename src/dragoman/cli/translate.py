@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.documents import check_targets, documents_among, translate_documents
 from dragoman.cli.given import (
     AsText,
@@ -41,6 +42,7 @@ from dragoman.cli.options import (
     values_of,
 )
 from dragoman.cli.warnings_told import WarningsTold
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -145,9 +147,7 @@ def translate(args: TranslateArguments) -> None:
 
       dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.documents.files import check_is_new
-    from dragoman.errors import DragomanError
     from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
     log_to_stderr(args.quiet, args.verbose)
@@ -340,8 +340,6 @@ def _score(translation: Translation) -> str:
 
 def _check_document_options(args: TranslateArguments, documents: Sequence[Path]) -> None:
     """Errors: ``DragomanError`` for options of lines with documents, and the other way round."""
-    from dragoman.errors import DragomanError
-
     of_lines = ("scores", "n_best", "warn", "prefix", "mbr", "rerank")
     for name in of_lines if documents else ("document", "final", "columns"):
         if getattr(args, name) in (None, False, "", 0):

@@ -20,6 +20,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.forms.rows.drawn_text import DRAWN
 from dragoman.forms.rows.picture_file import pixels_of
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps.pixels import png_of
@@ -234,13 +235,14 @@ def test_a_judge_may_write_captions(tmp_path: Path, dragoman: Dragoman) -> None:
 
 
 def test_a_caption_of_two_orders_is_judged_by_both() -> None:
-    pairs = [Pair(1, "a above b", "x"), Pair(2, "b below a", "x"), Pair(3, "a", "y")]
+    x, y = f"{DRAWN}x", f"{DRAWN}y"
+    pairs = [Pair(1, "a above b", x), Pair(2, "b below a", x), Pair(3, "a", y)]
 
     class Reads:
         def captions(self, pictures: list[str]) -> list[str]:
             return ["B  below a", "a above b", "b"]
 
-    found = judged_right(Reads(), pairs, ["x", "x", "y"], content=str)  # type: ignore[arg-type, list-item]
+    found = judged_right(Reads(), pairs, [x, x, y])  # type: ignore[arg-type, list-item]
     assert found == pytest.approx(2 / 3)
 
 

@@ -29,6 +29,7 @@ class CodesRuntime(Runtime):
     """A picture is turned into codes, and told from them again."""
 
     spec: ClassVar[Spec] = CODES_TASK
+    test_file: ClassVar[str] = "test.tsv"
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.codes.evaluation import CodesValidation, Pictures, squared_error
@@ -60,9 +61,6 @@ class CodesRuntime(Runtime):
             f"the codes of its pictures have a perplexity of {found:.1f}: they tell hardly "
             "anything apart"
         )
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.tsv"]
 
     @property
     def predictor(self) -> MakePredictor:

@@ -12,7 +12,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, by_frequency, entropy
+from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
@@ -44,9 +44,6 @@ class MaskedRuntime(Runtime):
         loss = entropy(counts.values())
         most = max(counts.values()) / counts.total()
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
-
-    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        return by_frequency(run, training)
 
     @property
     def predictor(self) -> MakePredictor:

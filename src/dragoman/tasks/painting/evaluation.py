@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -216,19 +216,14 @@ def _measured(
     )  # fmt: skip
 
 
-def judged_right(
-    judge: Judge,
-    pairs: Sequence[Pair],
-    pictures: Sequence[Bytes],
-    content: Callable[[str], str] = content_of,
-) -> float:
+def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:
     """The share of pictures in which a judge reads one of the captions that ``pairs`` have for the
-    same true picture; from 0 to 1. ``content`` tells which files hold the same picture."""
+    same true picture; from 0 to 1."""
     captions: dict[str, set[str]] = {}
     for pair in pairs:
-        captions.setdefault(content(pair.target), set()).add(_plain(pair.source))
+        captions.setdefault(content_of(pair.target), set()).add(_plain(pair.source))
     right = sum(
-        _plain(read) in captions[content(pair.target)]
+        _plain(read) in captions[content_of(pair.target)]
         for pair, read in zip(pairs, judge.captions(pictures), strict=True)
     )
     return right / max(1, len(pairs))

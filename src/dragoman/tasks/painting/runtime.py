@@ -15,10 +15,8 @@ from dragoman.tasks.codes.runtime import symbols_of
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     TrainingSummary,
-    below,
     by_frequency,
     of_tokens,
-    on_test,
 )
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
@@ -30,6 +28,8 @@ class PaintingRuntime(Runtime):
     """A caption is read, and the codes of a picture are written."""
 
     spec: ClassVar[Spec] = PAINTING
+    begun: ClassVar[tuple[str, float]] = ("exact", BEGUN)
+    test_file: ClassVar[str] = "test.tsv"
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.painting.evaluation import PaintingValidation
@@ -59,11 +59,7 @@ class PaintingRuntime(Runtime):
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         if run.recipe.search.sampling is not None:  # a caption has many right pictures
             return by_frequency(run, training)
-        exact = self.spec.metrics["exact"]
-        return below(exact, BEGUN, training.scores.get("exact"), on_test(run, "exact"))
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.tsv"]
+        return super().hardly_learned(run, training)
 
     @property
     def predictor(self) -> MakePredictor:

@@ -19,11 +19,8 @@ from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
-    TrainingSummary,
-    below,
     learned_answers,
     of_tokens,
-    on_test,
 )
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 from dragoman.tree import read_trees
@@ -36,6 +33,8 @@ class ParsingRuntime(Runtime):
     """The words of a sentence are read, and its tree is written."""
 
     spec: ClassVar[Spec] = PARSING
+    begun: ClassVar[tuple[str, float]] = ("f1", BEGUN_F1)
+    test_file: ClassVar[str] = "test.mrg"
     counts: ClassVar[str] = "labels of constituents"
 
     def training_parts(self) -> TrainingParts:
@@ -58,13 +57,6 @@ class ParsingRuntime(Runtime):
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
-
-    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        f1 = self.spec.metrics["f1"]
-        return below(f1, BEGUN_F1, training.scores.get("f1"), on_test(run, "f1"))
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.mrg"]
 
     @property
     def predictor(self) -> MakePredictor:
