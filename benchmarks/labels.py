@@ -38,6 +38,7 @@ from results import Results
 from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES, Run
 from dragoman.sizing.from_files import recipe_of
+from dragoman.sizing.inputs import Inputs
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.seeds import parse_seeds, seed_folder
 
@@ -89,10 +90,11 @@ def train(
         words = ["resume", str(to)]
     else:
         name = "train.tsv" if count == "all" else f"train-{count}.tsv"
-        recipe, _ = recipe_of(
+        files = Inputs(
             [str(data / name)], task="classification", columns="text,label", languages="en",
-            dev=[str(data / "dev.tsv")], test=[str(data / "test.tsv")], learns=False,
+            dev=[str(data / "dev.tsv")], test=[str(data / "test.tsv")],
         )  # fmt: skip
+        recipe, _ = recipe_of(files, learns=False)
         recipe_file = to.parent / f"{to.name}.toml"
         to.parent.mkdir(parents=True, exist_ok=True)
         recipe.save(recipe_file)

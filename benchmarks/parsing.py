@@ -25,10 +25,10 @@ from tables import tests_of
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, ScoredSentence, f1s, score_parse, statistics_of
 from dragoman.metrics.right_branching import RightBranching
-from dragoman.metrics.significance import resampled
+from dragoman.metrics.significance import compare_statistics, resampled
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
-from dragoman.studies.parse_comparison import parse_significance
+from dragoman.studies.parse_comparison import parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run
 from dragoman.tree import Tree
 
@@ -67,7 +67,9 @@ def pair_of(
 ) -> dict[str, Any]:
     """Two runs on the same trees: F1 and exact parses of both, and how likely a difference as large
     is if they are equally good."""
-    quality = parse_significance([other, name], [[others], [sentences]], samples=SAMPLES)
+    quality = compare_statistics(
+        [other, name], parse_statistics([[others], [sentences]]), samples=SAMPLES
+    )
     found = {
         comparison.metric: {
             "values": [score.value for score in comparison.scores],

@@ -103,7 +103,8 @@ def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 @pytest.fixture(scope="session")
 def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder, trained for some seconds: everything in it works, its translations do not."""
-    from dragoman.sizing.from_files import recipe_of
+    from recipe_of_files import recipe_of
+
     from dragoman.tasks.training import train
 
     folder = tmp_path_factory.mktemp("runs") / "tiny"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.language_model.writer import Written as Written
     from dragoman.tasks.masked.filler import Filled as Filled
     from dragoman.tasks.masked.filler import Filler as Filler
-    from dragoman.tasks.painting.judge import Judge as Judge
+    from dragoman.tasks.painting.painter import Judge as Judge
     from dragoman.tasks.painting.painter import PaintedPicture as PaintedPicture
     from dragoman.tasks.painting.painter import Painter as Painter
     from dragoman.tasks.parsing.parser import Parse as Parse
@@ -53,8 +53,7 @@ _HOME = {
     "tasks.detection.detector": ("Detection", "Detector"),
     "tasks.language_model.writer": ("Writer", "Written"),
     "tasks.masked.filler": ("Filled", "Filler"),
-    "tasks.painting.judge": ("Judge",),
-    "tasks.painting.painter": ("PaintedPicture", "Painter"),
+    "tasks.painting.painter": ("Judge", "PaintedPicture", "Painter"),
     "tasks.parsing.parser": ("Parse", "Parser"),
     "tasks.tagging.tagger": ("Tagger",),
     "tasks.translation.result": ("Translation",),

@@ -15,7 +15,7 @@ Side = Literal["source", "target"]
 """What a model reads, or what it writes."""
 
 ModelPart = Literal["encoder", "decoder"]
-"""A part of a model that another model can begin with (``tasks/transfer.py``)."""
+"""A part of a model that another model can begin with (``tasks/new_run.py``)."""
 
 
 TRAINED_AS: dict[str, str] = {

@@ -12,7 +12,7 @@ from command_line import Dragoman
 from PIL import Image
 
 from dragoman.boxes import Box, scene_of
-from dragoman.cli.demo_boxes import PICTURE, sheet
+from dragoman.cli.demo_pictures import SCENES_PICTURE, sheet
 from dragoman.data.files.coco import read_coco
 from dragoman.demo import scenes
 from dragoman.demo.corpus import Split
@@ -51,9 +51,9 @@ def test_a_run_from_nothing(
     assert len(list(drawn.rglob("*.png"))) == 34
     assert "synthetic" in (drawn / "NOTICE.txt").read_text()
     assert Run.open(to).task.called == "detector"
-    root = ElementTree.parse(to / PICTURE).getroot()
+    root = ElementTree.parse(to / SCENES_PICTURE).getroot()
     (image,) = (one for one in root.iter() if one.tag.endswith("image"))
-    with Image.open((to / PICTURE).with_suffix(".png")) as png:
+    with Image.open((to / SCENES_PICTURE).with_suffix(".png")) as png:
         assert png.size == (int(image.get("width", "")), int(image.get("height", "")))
     assert (to / "report.html").is_file()
     # What it names next can be done.

@@ -13,8 +13,8 @@ import pytest
 from command_line import Dragoman
 from PIL import Image
 
-from dragoman.cli import demo_paint
-from dragoman.cli.demo_paint import PICTURE
+from dragoman.cli import demo_pictures
+from dragoman.cli.demo_pictures import PAINTED_PICTURE
 from dragoman.demo import captioned_shapes
 from dragoman.pictures.bitmaps import captioned_svg
 from dragoman.recipe import Recipe
@@ -34,7 +34,7 @@ PAINTER = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = partial(captioned_shapes.drawn_shapes, train=4, dev=3, test=3)
     monkeypatch.setattr(captioned_shapes, "drawn_shapes", drawn)
-    monkeypatch.setattr(demo_paint, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
+    monkeypatch.setattr(demo_pictures, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
 
 
 def test_a_run_from_nothing(
@@ -56,9 +56,9 @@ def test_a_run_from_nothing(
     assert "codebook perplexity" in said.out and "exact pictures" in said.out
     assert len(list(drawn.rglob("*.png"))) == 60
     assert Run.open(to).task.called == "painter" and Run.open(drawn / "codes")
-    root = ElementTree.parse(to / PICTURE).getroot()
+    root = ElementTree.parse(to / PAINTED_PICTURE).getroot()
     assert len([one for one in root.iter() if one.tag.endswith("image")]) == 6
-    with Image.open((to / PICTURE).with_suffix(".png")) as png:
+    with Image.open((to / PAINTED_PICTURE).with_suffix(".png")) as png:
         assert png.size == (4 * (6 * 32 + 5 * 2), 4 * 32)
     assert (to / "report.html").is_file()
     # What it names next can be done.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command_line import Dragoman
 
-from dragoman.cli.demo_pictures import PICTURE, look_at_pictures
+from dragoman.cli.demo_pictures import LOOKED_AT_PICTURE, look_at_pictures
 from dragoman.demo import shapes
 from dragoman.demo.corpus import Split
 from dragoman.demo.shapes import SHAPES
@@ -47,7 +47,7 @@ def test_a_run_from_nothing(
     assert "accuracy" in said.out and "black-filled-arrow.png" in said.out
     assert len(list(pictures.rglob("*.png"))) == 56
     assert "synthetic" in (pictures / "NOTICE.txt").read_text()
-    root = ElementTree.parse(to / PICTURE).getroot()
+    root = ElementTree.parse(to / LOOKED_AT_PICTURE).getroot()
     assert sum(one.tag.endswith("image") for one in root.iter()) == 2 * len(SHAPES)
     assert (to / "report.html").is_file()
     # What it names next can be done.

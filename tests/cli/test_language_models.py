@@ -9,7 +9,7 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.cli.score_texts import coloured
+from dragoman.cli.score import coloured
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.text_form import TextForm
 from dragoman.runs.corpora import plain_pairs

@@ -19,7 +19,7 @@ from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, Run
-from dragoman.tasks.shared.given_files import corpus_like
+from dragoman.tasks.shared.evaluation_report import corpus_like
 from dragoman.tasks.training import train
 
 SMALL = (

@@ -12,6 +12,7 @@ import pytest
 from asked_parts import joined
 from command_line import Dragoman
 from inline_workers import InlineWorkers
+from recipe_of_files import recipe_of
 from row_files import write_tones
 
 from dragoman.cluster import command
@@ -21,7 +22,6 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
 from dragoman.runs import corpora
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.translation.transcriber import Transcriber
 
 SMALL = (

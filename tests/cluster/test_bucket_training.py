@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
+from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
 from dragoman.cluster.prepare import command
@@ -22,7 +23,6 @@ from dragoman.recipe import Recipe
 from dragoman.runs import prepared
 from dragoman.runs.prepared import local_folder
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.stores import objects
 from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from faulty_s3 import BUCKET, s3
 from inline_workers import InlineWorkers
+from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
@@ -37,7 +38,6 @@ from dragoman.runs.corpora import (
 )
 from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
 

@@ -16,7 +16,7 @@ import pytest
 from faulty_s3 import BUCKET, s3
 from untrained_run import untrained_run
 
-from dragoman.cli import watching
+from dragoman.cli import documents
 from dragoman.cluster import watch
 from dragoman.cluster.watch import Watch
 from dragoman.errors import DataError, DragomanError
@@ -264,7 +264,7 @@ def test_an_interrupt_breaks_off_a_translation_and_nothing_else(
         )  # fmt: skip
         translator = SimpleNamespace()
         told.clear()
-        watching.watch(args, translator, lines, "en", say)
+        documents.watch(args, translator, lines, "en", say)
         return told
 
     before = signal.getsignal(number)

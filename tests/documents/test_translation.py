@@ -19,7 +19,7 @@ from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.tasks.translation.planning import requests_of
+from dragoman.tasks.translation.lines import requests_of
 
 docx = pytest.importorskip("docx")
 TEXT = f"{{{made_office.W}}}t"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from recipe_of_files import recipe_of
 from tiny_scenes import write_scenes
 from tiny_shapes import write_blocks, write_codes
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.demo.corpus import demo_corpus
 from dragoman.recipe import Recipe
-from dragoman.sizing.from_files import recipe_of
 
 _STACK = (
     "text.vocabulary=400", "model.model_dim=32", "model.ffn_dim=32",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle  # noqa: TID251  # a user's processes hand objects over so; no file is read
 from pathlib import Path
 
 import pytest
@@ -72,8 +71,6 @@ def test_different_kinds_translate_together(transformer: Path, recurrent: Path) 
             assert count >= len(one.ids) > 0
     alone = dragoman.load(transformer, FP32).batch(SOURCES, settings=SHORT)
     assert [one.score for one in alone] != pytest.approx([one.score for one in found])
-    again = pickle.loads(pickle.dumps(together))
-    assert [str(t) for t in again.batch(SOURCES, settings=SHORT)] == [str(t) for t in found]
 
 
 def test_of_a_run_with_itself_it_is_the_run(transformer: Path) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from safetensors.torch import load_file
 from tiny_recipe import TINY
 
 from dragoman.recipe import Recipe
 from dragoman.runs.run import WAYS, Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.studies.records import BASE
 from dragoman.tasks import training
 from dragoman.tasks.training import count_updates, resume, train

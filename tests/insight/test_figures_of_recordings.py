@@ -16,7 +16,7 @@ from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import figure_svg
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
+from dragoman.tasks.translation.ranking import ctc_log_probabilities
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from row_files import write_wav
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
@@ -16,7 +17,6 @@ from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.lineage import learned_itself, record_learned
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.studies.comparison import compare
 from dragoman.tasks.training import train
 

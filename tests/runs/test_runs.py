@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from safetensors.torch import load_file
 from tiny_recipe import TINY
 from trained_run import trained_run
@@ -32,7 +33,6 @@ from dragoman.runs.lock import locked
 from dragoman.runs.run import Forms, Run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.offline import Searcher
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.minutes import with_updates
 from dragoman.sizing.start_from import for_fine_tuning, gently
 from dragoman.tasks import new_run

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from recipe_of_files import recipe_of
 from untrained_run import untrained_run
 
 import dragoman
@@ -19,7 +20,6 @@ from dragoman.native import measured
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import Prepared, prepare
 from dragoman.runs.user_cache import cache_folder
-from dragoman.sizing.from_files import recipe_of
 
 SMALL = ("text.vocabulary=400",)
 

@@ -36,7 +36,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.transcribe import endpoint, served_transcriber
 from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
-from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
+from dragoman.tasks.translation.ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
 PATH = "/v1/audio/transcriptions"

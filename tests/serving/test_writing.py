@@ -48,9 +48,8 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.write import endpoint, served_language_model
 from dragoman.serving.write.served_language_model import ServedLanguageModel
-from dragoman.tasks.language_model.generation import Growth
 from dragoman.tasks.language_model.surprisal import Scorer, begin_of, words_of
-from dragoman.tasks.language_model.writer import Writer
+from dragoman.tasks.language_model.writer import Growth, Writer
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=32")
 BEGIN = "Der Hund schläft und"

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from tiny_scenes import write_scenes
 from tiny_shapes import write_blocks
 from tiny_treebank import treebank, write_treebank
@@ -17,9 +18,8 @@ from dragoman.errors import RecipeError
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget
-from dragoman.sizing.families import FAMILIES, settings_of
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.pairs import SMALLEST, TABLE
+from dragoman.sizing.size import FAMILIES, settings_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 

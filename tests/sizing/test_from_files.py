@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recipe_of_files import recipe_of
 from row_files import write_idx
 from untrained_run import untrained_run
 
@@ -18,8 +19,8 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST, Run
-from dragoman.sizing.from_files import name_of, recipe_of
-from dragoman.sizing.languages import given_language, given_languages, languages_of
+from dragoman.sizing.from_files import name_of
+from dragoman.sizing.inputs import Inputs, given_language, given_languages, languages_of
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 
@@ -219,13 +220,17 @@ def test_a_run_is_called_by_its_file_or_by_the_languages_of_two(tmp_path: Path) 
     for path in files:
         Path(path).write_text("a\n", encoding="utf-8")
     source, target, trees, text = files
-    assert name_of([source, target], None, None) == "en-de"
-    assert name_of([source, target], None, "en-und") == "my"
-    assert name_of([text], None, "en-ko") == "en-ko" and name_of([trees], None, "en-ko") == "wsj"
-    assert name_of([text], "language-model", "en") == "some"
-    assert name_of([trees], None, "en") == "wsj"
-    assert name_of([str(tmp_path)], None, "en") == tmp_path.name  # recordings and their texts
-    assert name_of(["demo"], None, None) is None
+
+    def called(*names: str, task: str | None = None, languages: str | None = None) -> str | None:
+        return name_of(Inputs(names, task=task, languages=languages))
+
+    assert called(source, target) == "en-de"
+    assert called(source, target, languages="en-und") == "my"
+    assert called(text, languages="en-ko") == "en-ko" and called(trees, languages="en-ko") == "wsj"
+    assert called(text, task="language-model", languages="en") == "some"
+    assert called(trees, languages="en") == "wsj"
+    assert called(str(tmp_path), languages="en") == tmp_path.name  # recordings and their texts
+    assert called("demo") is None
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from row_files import write_wav
 from tiny_treebank import treebank, write_treebank
 
-from dragoman.cli.one_or_two import filled
+from dragoman.cli.options import filled
 from dragoman.errors import DataError, DragomanError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
-from dragoman.sizing.from_files import recipe_of
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from recipe_of_files import recipe_of
 from scripts import ENGLISH, SCRIPTS, numbers, tree, written
 
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.run import Run
 from dragoman.sizing import budget
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.size import Size
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train

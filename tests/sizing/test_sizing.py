@@ -13,6 +13,7 @@ import pytest
 from command_line import Dragoman
 from hypothesis import given
 from hypothesis import strategies as st
+from recipe_of_files import recipe_of
 
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -22,8 +23,7 @@ from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
 from dragoman.runs.run import Run
 from dragoman.sizing import budget
-from dragoman.sizing.from_files import recipe_of
-from dragoman.sizing.languages import languages_of
+from dragoman.sizing.inputs import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.pairs import SMALLEST, TABLE, row_for, rows_for
 from dragoman.sizing.size import Size

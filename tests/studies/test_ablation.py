@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
 from dragoman.errors import DragomanError
 from dragoman.metrics.interval import estimate
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
-from dragoman.sizing.from_files import recipe_of
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of

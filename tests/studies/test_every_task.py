@@ -14,7 +14,7 @@ from dragoman.recipe import Recipe
 from dragoman.specs.catalogue import TASKS
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, scores_of
-from dragoman.studies.comparable import judged_by
+from dragoman.studies.records import judged_by
 from dragoman.studies.sweep import Sweep
 
 SOME = ("translation", "classification", "painting")

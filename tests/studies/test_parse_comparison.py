@@ -16,10 +16,11 @@ from untrained_run import untrained_run
 from dragoman.errors import DataError, RunError
 from dragoman.metrics.parseval import Parseval, ScoredSentence, score_parse
 from dragoman.metrics.right_branching import RightBranching
+from dragoman.metrics.significance import compare_statistics
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.studies import parse_comparison
-from dragoman.studies.parse_comparison import compare_parsers, parse_significance
+from dragoman.studies.parse_comparison import compare_parsers, parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run, trees_in
 from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tree import Tree
@@ -123,7 +124,9 @@ def test_the_test_draws_sentences_with_all_their_brackets() -> None:
         ]
 
     given = parses(0.8), parses(0.4)
-    found = parse_significance(["a", "b"], [[one] for one in given], samples=samples, seed=7)
+    found = compare_statistics(
+        ["a", "b"], parse_statistics([[one] for one in given]), samples=samples, seed=7
+    )
     chosen = np.random.default_rng(7).choice(len(TREES), (samples, len(TREES)))
     for comparison, name in zip(found.comparisons, ("f1", "exact"), strict=True):
         values = [score.value for score in comparison.scores]

@@ -20,9 +20,7 @@ from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.runs.run import Run
 from dragoman.studies import records
-from dragoman.studies.operations import operations_per_token
-from dragoman.studies.published import LAYERS
-from dragoman.studies.report import LAYER_OF
+from dragoman.studies.report import LAYER_OF, LAYERS, operations_per_token
 from dragoman.studies.sweep import SweepPlan
 from dragoman.studies.verdict import FAMILY_NAMES
 
@@ -75,7 +73,7 @@ def systems(tiny_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     recipe = made(other, *changes, recipe_name="demo-recurrent").recipe
     plan = SweepPlan(over=["model.dropout=0.1,0.4"], seed=1, trials=2)
     folder = tmp_path / "lstm-sweep"
-    records.begin(folder, "sweep.json", plan, recipe, recipe)
+    records.begin(folder, "sweep.json", plan, recipe, None, print)
     (folder / "records").mkdir()
     for record in (
         records.Record(name="trial-1", changes=[], ended="finished", scores={"loss": 3.25}),

@@ -170,7 +170,7 @@ def test_language_models_are_judged_by_bits_per_byte(recipe: Path, tmp_path: Pat
     """Fewer nats a token are no better where tokens are shorter."""
     letters = Recipe.load("demo-letters")
     plan = SweepPlan(over=["text.kind=bpe,word"], seed=1, trials=2)
-    records.begin(tmp_path / "sweep", "sweep.json", plan, letters, letters)
+    records.begin(tmp_path / "sweep", "sweep.json", plan, letters, None, print)
     (tmp_path / "sweep" / "records").mkdir()
     found = Sweep.open(tmp_path / "sweep")
     for one, loss, bits in zip(found.trainings, (1.2, 4.0), (2.17, 1.07), strict=True):
@@ -280,7 +280,7 @@ def test_a_run_that_is_kept_can_be_used(recipe: Path, tmp_path: Path) -> None:
     given = Recipe.load(recipe)
     folder = tmp_path / "several"
     records.begin(
-        folder, "plan.json", records.TrialPoint(update=0, minutes=0, value=0), given, given
+        folder, "plan.json", records.TrialPoint(update=0, minutes=0, value=0), given, None, print
     )
     trainings = [records.TrainingRecord("one", ("model.dropout=0.5",))]
     assert several.train_all(folder, trainings, say=lambda _: None, again="", keep=True)

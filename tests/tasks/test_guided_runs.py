@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from torch import Tensor
 
@@ -22,7 +23,6 @@ from dragoman.recipe import Recipe
 from dragoman.runs.links import FILE
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.aligner import Aligner, TextAligner
 from dragoman.tensor_file import open_tensors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from recipe_of_files import recipe_of
 from untrained_run import untrained_run
 
 import dragoman
@@ -12,7 +13,6 @@ from dragoman.data.plan import PlanSettings
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import DataError, SearchError
 from dragoman.search.settings import SearchSettings
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.aligner import Aligner
 from dragoman.tasks.translation.translator import Translator

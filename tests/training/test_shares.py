@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from torch import Tensor
 from training_toy import (
@@ -35,7 +36,6 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState

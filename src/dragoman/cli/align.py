@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.cli.console import log_to_stderr, output_to
 from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option
+from dragoman.errors import DataError, DragomanError
 from dragoman.plural import plural
 from dragoman.reading import readable
 from dragoman.shortened import shortened
@@ -76,8 +78,6 @@ def align(args: AlignArguments) -> None:
     """
     from functools import partial
 
-    from dragoman.cli.console import log_to_stderr, output_to
-    from dragoman.errors import DragomanError
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
     from dragoman.runs.run import Run
 
@@ -153,7 +153,6 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     from dragoman.data.files.corpora import read_lines, read_pairs
     from dragoman.data.files.corpus_settings import CorpusSettings
     from dragoman.data.files.lines import decode_lines
-    from dragoman.errors import DragomanError
 
     if len(files) > 2:
         raise DragomanError(
@@ -177,8 +176,6 @@ _RECORDS = (".jsonl", ".ndjson", ".json")
 
 def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
     """At the first tab, or at ' ||| '. Errors: ``DataError`` with the line."""
-    from dragoman.errors import DataError
-
     for number, line in enumerate(lines, 1):
         source, cut, target = line.partition("\t" if "\t" in line else " ||| ")
         if not cut:

@@ -16,9 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.cli import (
-    ablate,
     align,
-    average,
     classify,
     compare,
     data,
@@ -28,14 +26,14 @@ from dragoman.cli import (
     evaluate,
     figure,
     fill,
+    finished,
     look,
     paint,
     parse,
     prepare,
     score,
     serve,
-    shortlist,
-    sweep,
+    studies,
     tag,
     train,
     transcribe,
@@ -49,8 +47,8 @@ from dragoman.native.processor import keep_to_quota
 
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
-        demo.demo, train.train, train.resume, sweep.sweep, ablate.ablate, average.average,
-        shortlist.shortlist, prepare.prepare,
+        demo.demo, train.train, train.resume, studies.sweep, studies.ablate, finished.average,
+        finished.shortlist, prepare.prepare,
     ),
     "Use": commands(
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,

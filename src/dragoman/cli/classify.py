@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.errors import DragomanError
 from dragoman.plural import plural
 from dragoman.reading import readable
 
@@ -59,12 +61,8 @@ def classify(args: ClassifyArguments) -> None:
 
       dragoman classify runs/flowers garden.jpg photos/
     """
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
-    from dragoman.errors import DragomanError
-
     log_to_stderr()
-    opened = opened_run(args.run)
-    opened.require_task("classification", "which does not label")
+    opened = opened_run(args.run, "classification", "which does not label")
     if wants_parts(args):
         if not opened.recipe.source.is_text:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
@@ -105,7 +103,7 @@ def classify(args: ClassifyArguments) -> None:
         lines = files_given(texts, opened.recipe.source.kind)
     else:
         lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to), files) as out:
+    with output_to(args.to, files) as out:
         for window in windows(lines):
             try:
                 found = labeller(window)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.cli.console import log_to_stderr, prepare_process, say
 from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.studies.catalogue import ComparisonResult
@@ -72,8 +74,6 @@ def compare(args: CompareArguments) -> None:
 
     Example: dragoman compare runs/transformer runs/lstm --to report.html
     """
-    from dragoman.cli.console import log_to_stderr, prepare_process, say
-    from dragoman.errors import DragomanError
     from dragoman.studies.catalogue import check_reads_text, compare_by, task_of
     from dragoman.studies.comparison import compare as compare_systems
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from dragoman.errors import DragomanError
+
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
     from dragoman.training.trainer import Outcome
@@ -55,7 +57,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def output_to(to: Path | None, read: Sequence[str | Path] = ()) -> Iterator[TextIO]:
+def output_to(to: str | Path | None, read: Sequence[str | Path]) -> Iterator[TextIO]:
     """Standard output, or a file that is there whole or not at all. ``read``: the files that are
     read. Errors: ``DragomanError`` where it is one of them, whose text would be lost."""
     from dragoman.atomic import replacing_file
@@ -63,20 +65,14 @@ def output_to(to: Path | None, read: Sequence[str | Path] = ()) -> Iterator[Text
     if to is None:
         yield sys.stdout
         return
-    refuse_input(to, read)
+    to = Path(to)
+    if to.is_file() and any(os.path.isfile(one) and os.path.samefile(one, to) for one in read):
+        raise DragomanError(f"{to} is read, and would be lost: name another file with --to")
     with (
         replacing_file(to) as temporary,
         temporary.open("w", encoding="utf-8", errors=UNREADABLE, newline="\n") as out,
     ):
         yield out
-
-
-def refuse_input(to: Path, read: Sequence[str | Path]) -> None:
-    """Errors: ``DragomanError`` for an output that is one of the files that are read."""
-    from dragoman.errors import DragomanError
-
-    if to.is_file() and any(os.path.isfile(one) and os.path.samefile(one, to) for one in read):
-        raise DragomanError(f"{to} is read, and would be lost: name another file with --to")
 
 
 def program() -> str:
@@ -110,8 +106,6 @@ def refuse_processes(several: str) -> None:
 
     Errors: ``DragomanError`` where torchrun has started several processes.
     """
-    from dragoman.errors import DragomanError
-
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise DragomanError(
             f"{several} trained one after another by one process; under torchrun give each run its "
@@ -119,14 +113,16 @@ def refuse_processes(several: str) -> None:
         )
 
 
-def opened_run(folder: Path) -> Run:
+def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
     """A run that is about to be used; that it has hardly learned its task is said, in one line of
-    the log. Errors: ``RunError``."""
+    the log. Errors: ``RunError``, also for a run of another ``task``, which ``lacks`` something."""
     from dragoman.runs.run import Run
 
     run = Run.open(folder)
     if said := run.verdict():
         logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
+    if task is not None:
+        run.require_task(task, lacks)
     return run
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 from typer.core import TyperGroup
 
+from dragoman.cli.console import command, say
 from dragoman.cli.options import argument, arguments, commands, option
 from dragoman.cli.train import FilesArguments
 from dragoman.plural import plural
@@ -45,15 +46,12 @@ def show(args: ShowArguments) -> None:
     """
     import json
 
-    from dragoman.cli.console import say
     from dragoman.sizing.from_files import recipe_of
+    from dragoman.sizing.inputs import Inputs
     from dragoman.tasks.inspection import inspect_data
 
-    recipe, _ = recipe_of(
-        args.inputs, task=args.task, texts=args.texts, keys=args.keys, columns=args.columns,
-        groups=args.groups, label_ends=args.label_ends, codes=args.codes, languages=args.languages,
-        changes=args.set_, learns=False,
-    )  # fmt: skip
+    inputs = Inputs(args.inputs, **args.of_files)
+    recipe, _ = recipe_of(inputs, changes=args.set_, learns=False)
     found = inspect_data(recipe)
     if args.json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
@@ -86,7 +84,6 @@ def get(args: GetArguments) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from dragoman.cli.console import command
     from dragoman.data.download import fetch, named_download
     from dragoman.recipe_text import shipped_recipes
 

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from dragoman.cli.demo_boxes import draw_scenes, show_boxes
+from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 from dragoman.cli.demo_files import is_read_by
-from dragoman.cli.demo_paint import draw_captioned, show_painted
 from dragoman.cli.demo_parse import show_trees
-from dragoman.cli.demo_pictures import draw_pictures, show_shapes
+from dragoman.cli.demo_pictures import (
+    draw_captioned,
+    draw_pictures,
+    draw_scenes,
+    show_boxes,
+    show_confusions,
+    show_painted,
+    show_shapes,
+)
 from dragoman.cli.demo_speech import show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
+from dragoman.errors import RecipeError, RunError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,15 +81,12 @@ def demo(args: DemoArguments) -> None:
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the
     speed of this machine and prints the expected time.
     """
-    from dragoman.cli.console import command, log_to_stderr, prepare_process
-
     prepare_process()
     import shutil
 
     from rich.console import Console
 
     from dragoman.demo.corpus import NOTICE
-    from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
     from dragoman.runs.lock import locked
     from dragoman.runs.run import Run
@@ -118,8 +123,6 @@ def demo(args: DemoArguments) -> None:
 
 def next_steps(chosen: Demo, to: Path) -> list[str]:
     """The commands to go on with after a demo in the folder ``to``."""
-    from dragoman.cli.console import program
-
     lines = [f"{program()} {step.format(to=shlex.quote(str(to)))}" for step in chosen.steps]
     if to == Path("runs", "demo") and Path(__file__).parents[3] == Path.cwd():
         # In its source tree make serves this run, and installs what that needs.
@@ -173,22 +176,10 @@ def show_translations(run: Run, console: Console) -> str:
 
 def show_labels(run: Run, console: Console) -> str:
     """Which German pronoun an English "it" becomes, and what is taken for what."""
-    from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.classification.evaluation import evaluate_run
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.confusions import drawn
 
-    found = evaluate_run(run)
-    scores = found.scores
-    console.print(
-        f"\nTest: {found.confusion.texts:,} sentences whose combinations were held out\n"
-        f"accuracy {scores['accuracy']:.1f} %, macro F1 {scores['macro_f1']:.1f} %\n"
-    )
-    title = "Pronoun by row, chosen by column (percent of the row)"
-    picture = drawn(title, found.labels, found.confusion)
-    assert picture is not None
-    console.print(heatmap_text(picture, min(console.width, 100)))
+    show_confusions(run, console, "sentences whose combinations", "Pronoun")
     console.print("The same words but the last, which decides what “it” is:\n")
     for one in Labeller(run)(
         f"The animal didn't cross the street because it was too {last}."
@@ -230,7 +221,7 @@ def show_texts(run: Run, console: Console) -> str:
     from rich.text import Text
 
     from dragoman.atomic import write_text
-    from dragoman.cli.score_texts import LEGEND, coloured
+    from dragoman.cli.score import LEGEND, coloured
     from dragoman.pictures.surprise import surprise_svg
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.language_model.evaluation import evaluate_run, windows_of

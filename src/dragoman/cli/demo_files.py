@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.errors import RunError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,7 +31,6 @@ def new_folder(to: Path, noun: str, notice: str, console: Console) -> Path:
     Errors: ``RunError`` for a folder there that the demo did not make.
     """
     from dragoman.atomic import write_text
-    from dragoman.errors import RunError
 
     folder = files_beside(to, noun)
     if folder.exists():

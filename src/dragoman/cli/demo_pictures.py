@@ -1,20 +1,29 @@
-"""What ``dragoman demo --task classify-picture`` makes before it trains, and shows of the run."""
+"""What ``dragoman demo`` with ``--task classify-picture``, ``detect`` or ``paint`` makes before it
+trains, and shows of the run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.cli.demo_files import PICTURES, new_folder, reading
+from dragoman.cli.demo_files import CAPTIONED, PICTURES, SCENES, new_folder, reading
+from dragoman.cli.detect import drawn_box
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from rich.console import Console
 
+    from dragoman.pictures.boxes import DrawnBox
     from dragoman.pictures.looked_at import LookedAt
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
+    from dragoman.tasks.classification.evaluation import ClassificationReport
+    from dragoman.tasks.detection.detector import DetectedPicture
 
-PICTURE = "looked-at.svg"
+
+LOOKED_AT_PICTURE = "looked-at.svg"
 
 
 def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
@@ -41,33 +50,41 @@ def show_shapes(run: Run, console: Console) -> str:
     show them in, and where the model looks."""
     from dragoman.atomic import write_text
     from dragoman.pictures.looked_at import looked_at_svg
-    from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.classification.evaluation import evaluate_run, labelled_set
+    from dragoman.tasks.classification.evaluation import labelled_set
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.confusions import drawn
 
-    found = evaluate_run(run)
-    scores = found.scores
-    console.print(
-        f"\nTest: {found.confusion.texts:,} pictures whose combinations of shape, pattern and "
-        "colour were held out\n"
-        f"accuracy {scores['accuracy']:.1f} %, macro F1 {scores['macro_f1']:.1f} %\n"
-    )
-    picture = drawn("Shape by row, chosen by column (percent of the row)", found.labels,
-                    found.confusion)  # fmt: skip
-    assert picture is not None
-    console.print(heatmap_text(picture, min(console.width, 100)))
+    of = "pictures whose combinations of shape, pattern and colour"
+    found = show_confusions(run, console, of, "Shape")
     pairs = labelled_set(run).pairs
     chosen = [next(pair for pair in pairs if pair.target == name) for name in found.labels]
     looked = look_at_pictures(run, [(pair.source, pair.target) for pair in chosen])
     for pair, one in zip(chosen, looked, strict=True):
         console.print(f"  {Path(pair.source).name}: [bold]{one.said}[/bold]")
-    path = run.folder / PICTURE
+    path = run.folder / LOOKED_AT_PICTURE
     write_text(path, looked_at_svg("Above: what was read. Below: what counted.", looked))
     return (
         f"\nWhere it looked in these pictures, by attention rollout: {path}; the whole report: "
         f"{write_report(run)}"
     )
+
+
+def show_confusions(run: Run, console: Console, tested: str, label: str) -> ClassificationReport:
+    """How well a run labels its test set, and what it takes for what."""
+    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.tasks.classification.evaluation import evaluate_run
+    from dragoman.tasks.shared.label_report import drawn
+
+    found = evaluate_run(run)
+    scores = found.scores
+    console.print(
+        f"\nTest: {found.confusion.texts:,} {tested} were held out\n"
+        f"accuracy {scores['accuracy']:.1f} %, macro F1 {scores['macro_f1']:.1f} %\n"
+    )
+    title = f"{label} by row, chosen by column (percent of the row)"
+    picture = drawn(title, found.labels, found.confusion)
+    assert picture is not None
+    console.print(heatmap_text(picture, min(console.width, 100)))
+    return found
 
 
 def look_at_pictures(run: Run, pictures: list[tuple[str, str]]) -> list[LookedAt]:
@@ -88,3 +105,160 @@ def look_at_pictures(run: Run, pictures: list[tuple[str, str]]) -> list[LookedAt
         shares = rollout(record.encoder, len(values)).reshape(form.settings.grid)
         looked.append(LookedAt(form.picture(values), shares, one.label, one.probability, true))
     return looked
+
+
+SCENES_PICTURE = "scenes.svg"
+_DRAWN = (2, 4)
+"""Rows and columns of scenes in the picture."""
+_LISTED = 3
+"""Scenes whose boxes are listed."""
+_ENLARGED = 6
+"""Pixels of the picture for each of a scene."""
+_GAP = 2
+"""White pixels between two scenes."""
+
+
+def draw_scenes(recipe: Recipe, to: Path, console: Console) -> Recipe:
+    """Write the scenes that the demo learns from. -> The recipe, which then names them.
+
+    Errors: ``RunError`` for a folder there that the demo did not make, ``DataError`` where the
+    extra ``images`` is missing.
+    """
+    from dragoman.demo.scenes import SCENES_NOTICE, drawn_demo, write_drawn
+    from dragoman.forms.rows.picture_file import library
+
+    library()  # what writes and reads pictures: without it nothing is written
+    folder = new_folder(to, SCENES, SCENES_NOTICE, console)
+    parts = drawn_demo()
+    count = sum(map(len, parts.values()))
+    console.print(f"Drawing {count:,} scenes into {folder}: look at one of the PNG files.")
+    write_drawn(folder, parts)
+    return reading(recipe, folder)
+
+
+def show_boxes(run: Run, console: Console) -> str:
+    """What is found in scenes that the model did not learn from, and where."""
+    from dragoman.atomic import write_bytes, write_text
+    from dragoman.boxes import scene_of
+    from dragoman.pictures.boxes import boxes_png, boxes_svg, boxes_text
+    from dragoman.runs.evaluation_set import own_test_set
+    from dragoman.tasks.detection.detector import THRESHOLD, described
+    from dragoman.tasks.detection.evaluation import evaluate_run
+    from dragoman.tasks.report import write_report
+
+    found = evaluate_run(run)
+    console.print("\nTest: scenes that were not in training\n")
+    console.print(found.table(), markup=False, soft_wrap=True)
+    pairs, _ = own_test_set(run)
+    console.print(f"\nWhat it finds, each box with its score ({THRESHOLD:g} at least):\n")
+    for pair, one in zip(pairs[:_LISTED], found.pictures, strict=False):
+        drawn = ", ".join(
+            f"{box.label} at {box.left:.0f},{box.top:.0f} to {box.right:.0f},{box.bottom:.0f}"
+            for box in scene_of(pair.target).boxes
+        )
+        console.print(f"  {Path(one.picture).name}, drawn: {drawn}", markup=False, soft_wrap=True)
+        boxes = "\n  ".join(map(described, one.above(THRESHOLD))) or "nothing"
+        console.print(f"  [bold]{boxes}[/bold]\n")
+    pixels, boxes_of = sheet(found.pictures[:1], (1, 1), 1)
+    console.print(boxes_text(pixels, boxes_of, min(72, console.width)))
+    pixels, boxes_of = sheet(found.pictures, _DRAWN, _ENLARGED)
+    picture = run.folder / SCENES_PICTURE
+    write_text(picture, boxes_svg(pixels, boxes_of))
+    write_bytes(picture.with_suffix(".png"), boxes_png(pixels, boxes_of))
+    return f"More of them: {picture} and .png; the whole report: {write_report(run)}"
+
+
+def sheet(
+    found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
+) -> tuple[npt.NDArray[np.uint8], list[DrawnBox]]:
+    """The first of some pictures of one size, side by side on a picture of as many rows and columns
+    of them, and their boxes on it."""
+    import numpy as np
+
+    from dragoman.forms.rows.picture_file import whole_picture
+    from dragoman.tasks.detection.detector import THRESHOLD
+
+    rows, columns = shape
+    high, wide = found[0].height + _GAP, found[0].width + _GAP
+    whole = np.full((rows * high - _GAP, columns * wide - _GAP, 3), 255, np.uint8)
+    boxes: list[DrawnBox] = []
+    for place, one in enumerate(found[: rows * columns]):
+        down, across = (place // columns) * high, (place % columns) * wide
+        whole[down : down + one.height, across : across + one.width] = whole_picture(
+            Path(one.picture)
+        )
+        for detection in one.above(THRESHOLD):
+            box = drawn_box(detection)
+            left, right = (enlarged * (across + edge) for edge in (box.left, box.right))
+            top, bottom = (enlarged * (down + edge) for edge in (box.top, box.bottom))
+            boxes.append(box._replace(left=left, top=top, right=right, bottom=bottom))
+    return np.kron(whole, np.ones((enlarged, enlarged, 1), np.uint8)), boxes
+
+
+PAINTED_PICTURE = "painted.svg"
+_COLUMNS, _PAINTED = 4, 8
+_SHOWN = 3
+"""Pictures that are drawn in the terminal."""
+CODES_CHANGES: tuple[str, ...] = ()
+"""Of the recipe of the codes."""
+
+
+def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
+    """Draw the pictures that the demo learns from, and learn their codes. -> The recipe, which then
+    names both.
+
+    Errors: ``RunError`` for a folder there that the demo did not make, ``DataError`` where the
+    extra ``images`` is missing.
+    """
+    import typer
+
+    from dragoman.data.captioned_shapes import write_shapes
+    from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes
+    from dragoman.forms.rows.picture_file import library
+    from dragoman.recipe import Recipe
+
+    library()  # what reads pictures: without it nothing is written
+    folder = new_folder(to, CAPTIONED, CAPTIONED_NOTICE, console)
+    shapes = drawn_shapes()
+    count = sum(map(len, shapes))
+    console.print(f"Drawing {count:,} pictures into {folder}: look at one of the PNG files.")
+    write_shapes(folder, shapes)
+    coder = reading(Recipe.load("demo-codes", CODES_CHANGES), folder)
+    codes = folder / "codes"
+    from dragoman.tasks.codes.evaluation import evaluate_run
+    from dragoman.tasks.training import train
+
+    console.print(f"\nTraining into {codes}: an autoencoder, pictures to codes and back.\n")
+    outcome = train(coder, codes, say=console.print)
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    console.print(f"\n{evaluate_run(codes).table()}\n", markup=False, soft_wrap=True)
+    painting = recipe.painting.model_copy(update={"codes": str(codes.absolute())})
+    return reading(recipe, folder).model_copy(update={"painting": painting})
+
+
+def show_painted(run: Run, console: Console) -> str:
+    """What is painted of captions that the model has not learned from."""
+    from dragoman.atomic import write_bytes, write_text
+    from dragoman.pictures.bitmaps.captioned import captioned_svg
+    from dragoman.pictures.bitmaps.half_blocks import half_blocks
+    from dragoman.pictures.bitmaps.pixels import png_of
+    from dragoman.tasks.painting.evaluation import evaluate_run
+    from dragoman.tasks.painting.painter import enlarged, in_a_row
+    from dragoman.tasks.report import write_report
+
+    found = evaluate_run(run)
+    console.print("\nTest: captions whose pictures were not in either training\n")
+    console.print(found.table(), markup=False, soft_wrap=True)
+    step = max(1, len(found.pictures) // _PAINTED)
+    some = found.pictures[::step][:_PAINTED]
+    console.print("\nWhat it paints:\n")
+    for one in some[:_SHOWN]:
+        console.print(f"  {one.caption}\n", markup=False)
+        if console.color_system is not None:
+            console.print(half_blocks(one.pixels, console.width))
+    picture = run.folder / PAINTED_PICTURE
+    pixels = [one.pixels for one in some]
+    write_text(picture, captioned_svg(pixels, [one.caption for one in some], _COLUMNS))
+    write_bytes(picture.with_suffix(".png"), png_of(enlarged(in_a_row(pixels), 4)))
+    return f"More of them: {picture} and .png; the whole report: {write_report(run)}"

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import files_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, search_settings, setting
+from dragoman.errors import DragomanError, FileError
 from dragoman.reading import NOT_UTF8, readable
 
 if TYPE_CHECKING:
@@ -59,15 +61,12 @@ def detect(args: DetectArguments) -> None:
 
       dragoman detect runs/scenes photos/ --format coco --to found.json
     """
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.engine.search_settings import with_beams
-    from dragoman.errors import DragomanError
 
     log_to_stderr()
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
-    run = opened_run(args.run)
-    run.require_task("detection", "which finds no boxes")
+    run = opened_run(args.run, "detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
     drawings = _drawings(args, names)
     from dragoman.tasks.detection.detector import Detector
@@ -75,8 +74,8 @@ def detect(args: DetectArguments) -> None:
     detector = Detector(run)
     settings = with_beams(detector.engine.search_settings, args.beam, None)
     found = detector.stream(files_given(names, run.recipe.source.kind), settings)
-    with output_to(None if args.to is None else Path(args.to), names) as out:
-        for line in _written(args, detector, _drawn(args, found, drawings)):
+    with output_to(args.to, names) as out:
+        for line in _written(args, detector, (_draw(args, one, drawings) for one in found)):
             out.write(line)
             out.flush()
 
@@ -128,8 +127,6 @@ def _coco(
 
 def _drawings(args: DetectArguments, names: Sequence[str]) -> dict[str, Path]:
     """Where the drawing of each picture goes. Errors: ``DragomanError`` for two with one name."""
-    from dragoman.errors import DragomanError, FileError
-
     if args.draw is None:
         return {}
     if args.draw.exists() and not args.draw.is_dir():
@@ -146,19 +143,13 @@ def _drawings(args: DetectArguments, names: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _drawn(
-    args: DetectArguments, pictures: Iterable[DetectedPicture], drawings: dict[str, Path]
-) -> Iterator[DetectedPicture]:
-    """The same pictures, each drawn on its way."""
-    for one in pictures:
-        if args.draw is not None or args.show:
-            _draw(args, one, drawings)
-        yield one
-
-
-def _draw(args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]) -> None:
+def _draw(
+    args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
+) -> DetectedPicture:
+    """The same picture, drawn where that is asked for."""
+    if args.draw is None and not args.show:
+        return one
     from dragoman.atomic import write_bytes, write_text
-    from dragoman.errors import FileError
     from dragoman.forms.rows.picture_file import whole_picture
     from dragoman.forms.rows.pictures_form import is_place, picture_at
     from dragoman.forms.rows.zipped import file_of
@@ -184,6 +175,7 @@ def _draw(args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
 
         console = Console(stderr=True, file=sys.stderr)
         console.print(boxes_text(pixels, shown, min(72, console.width)), end="")
+    return one
 
 
 def drawn_box(found: Detection) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from dragoman.cli.console import prepare_process
 from dragoman.cli.options import arguments
 
 
@@ -23,8 +24,6 @@ def doctor(args: DoctorArguments) -> None:
     bug reports. With --measure, every way to train the paper's base model and to translate is timed
     (about ten seconds on an idle machine), and the output shows which way is used.
     """
-    from dragoman.cli.console import prepare_process
-
     prepare_process()
     from dragoman.engine.machine import machine_facts
 

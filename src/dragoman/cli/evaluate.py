@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import (
     AsJson,
     RunFolder,
@@ -20,6 +21,7 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
+from dragoman.errors import DragomanError, FileError
 
 
 @arguments
@@ -79,8 +81,6 @@ def evaluate(args: EvaluateArguments) -> None:
     difference.
     """
     from dragoman.atomic import check_is_file, write_text
-    from dragoman.cli.console import log_to_stderr
-    from dragoman.errors import DragomanError, FileError
     from dragoman.runs.run import Run
     from dragoman.tasks.catalogue import runtime_of
 

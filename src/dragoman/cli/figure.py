@@ -7,7 +7,9 @@ from pathlib import Path
 
 import typer
 
+from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import argument, arguments, option
+from dragoman.errors import DragomanError
 
 
 @arguments
@@ -41,9 +43,6 @@ def figure(args: FigureArguments) -> None:
 
     Example: dragoman figure --all figures
     """
-    from dragoman.cli.console import log_to_stderr
-    from dragoman.errors import DragomanError
-
     log_to_stderr(quiet=True)
     if args.sentence is not None and not args.sentence.strip():
         raise DragomanError("--sentence is empty")
@@ -73,7 +72,6 @@ def _list() -> None:
 def _write_one(
     name: str, run: Path, sentence: str | None, to: Path | None, changes: list[str]
 ) -> None:
-    from dragoman.errors import DragomanError
     from dragoman.insight.figures.captions import check_name
 
     check_name(name)
@@ -110,8 +108,6 @@ def _write_one(
 
 def _sliders(changes: list[str]) -> dict[str, float]:
     """``SLIDER=VALUE`` as what the figure is made with. Errors: ``DragomanError``."""
-    from dragoman.errors import DragomanError
-
     found: dict[str, float] = {}
     for change in changes:
         slider, equals, value = change.partition("=")
@@ -125,7 +121,6 @@ def _sliders(changes: list[str]) -> dict[str, float]:
 
 
 def _write_all(folder: Path, run: Path, sentence: str | None) -> None:
-    from dragoman.errors import DragomanError
     from dragoman.insight.figures.book import write_book
     from dragoman.insight.subject import DEMO, Subject
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import Plain, files_among, lines_given
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -57,14 +58,10 @@ def fill(args: FillArguments) -> None:
 
       dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
-    from dragoman.errors import DragomanError
-
     log_to_stderr()
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
-    opened = opened_run(args.run)
-    opened.require_task("masked", "which fills no blanks")
+    opened = opened_run(args.run, "masked", "which fills no blanks")
     if wants_parts(args):
         if not args.text and not args.json:
             raise DragomanError("tables have no place in parts: add --text or --json")
@@ -77,7 +74,7 @@ def fill(args: FillArguments) -> None:
     filler = Filler(opened)
     single = bool(args.texts) and not files  # a text, and no line of several
     lines = lines_given(files, args.texts, opened.recipe.languages.target, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to), files) as out:
+    with output_to(args.to, files) as out:
         for number, text in enumerate(lines):
             try:
                 # An empty line stays one, so that the lines of a file and of what is written agree.

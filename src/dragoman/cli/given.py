@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dragoman.cli.console import command
+from dragoman.errors import DataError, DragomanError
 from dragoman.reading import NOT_UTF8
 
 if TYPE_CHECKING:
@@ -38,9 +40,6 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     ``options``: those of the verb that help, among ``--text``, ``--to`` and ``--ensemble``.
     Errors: ``DragomanError`` for both, and for a folder.
     """
-    from dragoman.cli.console import command
-    from dragoman.errors import DragomanError
-
     meant = "; to take it as text: --text" if "--text" in options else ""
     for one in given:
         if os.path.isfile(os.path.join(one, "recipe.toml")):
@@ -78,7 +77,6 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     more than one line.
     """
     from dragoman.data.files.file_examples import checked, files_in, pictures_in_zip
-    from dragoman.errors import DataError
     from dragoman.forms.rows.file_kinds import KINDS
     from dragoman.forms.rows.idx import is_idx, read_idx
     from dragoman.forms.rows.recording_file import STANDARD_INPUT
@@ -121,7 +119,6 @@ def files_given(names: Sequence[str], source: str) -> Iterator[str]:
 
 
 def _check_is_names(start: bytes, name: str) -> None:
-    from dragoman.errors import DataError
 
     if b"\0" in start:
         raise DataError(

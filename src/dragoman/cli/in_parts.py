@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from dragoman.cli.options import arguments
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -88,7 +89,6 @@ def in_parts(
     Errors: ``DragomanError``.
     """
     from dragoman.cluster.command import CommandOptions, run
-    from dragoman.errors import DragomanError
 
     option = "--on" if args.on is not None else "--part"
     for name in unfit:
@@ -135,7 +135,6 @@ def _asked(
     from dragoman.cluster.inputs.lines_and_rows import Fields
     from dragoman.cluster.parts.job import version
     from dragoman.cluster.parts.plan import Asked
-    from dragoman.errors import DragomanError
 
     names = tuple(args.field.split(","))
     if reads == 2 and names == ("text",):

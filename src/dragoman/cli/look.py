@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dragoman.cli.console import log_to_stderr
 from dragoman.cli.given import tell_of_file
 from dragoman.cli.options import RunFolder, argument, arguments, option
+from dragoman.errors import DragomanError
 
 
 @arguments
@@ -56,12 +58,9 @@ def look(args: LookArguments) -> None:
 
     Example: dragoman look runs/demo "The dog sleeps." --hide dog --to look.html
     """
-    from dragoman.cli.console import log_to_stderr
-
     log_to_stderr(quiet=True)
     from rich.console import Console
 
-    from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):

@@ -9,12 +9,14 @@ field of ``Settings``.
 
 Nothing of it is made before the verb is called, and help is read when it is asked for: a program of
 twenty verbs starts as quickly as one of a single verb.
+
+An option of two values may have one: ``--dev dev.en dev.de``, and ``--dev dev.tsv``.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import (
@@ -33,7 +35,6 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from dragoman.cli.one_or_two import filled
 from dragoman.help_texts import help_texts
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.settings import Settings
+
 
 T = TypeVar("T")
 
@@ -73,7 +75,7 @@ def option(
 ) -> Any:
     """A field with a short name, bounds or another placeholder.
 
-    ``may_be_one``: of two values the second may be missing (``cli/one_or_two.py``).
+    ``may_be_one``: of two values the second may be missing.
     """
     about = {"ge": ge, "le": le, "metavar": metavar, "may_be_one": may_be_one}
     return field(metadata={"default": default, "short": short, **about})
@@ -213,3 +215,39 @@ def _of_setting(setting: FieldInfo) -> dict[str, Any]:
     if get_origin(setting.annotation) is Literal:
         found["metavar"] = "|".join(get_args(setting.annotation))
     return found
+
+
+def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
+    """``args`` with an empty second value behind each option that has one: where the next
+    word is an option or none, or where the first names a file that holds all there is."""
+    found: list[str] = []
+    waiting = [word for arg in args for word in _parted(arg, names)]
+    while waiting:
+        word = waiting.pop(0)
+        found.append(word)
+        if word == "--":
+            return found + waiting
+        if word not in names or not waiting or _is_option(waiting[0]):
+            continue
+        first = waiting.pop(0)
+        found.append(first)
+        if not waiting or _is_option(waiting[0]) or _holds_all(first):
+            found.append("")
+    return found
+
+
+def _parted(arg: str, names: Sequence[str]) -> list[str]:
+    """``--dev=FILE`` as two words."""
+    name, equals, value = arg.partition("=")
+    return [name, value] if equals and name in names else [arg]
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and len(word) > 1
+
+
+def _holds_all(path: str) -> bool:
+    from dragoman.data.files.corpora import is_one_file
+    from dragoman.sizing.inputs import is_treebank
+
+    return is_one_file(path) or is_treebank(path)

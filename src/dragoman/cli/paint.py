@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.options import (
     RunFolder,
     argument,
@@ -17,6 +18,7 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
+from dragoman.errors import DragomanError, FileError
 
 if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
@@ -73,12 +75,10 @@ def paint(args: PaintArguments) -> None:
 
       dragoman paint runs/shapes "a small red circle" --sample --judge runs/captions --best-of 16
     """
-    from dragoman.cli.console import log_to_stderr, opened_run
-    from dragoman.errors import DragomanError, FileError
+    from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     log_to_stderr()
-    run = opened_run(args.run)
-    run.require_task("painting", "which does not paint")
+    run = opened_run(args.run, "painting", "which does not paint")
     drawn = values_of(args, sampling_settings)
     if not args.sample and drawn != sampling_settings()().model_dump():
         raise DragomanError("--temperature, --top-k, --top-p and --seed draw: add --sample")
@@ -92,7 +92,7 @@ def paint(args: PaintArguments) -> None:
         )
     if args.to is not None and not args.to.parent.is_dir():
         raise FileError(f"cannot write {args.to}: there is no folder {args.to.parent}")
-    captions = list(args.captions or _lines())
+    captions = list(args.captions or decode_lines(sys.stdin.buffer, STANDARD_INPUT))
     if args.to is not None and len(captions) > _ROWS:
         raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
     from dragoman.tasks.painting.painter import Painter, painting_settings, unknown_words
@@ -100,7 +100,7 @@ def paint(args: PaintArguments) -> None:
     _tell_unknown(unknown_words(run.lexicon(), captions))
     judge, made = None, args.count
     if args.judge is not None:
-        from dragoman.tasks.painting.judge import Judge
+        from dragoman.tasks.painting.painter import Judge
 
         judge, made = Judge(args.judge), max(args.count, args.best_of)
     painter = Painter(run)
@@ -111,12 +111,6 @@ def paint(args: PaintArguments) -> None:
         _show(args, found)
     else:
         _write(args.to, list(found), args.scale)
-
-
-def _lines() -> Iterator[str]:
-    from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
-
-    return decode_lines(sys.stdin.buffer, STANDARD_INPUT)
 
 
 def _tell_unknown(unknown: Sequence[str]) -> None:

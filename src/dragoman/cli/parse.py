@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
+from dragoman.errors import DragomanError, FileError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -58,10 +60,6 @@ def parse(args: ParseArguments) -> None:
 
       dragoman parse runs/wsj "The cat sleeps ." --svg tree.svg
     """
-
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
-    from dragoman.errors import DragomanError, FileError
-
     if args.draw and args.scores:
         raise DragomanError("--scores stand before brackets: leave --draw out")
     svg = args.svg
@@ -69,8 +67,7 @@ def parse(args: ParseArguments) -> None:
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    opened = opened_run(args.run)
-    opened.require_task("parsing", "which does not parse")
+    opened = opened_run(args.run, "parsing", "which does not parse")
     given = [] if args.sentence is None else [args.sentence]
     if wants_parts(args):
         in_parts(
@@ -88,7 +85,7 @@ def parse(args: ParseArguments) -> None:
     log_to_stderr()
     parser = _parser(args, opened, "")
     lines = lines_given(files, given, opened.recipe.languages.source, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to), files) as out:
+    with output_to(args.to, files) as out:
         for number, parses in enumerate(parser.stream(lines), 1):
             out.write(f"{_written(args, parses, parser.no_tag)}\n")
             out.flush()
@@ -133,7 +130,6 @@ def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
 def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:
     """One picture; ``number``: of those in a folder."""
     from dragoman.atomic import write_text
-    from dragoman.errors import FileError
     from dragoman.pictures.tree import tree_svg
 
     if number is not None:

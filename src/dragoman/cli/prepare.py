@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import Quiet, argument, arguments, option
+from dragoman.errors import DragomanError
 
 
 @arguments
@@ -44,9 +46,7 @@ def prepare(args: PrepareArguments) -> None:
 
       dragoman train prepared
     """
-    from dragoman.cli.console import log_to_stderr
     from dragoman.cluster.prepare.command import run
-    from dragoman.errors import DragomanError
     from dragoman.recipe import Recipe
 
     if args.to is None:

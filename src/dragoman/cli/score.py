@@ -1,22 +1,30 @@
-"""``dragoman score``: how likely a model finds given translations, or texts."""
+"""``dragoman score``: how likely a model finds given translations; how much texts surprise it, word
+by word."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from dragoman.cli.console import output_to
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.decimals import decimals
+from dragoman.errors import DragomanError
+from dragoman.metrics.perplexity import perplexity
 from dragoman.plural import plural
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from dragoman.cluster.parts.mapper import LineMapper, Texts
+    from dragoman.runs.run import Run
+    from dragoman.tasks.language_model.surprisal import SurprisalWord
     from dragoman.tasks.translation.result import Translation
 
 
@@ -45,11 +53,8 @@ def score(args: ScoreArguments) -> None:
     written to standard error. With --words, a language model's texts are printed with each word
     coloured by its surprisal in bits.
     """
-    from dragoman.cli.console import output_to
-    from dragoman.cli.score_texts import score_texts
     from dragoman.data.files.corpora import read_pairs
     from dragoman.data.files.corpus_settings import CorpusSettings
-    from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
     # What is wrong with the arguments is said before torch is imported.
@@ -73,13 +78,12 @@ def score(args: ScoreArguments) -> None:
         return
     if args.to is not None and args.words:
         raise DragomanError("--words draws on a terminal: leave --to out")
-    to = None if args.to is None else Path(args.to)
     if is_alone:
         if args.target is not None:
             raise DragomanError(
                 f"{args.run} is a {opened.task.called}: it scores one file of texts"
             )
-        with output_to(to, [args.source]) as out:
+        with output_to(args.to, [args.source]) as out:
             score_texts(opened, Path(args.source), args.tokens, args.words, out)
         return
     if args.target is None:
@@ -97,28 +101,35 @@ def score(args: ScoreArguments) -> None:
     translator = Translator(opened, TranslatorSettings(precision="fp32"))
     given = ((pair.source, pair.target) for pair in chain([first], pairs))
     total, count = 0.0, 0
-    with output_to(to, [args.source, args.target]) as out:
+    with output_to(args.to, [args.source, args.target]) as out:
         for result in score_pairs(translator.engine, given):
             total += sum(result.token_log_probabilities)
             count += len(result.token_log_probabilities)
-            out.write(f"{_written(args, result)}\n")
+            out.write(f"{_line_of(result, args.tokens)}\n")
             out.flush()
     if count:
-        typer.echo(
-            f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True
-        )
+        _tell_perplexity(total, count)
 
 
-def _written(args: ScoreArguments, result: Translation) -> str:
+def _line_of(result: Translation, tokens: bool) -> str:
     """The line of one pair."""
-    log_probability = sum(result.token_log_probabilities)
-    length = len(result.token_log_probabilities)
-    perplexity = math.exp(-log_probability / length)
-    line = f"{decimals(log_probability, 4)}\t{length}\t{perplexity:.3f}"
-    if args.tokens:
-        every = zip((*result.tokens, "</s>"), result.token_log_probabilities, strict=True)
+    return _line((*result.tokens, "</s>"), result.token_log_probabilities, tokens)
+
+
+def _line(names: Sequence[str], costs: Sequence[float], tokens: bool) -> str:
+    """``costs``: log P of each token, in nats; ``tokens``: whether each is written too."""
+    total, length = math.fsum(costs), len(costs)
+    line = f"{decimals(total, 4)}\t{length}\t{perplexity(-total / length):.3f}"
+    if tokens:
+        every = zip(names, costs, strict=True)
         line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
     return line
+
+
+def _tell_perplexity(total: float, count: int) -> None:
+    """On standard error, of all tokens together, whose log P is ``total``."""
+    told = f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}"
+    typer.echo(told, err=True)
 
 
 def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
@@ -131,14 +142,79 @@ def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
 
     run = Run.open(args.run)
     if len(run.task.sides) == 1:
-        from dragoman.cli.score_texts import scored_lines
-
         outputs_of = scored_lines(run, args.tokens)
         return LineMapper(each(outputs_of), "fp32", "", "fp32 on plain torch")
     translator = Translator(run, TranslatorSettings(precision="fp32"))
 
     def outputs(pairs: Sequence[Texts]) -> Iterator[str]:
         found = score_pairs(translator.engine, ((source, target) for source, target in pairs))
-        return (_written(args, result) for result in found)
+        return (_line_of(result, args.tokens) for result in found)
 
     return LineMapper(outputs, translator.precision, translator.level, translator.description)
+
+
+_STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
+"""Bits below which a word has this colour."""
+LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
+_BATCH_SIZE = 64
+
+
+def score_texts(run: Run, path: Path, tokens: bool, words: bool, out: TextIO) -> None:
+    """Each text of a file: log P in nats, tokens, perplexity; the sums go to standard error."""
+    from rich.console import Console
+
+    from dragoman.tasks.language_model.evaluation import read_like, windows_of
+    from dragoman.tasks.language_model.surprisal import Scorer
+
+    windows = windows_of(run)
+    texts = (text for text in read_like(run, path) if text.strip())
+    some = list(islice(texts, _BATCH_SIZE))
+    if not some:
+        raise DragomanError(f"{path} holds nothing but spaces")
+    scorer, console = Scorer(run, *windows), Console(highlight=False)
+    total, count = 0.0, 0
+    while some:
+        for found in scorer(some):
+            length = len(found.tokens)
+            total, count = total + found.log_probability, count + length
+            if words:
+                plain = console.color_system is None
+                console.print(coloured(found.words, plain=plain), soft_wrap=True)
+                continue
+            out.write(f"{_line(found.tokens, found.log_probabilities, tokens)}\n")
+        out.flush()
+        some = list(islice(texts, _BATCH_SIZE))
+    if words:
+        typer.echo(LEGEND, err=True)
+    _tell_perplexity(total, count)
+
+
+def scored_lines(run: Run, tokens: bool) -> Callable[[Sequence[str]], Iterator[str]]:
+    """The line of each text; of one without words an empty one."""
+    from dragoman.tasks.language_model.evaluation import windows_of
+    from dragoman.tasks.language_model.surprisal import Scorer
+
+    scorer = Scorer(run, *windows_of(run))
+
+    def lines(texts: Sequence[str]) -> Iterator[str]:
+        for start in range(0, len(texts), _BATCH_SIZE):
+            some = texts[start : start + _BATCH_SIZE]
+            found = iter(scorer([text for text in some if text.strip()]))
+            scored = (_line(one.tokens, one.log_probabilities, tokens) for one in found)
+            for text in some:
+                yield next(scored) if text.strip() else ""
+
+    return lines
+
+
+def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:
+    """A text as it stands, each word by its surprise; where there are no colours, its bits behind
+    it: cat[7.3]."""
+    from rich.text import Text
+
+    out = Text()
+    for word in words:
+        out.append(word.before)
+        style = next(style for most, style in _STEPS if word.bits < most)
+        out.append(f"{word.text}[{decimals(word.bits, 1)}]" if plain else word.text, style=style)
+    return out

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import Quiet, Verbose, argument, arguments, option, setting, values_of
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.serving.operate.settings import ServeSettings
@@ -51,7 +53,6 @@ def serve(args: ServeArguments) -> None:
 
     for run in args.runs:  # a wrong folder is said before torch is imported
         Run.open(run)
-    from dragoman.cli.console import log_to_stderr
     from dragoman.serving.http.api_keys import ApiKeys
     from dragoman.serving.operate.log import catch_native
     from dragoman.serving.operate.settings import bind, parse_settings
@@ -65,7 +66,6 @@ def serve(args: ServeArguments) -> None:
         try:
             from dragoman.serving.server import serve as serve_runs
         except ModuleNotFoundError as error:
-            from dragoman.errors import DragomanError
             from dragoman.extras import install
 
             if (error.name or "").startswith("dragoman"):

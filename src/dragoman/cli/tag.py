@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.errors import DragomanError
 from dragoman.plural import plural
 
 if TYPE_CHECKING:
@@ -58,14 +59,10 @@ def tag(args: TagArguments) -> None:
 
       dragoman tag runs/wsj "The cat sleeps ." --json
     """
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
-    from dragoman.errors import DragomanError
-
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
     log_to_stderr()
-    opened = opened_run(args.run)
-    opened.require_task("tagging", "which does not tag words")
+    opened = opened_run(args.run, "tagging", "which does not tag words")
     if wants_parts(args):
         in_parts(
             "tag", args, [args.given], line_mapper, opened.recipe.languages.source, unfit=("text",)
@@ -80,7 +77,7 @@ def tag(args: TagArguments) -> None:
     form = _form(args, tagger)
     cut = 0
     lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(None if args.to is None else Path(args.to), files) as out:
+    with output_to(args.to, files) as out:
         for window in windows(lines):
             for found in tagger(window):
                 cut += found.parts > 1
@@ -111,7 +108,6 @@ def line_mapper(args: TagArguments, precision: str) -> LineMapper:
 
 def _form(args: TagArguments, tagger: Tagger) -> str:
     """The format of the output. Errors: ``DragomanError`` where the tags cannot be written so."""
-    from dragoman.errors import DragomanError
     from dragoman.tasks.tagging.tagger import read_back
 
     form = "json" if args.json else args.format

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.console import (
+    command,
+    finish_run,
+    log_to_stderr,
+    prepare_process,
+    refuse_processes,
+    say,
+)
 from dragoman.cli.options import argument, arguments, option
 from dragoman.task import TRAINED_AS
 
@@ -51,6 +60,11 @@ class FilesArguments:
     fewer labels there are, the fewer trees you need."""
     codes: str | None = option(metavar="RUN")
     """For a painter: the run that has learned the codes of pictures (--task codes)."""
+
+    @property
+    def of_files(self) -> dict[str, Any]:
+        """All of these options by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(FilesArguments)}
 
 
 @arguments
@@ -136,18 +150,10 @@ def train(args: TrainArguments) -> None:
 
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
-    from dragoman.cli.console import (
-        command,
-        finish_run,
-        log_to_stderr,
-        prepare_process,
-        refuse_processes,
-        say,
-    )
-
     prepare_process()
     from dragoman.runs.run import Run, refuse_occupied, refuse_run
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of
+    from dragoman.sizing.inputs import Inputs
     from dragoman.sizing.start_from import part_named, part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
@@ -168,17 +174,16 @@ def train(args: TrainArguments) -> None:
     if args.to is not None:
         refuse(args.to)
     elif not (args.from_ or args.recipe or any(change.startswith("name=") for change in args.set_)):
-        name = name_of(args.inputs, args.task, args.languages)
+        name = name_of(Inputs(args.inputs, **args.of_files))
         if name is not None:
             refuse(Path("runs") / name)
     changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(args.from_) if args.from_ else None
-    chosen, default_epochs = recipe_of(
-        args.inputs, task=args.task, texts=args.texts, base=args.recipe, dev=args.dev,
-        test=args.test, languages=args.languages, keys=args.keys, columns=args.columns,
-        groups=args.groups, label_ends=args.label_ends, codes=args.codes, start_from=base,
-        take=part, changes=changes, minutes=args.minutes, model=args.model, say=say,
+    inputs = Inputs(
+        args.inputs, **args.of_files, recipe=args.recipe, dev=args.dev, test=args.test,
+        model=args.model, start_from=base, take=part, minutes=args.minutes, say=say,
     )  # fmt: skip
+    chosen, default_epochs = recipe_of(inputs, changes=changes)
     if base is not None:
         part = part or part_to_take(chosen.task, base.recipe)
     epochs = args.epochs
@@ -234,15 +239,6 @@ def resume(args: ResumeArguments) -> None:
     To train a finished run longer, first raise training.updates in its recipe.toml. For a folder of
     several seeds, a sweep or an ablation, all missing runs are trained.
     """
-    from dragoman.cli.console import (
-        command,
-        finish_run,
-        log_to_stderr,
-        prepare_process,
-        refuse_processes,
-        say,
-    )
-
     prepare_process()
     from dragoman.runs.run import RECIPE, Run
     from dragoman.studies.seeds import seeds_in
@@ -268,8 +264,7 @@ def resume(args: ResumeArguments) -> None:
 
 def _is_several(folder: Path) -> bool:
     """Go on with the sweep or the ablation in ``folder``. -> False if there is none."""
-    from dragoman.cli import ablate, sweep
-    from dragoman.cli.console import refuse_processes
+    from dragoman.cli.studies import go_on_ablation, go_on_sweep
     from dragoman.studies.ablation import PLAN as ABLATION
     from dragoman.studies.ablation import Ablation
     from dragoman.studies.sweep import PLAN as SWEEP
@@ -279,15 +274,14 @@ def _is_several(folder: Path) -> bool:
     if found:
         refuse_processes("several trainings are")
     if SWEEP in found:
-        sweep.go_on(Sweep.open(folder))
+        go_on_sweep(Sweep.open(folder))
     elif ABLATION in found:
-        ablate.go_on(Ablation.open(folder))
+        go_on_ablation(Ablation.open(folder))
     return bool(found)
 
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
-    from dragoman.cli.console import command, finish_run, say
     from dragoman.runs.run import Run
     from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.given import named_files
 from dragoman.cli.in_parts import Into, PartsArguments, in_parts, wants_parts, with_precision
 from dragoman.cli.options import (
@@ -91,7 +92,6 @@ def transcribe(args: TranscribeArguments) -> None:
       ffmpeg -i film.mp4 -f wav - | dragoman transcribe runs/talks - --format srt > film.srt
     """
     from dragoman.atomic import write_text
-    from dragoman.cli.console import log_to_stderr, opened_run
     from dragoman.forms.rows.recording_file import called
     from dragoman.plural import plural
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.documents import check_targets, documents_among, translate_documents
 from dragoman.cli.given import (
     AsText,
@@ -41,6 +42,7 @@ from dragoman.cli.options import (
     values_of,
 )
 from dragoman.cli.warnings_told import WarningsTold
+from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -145,9 +147,7 @@ def translate(args: TranslateArguments) -> None:
 
       dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
-    from dragoman.cli.console import log_to_stderr, opened_run, output_to
     from dragoman.documents.files import check_is_new
-    from dragoman.errors import DragomanError
     from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
     log_to_stderr(args.quiet, args.verbose)
@@ -168,8 +168,7 @@ def translate(args: TranslateArguments) -> None:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
-    opened = opened_run(args.run)
-    opened.require_task("translation", "which does not translate")
+    opened = opened_run(args.run, "translation", "which does not translate")
     language = opened.recipe.languages.source
     if args.watch:
         _watch(args, opened, log_line)
@@ -252,7 +251,7 @@ def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
 
 
 def _watch(args: TranslateArguments, run: Run, say: Callable[[str], None]) -> None:
-    from dragoman.cli.watching import check_watching, watch
+    from dragoman.cli.documents import check_watching, watch
     from dragoman.engine.streaming import windows
 
     check_watching(args, run)
@@ -341,30 +340,14 @@ def _score(translation: Translation) -> str:
 
 def _check_document_options(args: TranslateArguments, documents: Sequence[Path]) -> None:
     """Errors: ``DragomanError`` for options of lines with documents, and the other way round."""
-    from dragoman.errors import DragomanError
-
-    if not documents:
-        of_documents = {
-            "--document": args.document,
-            "--final": args.final,
-            "--columns": args.columns is not None,
-        }
-        if option := next((name for name, is_given in of_documents.items() if is_given), None):
-            raise DragomanError(
-                f"{option} is for a document: give a file, or a folder of them, and --to"
-            )
-        return
-    of_lines = {
-        "--scores": args.scores,
-        "--n-best": args.n_best is not None,
-        "--warn": args.warn,
-        "--prefix": bool(args.prefix),
-        "--mbr": bool(args.mbr),
-        "--rerank": args.rerank is not None,
-    }
-    given = [option for option, is_given in of_lines.items() if is_given]
-    if given:
+    of_lines = ("scores", "n_best", "warn", "prefix", "mbr", "rerank")
+    for name in of_lines if documents else ("document", "final", "columns"):
+        if getattr(args, name) in (None, False, "", 0):
+            continue
+        option = f"--{name.replace('_', '-')}"
         raise DragomanError(
-            f"{given[0]} is for lines, and {documents[0]} is a document: leave it out, or give "
+            f"{option} is for lines, and {documents[0]} is a document: leave it out, or give "
             "--plain to read the file line by line"
+            if documents
+            else f"{option} is for a document: give a file, or a folder of them, and --to"
         )

@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.given import tell_of_file
 from dragoman.cli.options import (
     RunFolder,
@@ -17,6 +18,7 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
+from dragoman.errors import DragomanError
 
 
 @arguments
@@ -59,9 +61,7 @@ def write(args: WriteArguments) -> None:
 
       dragoman write runs/letters "Der Hund" --likeliest
     """
-    from dragoman.cli.console import log_to_stderr, opened_run
     from dragoman.decimals import decimals
-    from dragoman.errors import DragomanError
 
     if args.stop and args.scores:
         raise DragomanError("--scores are of whole texts: leave --stop out")
@@ -73,8 +73,7 @@ def write(args: WriteArguments) -> None:
             "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
         )
     log_to_stderr()
-    opened = opened_run(args.run)
-    opened.require_task("language-model", "not a language model")
+    opened = opened_run(args.run, "language-model", "not a language model")
     from dragoman.engine.search_settings import parse_search
     from dragoman.tasks.language_model.writer import Writer
 

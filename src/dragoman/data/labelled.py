@@ -42,6 +42,10 @@ class TextLayout:
         """How many of a text's tokens are read, the symbol not counted."""
         return min(tokens, self.longest - self.symbols)
 
+    def size(self, tokens: int) -> int:
+        """How many rows are read of a text of so many tokens, the symbol counted."""
+        return self.length(tokens) + self.symbols
+
     @property
     def symbols(self) -> int:
         """How many symbols stand beside a text: 1 or 0."""

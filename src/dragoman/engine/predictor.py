@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.engine.engine import Engine
@@ -39,6 +40,18 @@ class Output(Protocol):
 
     @property
     def score(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class ShownLabels:
+    """What is shown of a text that is looked into, where labels are chosen for it or its words."""
+
+    text: str
+    """The labels as people read them."""
+    ids: tuple[int, ...]
+    """Their numbers."""
+    score: float
+    """log P of all of them, in nats."""
 
 
 NO_ENCODER = "goes over a text from left to right, and has no encoder to look into"

@@ -26,7 +26,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.translation.ctc_ranking import CtcRanking
+from dragoman.tasks.translation.ranking import CtcRanking
 
 
 class LinesRequest(WithFiles):

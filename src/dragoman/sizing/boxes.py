@@ -6,8 +6,7 @@ in COCO's JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,12 +18,10 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.families import DEFAULT, FAMILIES
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
+from dragoman.sizing.files import source_of_pictures
 from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.pictures import source_of_pictures
-from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.size import Size
 from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
 
@@ -39,61 +36,32 @@ _MOST = 100
 """Boxes of a picture that are learned where nobody says how many."""
 
 
-@dataclass(frozen=True)
-class BoxSummary(CorpusSummary):
-    """What pictures with boxes look like."""
-
-    source: PictureSource = field(kw_only=True)
-    """What is read of them."""
-    most: int = field(kw_only=True)
-    """Boxes of one of them."""
-
-
 class DetectionBuilder(RecipeBuilder):
     """Pictures with boxes."""
 
     task: ClassVar[Spec] = DETECTION
+    table: ClassVar[Sequence[Size]] = BOX_TABLE
+    side = None
 
     def takes(self, inputs: Inputs) -> bool:
         return inputs.names_task or inputs.are_files
 
     def check(self, inputs: Inputs) -> None:
-        unfit: dict[str, object] = {
-            "--texts": inputs.texts, "--languages": inputs.languages, "--columns": inputs.columns,
-            "--label-ends": inputs.label_ends, "--keys": inputs.keys,
-        }  # fmt: skip
-        for option, value in unfit.items():
-            if value is not None:
-                raise RecipeError(f"{option} does not go with pictures and their boxes")
-        if inputs.model in FAMILIES and inputs.model != DEFAULT:
-            raise RecipeError(
-                f"--model {inputs.model}: pictures with boxes alone choose a --model {DEFAULT}; "
-                "others read them by a recipe"
-            )
+        unfit = ("texts", "languages", "columns", "label_ends", "keys")
+        inputs.refuse(unfit, " does not go with pictures and their boxes")
+        check_default(inputs, "pictures with boxes", "read them")
         if inputs.are_files and (len(inputs.names) > 1 or not is_coco(Path(inputs.first))):
             raise RecipeError(
                 "a detector learns from boxes in COCO's format: give one JSON file, or the folder "
                 "that it is in. What it is measured on is held out of it, or named by --dev FILE "
                 "and --test FILE"
             )
-        if inputs.take is not None:
-            raise RecipeError(
-                f"--init-part {inputs.take}: a detector goes on from all of another (--from RUN), "
-                "or from nothing"
-            )
+        self.check_whole(inputs)
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         return _corpus(inputs.first)
 
-    def languages(self, inputs: Inputs) -> dict[str, str]:
-        return {}
-
-    def known(
-        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
-    ) -> Mapping[str, str]:
-        return {}
-
-    def look(self, corpus: CorpusSettings) -> BoxSummary:
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
         files, labels, most = list[Path](), set[str](), 1
         for pair in read_pairs(corpus):
             files.append(Path(pair.source))
@@ -107,10 +75,7 @@ class DetectionBuilder(RecipeBuilder):
                 "two categories at least"
             )
         amount, source = len(files), source_of_pictures(files)
-        return BoxSummary(amount, amount, labels=labels, source=source, most=most)
-
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
-        return row_of(BOX_TABLE, seen.amount)
+        return CorpusSummary(amount, amount, length=most, labels=labels, source=source)
 
     def held_corpus(
         self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
@@ -120,9 +85,9 @@ class DetectionBuilder(RecipeBuilder):
         return _corpus(absolute(named[0]))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        assert isinstance(seen, BoxSummary)
-        source = seen.source
-        most = min(_MOST, seen.most + max(2, seen.most // 4))
+        source, most = seen.source, int(seen.length)
+        assert isinstance(source, PictureSource)
+        most = min(_MOST, most + max(2, most // 4))
         longest = max(source.patches, PER_BOX * most + 1)
         return {
             "source": source.model_dump(),

@@ -23,9 +23,8 @@ from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.plural import plural
 from dragoman.runs.prepare import Say
-from dragoman.sizing.families import learned_by, settings_of
 from dragoman.sizing.minutes import min_tokens
-from dragoman.sizing.size import Size
+from dragoman.sizing.size import Size, learned_by, settings_of
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.translation import TRANSLATION
 from dragoman.task import Task
@@ -53,7 +52,7 @@ _LENGTH = 16
 def size_in(
     minutes: float, say: Say, family: str, rows: Sequence[Size], length: float, epoch: float
 ) -> Size:
-    """The size for so many minutes of a translator, of a family of models (``families.py``) and of
+    """The size for so many minutes of a translator, of a family of models (``size.py``) and of
     ``rows``, the largest first: what its pairs get with all the time that they want. ``say`` is
     told which, where it is another one. Targets have ``length`` tokens, and all ``epoch``.
 

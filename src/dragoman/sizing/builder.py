@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,13 +18,12 @@ from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, decided_by
-from dragoman.errors import RecipeError
+from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
+from dragoman.forms.rows.settings import RowsSource
 from dragoman.recipe import Recipe
-from dragoman.sizing.families import DEFAULT, learned_by, shape_of
-from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.languages import given_language
-from dragoman.sizing.size import Size
+from dragoman.sizing.inputs import Inputs, absolute, given_language
+from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
@@ -44,24 +43,32 @@ Sections = Mapping[str, Mapping[str, Any]]
 class CorpusSummary:
     """What examples look like, as far as a recipe follows from it."""
 
-    amount: int
-    """Of what the task's table counts: pairs, labelled texts, trees, characters."""
+    amount: float
+    """Of what the task's table counts: pairs, labelled texts, trees, characters, hours of sound."""
     different: int
     """Examples of which a part is held out."""
     texts: Sequence[str] = ()
     """Some, by which the language is told."""
     length: float = 0.0
-    """About how many tokens a target has."""
+    """About how many tokens a target has; of boxes, the most that a picture has."""
     labels: Collection[str] = ()
     """The labels that were seen."""
+    source: RowsSource | None = None
+    """What is read of recordings or pictures."""
+    groups: Mapping[str, int] = field(default_factory=dict)
+    """How many examples each speaker or other group has; nothing where groups are not told."""
 
 
 class RecipeBuilder(ABC):
     """How files become a recipe of one task."""
 
     task: ClassVar[Spec]
-    side: ClassVar[Side] = "source"
-    """The side whose language is known."""
+    table: ClassVar[Sequence[Size]]
+    """Sizes by ``CorpusSummary.amount``."""
+    side: ClassVar[Side | None] = "source"
+    """The side whose language is known; None where none is."""
+    name_tells: ClassVar[bool] = True
+    """Whether the name of a file tells that language."""
     texts_alone: ClassVar[str] = "--task language-model, or --task masked"
     """What is told of ``--texts`` where texts do not stand alone."""
 
@@ -100,6 +107,14 @@ class RecipeBuilder(ABC):
                 "tab-separated file (.tsv)"
             )
 
+    def check_whole(self, inputs: Inputs) -> None:
+        """Errors: ``RecipeError`` for a part of a run where all of one is taken."""
+        if inputs.take is not None:
+            raise RecipeError(
+                f"--init-part {inputs.take}: a {self.task.called} goes on from all of another "
+                "(--from RUN), or from nothing"
+            )
+
     @abstractmethod
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         """What is learned from. Errors: ``DataError``, ``RecipeError``."""
@@ -110,7 +125,10 @@ class RecipeBuilder(ABC):
 
     def languages(self, inputs: Inputs) -> dict[str, str]:
         """As the user says, or as the names of files do; "und" where neither is sure."""
-        return {self.side: given_language(inputs.languages, inputs.names[0])}
+        if self.side is None:
+            return {}
+        is_told = self.name_tells or inputs.languages
+        return {self.side: given_language(inputs.languages, inputs.names[0]) if is_told else "und"}
 
     # --- what a task makes of them ----------------------------------------------------------------
 
@@ -118,14 +136,16 @@ class RecipeBuilder(ABC):
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         """What the corpus looks like. Errors: ``DataError`` where nothing can be learned of it."""
 
-    @abstractmethod
     def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
         """The row of the task's table."""
+        return row_of(self.table, seen.amount)
 
     def known(
         self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
     ) -> Mapping[str, str]:
         """The section ``languages``: what nobody says is told by the texts, or by the base."""
+        if self.side is None:
+            return {}
         code = languages[self.side]
         if code == "und":
             code = language_of(seen.texts)
@@ -148,7 +168,7 @@ class RecipeBuilder(ABC):
         return data_of(corpus, seen.different, held)
 
     def learned(self, row: Size, family: str | None) -> Sections:
-        """Model and training of a row. ``family``: of the model (``families.py``).
+        """Model and training of a row. ``family``: of the model (``size.py``).
         Errors: ``RecipeError`` for a family that does not learn the task."""
         family = family or DEFAULT
         return {
@@ -235,6 +255,40 @@ class RecipeBuilder(ABC):
         if epochs is None:  # the base says it
             return tuned, None
         return gently(tuned, learned), epochs / FINE_TUNING
+
+
+def check_default(inputs: Inputs, what: str, read: str) -> None:
+    """Errors: ``RecipeError`` for another family of models than the default, where the table has
+    none of ``what``; ``read``: what the others do with it."""
+    if inputs.model in FAMILIES and inputs.model != DEFAULT:
+        raise RecipeError(
+            f"--model {inputs.model}: {what} alone choose a --model {DEFAULT}; others {read} by a "
+            "recipe"
+        )
+
+
+def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[str]) -> None:
+    """Errors: ``DataError`` where all ``examples`` have one label."""
+    if len(labels) < 2:
+        raise DataError(
+            f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}: there is nothing "
+            "to tell apart. Give examples of two labels at least"
+        )
+
+
+def held_like(
+    option: str, named: Sequence[str], train: CorpusSettings, one: str, two: str
+) -> CorpusSettings:
+    """The files of ``option``, laid out as those of ``train`` are. ``one``, ``two``: what is given
+    for it. Errors: ``RecipeError`` for another number of files."""
+    wanted = 1 if train.target is None else 2
+    if len(named) != wanted:
+        what = one if wanted == 1 else two
+        raise RecipeError(f"{option} {' '.join(named)}: give {what}, as for training")
+    files = [absolute(name) for name in named]
+    return train.model_copy(
+        update={"source": files[0], "target": files[1] if wanted == 2 else None}
+    )
 
 
 def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:

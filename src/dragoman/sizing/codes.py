@@ -7,27 +7,23 @@ holds out the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dragoman.data.files.columns import is_tabbed, listed_corpus
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.rows.file_kinds import PICTURES, kind_among
 from dragoman.forms.rows.idx import is_idx
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.families import DEFAULT, FAMILIES
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held_like
+from dragoman.sizing.files import source_of_files
 from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.pictures import source_of_idx, source_of_pictures
-from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.size import DEFAULT, FAMILIES, Size
 from dragoman.specs.codes import CODES_TASK
 from dragoman.specs.spec import Spec
 
@@ -38,6 +34,8 @@ CODES_TABLE = (
 )
 """``layers`` are the blocks before the codes; ``tokens_per_update`` counts patches."""
 
+HELD = ("one list or folder", "two IDX files")
+"""What ``--dev`` and ``--test`` take."""
 _SIDES = (8, 7, 4, 6, 5, 2, 3, 1)
 """Sides of the square that one code stands for, the one that is tried first in front."""
 _LOOKED_AT = 20_000
@@ -46,24 +44,18 @@ _CAPTIONS = 50
 take a tenth of the pictures with it."""
 
 
-@dataclass(frozen=True)
-class CodesSummary(CorpusSummary):
-    """What pictures look like."""
-
-    source: PictureSource = field(kw_only=True)
-    """What is read of them."""
-
-
 class CodesBuilder(RecipeBuilder):
     """Pictures: a list of them, folders, or IDX files."""
 
     task: ClassVar[Spec] = CODES_TASK
+    table: ClassVar[Sequence[Size]] = CODES_TABLE
+    side = None
 
     def takes(self, inputs: Inputs) -> bool:
         return inputs.names_task or inputs.are_files
 
     def check(self, inputs: Inputs) -> None:
-        refuse_options(inputs, "pictures")
+        inputs.refuse(("texts", "label_ends"), " does not go with pictures")
         if inputs.model not in (None, *FAMILIES):
             raise RecipeError(f"--model {inputs.model}: allowed are {', '.join(FAMILIES)}")
         if inputs.model in (None, DEFAULT) and inputs.take is None:
@@ -77,34 +69,23 @@ class CodesBuilder(RecipeBuilder):
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         return pictures_corpus(inputs)
 
-    def languages(self, inputs: Inputs) -> dict[str, str]:
-        return {}
-
-    def known(
-        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
-    ) -> Mapping[str, str]:
-        return {}
-
-    def look(self, corpus: CorpusSettings) -> CodesSummary:
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
         files = [pair.source for pair in read_pairs(corpus)]
         with naming_lines(corpus):
             source = _coded_source(corpus, files)
-        return CodesSummary(len(files), len(files), source=source)
-
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
-        return row_of(CODES_TABLE, seen.amount)
+        return CorpusSummary(len(files), len(files), source=source)
 
     def held_corpus(
         self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
     ) -> CorpusSettings:
-        return held_like(option, named, train)
+        return held_like(option, named, train, *HELD)
 
     def learned(self, row: Size, family: str | None) -> Sections:
         model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}
         return {"model": model, "training": row.training()}
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        assert isinstance(seen, CodesSummary)
+        assert isinstance(seen.source, PictureSource)
         longest = max(256, seen.source.patches)
         return {
             "source": seen.source.model_dump(),
@@ -113,14 +94,6 @@ class CodesBuilder(RecipeBuilder):
             "plan": {"max_source": longest, "max_target": longest},
             "training": {"label_smoothing": 0.0, "precision": "fp32"},
         }
-
-
-def refuse_options(inputs: Inputs, of: str) -> None:
-    """Errors: ``RecipeError`` for options that mean nothing to pictures and their captions."""
-    unfit: dict[str, Any] = {"--texts": inputs.texts, "--label-ends": inputs.label_ends}
-    for option, value in unfit.items():
-        if value is not None:
-            raise RecipeError(f"{option} does not go with {of}")
 
 
 def pictures_corpus(inputs: Inputs) -> CorpusSettings:
@@ -152,25 +125,10 @@ def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
     return corpus.model_copy(update={"group_column": corpus.target_column})
 
 
-def held_like(option: str, named: Sequence[str], train: CorpusSettings) -> CorpusSettings:
-    """Pictures that lie as those of ``train`` do. Errors: ``RecipeError``."""
-    wanted = 1 if train.target is None else 2
-    if len(named) != wanted:
-        what = "one list or folder" if wanted == 1 else "two IDX files"
-        raise RecipeError(f"{option} {' '.join(named)}: give {what}, as for training")
-    files = [absolute(name) for name in named]
-    target = files[1] if wanted == 2 else None
-    return train.model_copy(update={"source": files[0], "target": target})
-
-
 def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource:
     """What is read of the pictures, each patch of which becomes a code."""
-    if is_idx(corpus.source):
-        found = source_of_idx(Path(corpus.source))
-    else:
-        paths = [Path(file) for file in files]
-        if kind_among(paths) is not PICTURES:
-            raise DataError(f"{corpus.source} has recordings, and codes are of pictures")
-        found = source_of_pictures(paths)
+    found = source_of_files(corpus, files)
+    if not isinstance(found, PictureSource):
+        raise DataError(f"{corpus.source} has recordings, and codes are of pictures")
     side = next(one for one in _SIDES if not found.height % one and not found.width % one)
     return found.model_copy(update={"patch": side})

@@ -2,7 +2,8 @@
 but the files: a folder with a folder for each label, a list of files and labels, or a pair of IDX
 files.
 
-``FILE_TABLE`` is what is chosen: the number of examples chooses a row.
+``FILE_TABLE`` is what is chosen: the number of examples chooses a row. The size at which pictures
+are read follows from theirs.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
@@ -26,18 +27,17 @@ from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.labels import plain
 from dragoman.forms.rows.file_kinds import PICTURES, kind_among
-from dragoman.forms.rows.idx import is_idx
+from dragoman.forms.rows.idx import is_idx, read_idx
+from dragoman.forms.rows.picture_file import has_colours, picture_size
 from dragoman.forms.rows.recordings import rate_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
-from dragoman.forms.rows.zipped import is_zip
+from dragoman.forms.rows.zipped import file_of, is_zip
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.plural import plural
-from dragoman.sizing.builder import CorpusSummary, Sections
-from dragoman.sizing.families import DEFAULT
-from dragoman.sizing.heads import HeadBuilder
+from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels, held_like
 from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.pictures import source_of_idx, source_of_pictures
-from dragoman.sizing.size import Size
+from dragoman.sizing.labels import HeadBuilder
+from dragoman.sizing.size import DEFAULT, Size
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
 
@@ -57,27 +57,18 @@ _CONTEXT = 3_000
 """Frames that are read of a recording: half a minute."""
 
 
-@dataclass(frozen=True)
-class FilesSummary(CorpusSummary):
-    """What recordings or pictures look like."""
-
-    source: RowsSource = field(kw_only=True)
-    """What is read of them."""
-    groups: Mapping[str, int] = field(kw_only=True)
-    """How many examples each group has; nothing where groups are not told."""
-
-
 class FilesBuilder(HeadBuilder):
     """Recordings or pictures with one label each."""
 
     task: ClassVar[Spec] = CLASSIFICATION
     noun = "labelled files"
+    side = None
     table: ClassVar[Sequence[Size]] = FILE_TABLE
 
     def takes(self, inputs: Inputs) -> bool:
         is_one = len(inputs.names) == 1
         is_folder = is_one and Path(inputs.first).is_dir()
-        return inputs.task.name == self.task.name and (
+        return inputs.spec.name == self.task.name and (
             is_folder
             or (is_one and is_zip(inputs.first))
             or (bool(inputs.names) and all(map(is_idx, inputs.names)))
@@ -85,15 +76,10 @@ class FilesBuilder(HeadBuilder):
         )
 
     def check(self, inputs: Inputs) -> None:
-        unfit: dict[str, object] = {
-            "--texts": inputs.texts, "--languages": inputs.languages,
-            "--label-ends": inputs.label_ends,
-        }  # fmt: skip
+        unfit = ["texts", "languages", "label_ends"]
         if _list_of(inputs) is None:
-            unfit |= {"--keys": inputs.keys, "--columns": inputs.columns}
-        for option, value in unfit.items():
-            if value is not None:
-                raise RecipeError(f"{option} is for text: recordings and pictures have none")
+            unfit += ["keys", "columns"]
+        inputs.refuse(unfit, " is for text: recordings and pictures have none")
         if inputs.model not in (None, DEFAULT):
             raise RecipeError(
                 f"--model {inputs.model} labels texts alone; recordings and pictures are read by "
@@ -125,7 +111,7 @@ class FilesBuilder(HeadBuilder):
     def labels_of(self, pair: Pair) -> Iterable[str]:
         return (plain(pair.target),)
 
-    def look(self, corpus: CorpusSettings) -> FilesSummary:
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
         labels, groups, files = set[str](), Counter[str](), list[str]()
         for pair in read_pairs(corpus):
             files.append(pair.source)
@@ -133,31 +119,17 @@ class FilesBuilder(HeadBuilder):
             if corpus.groups_by is not None:
                 groups[pair.group] += 1
         amount = len(files)
-        if len(labels) < 2:
-            raise DataError(
-                f"{corpus.source}: {plural(amount, 'example')}, and one label, "
-                f"{next(iter(labels))!r}: there is nothing to tell apart. Give examples of two "
-                "labels at least"
-            )
+        check_two_labels(corpus, plural(amount, "example"), labels)
         with naming_lines(corpus):
-            source = _source_of(corpus, files)
-        return FilesSummary(amount, amount, labels=labels, source=source, groups=groups)
-
-    def known(self, languages: Mapping[str, str], seen: CorpusSummary, base: Any) -> dict[str, str]:
-        return {}
+            source = source_of_files(corpus, files)
+        return CorpusSummary(amount, amount, labels=labels, source=source, groups=groups)
 
     def held_corpus(
         self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
     ) -> CorpusSettings:
         """Recordings or pictures that lie as those of ``train`` do."""
-        wanted = 1 if train.target is None else 2
-        if len(named) != wanted:
-            one = "one folder" if train.format == "folders" else "one list"
-            what = one if wanted == 1 else "two files, of pictures and of their labels"
-            raise RecipeError(f"{option} {' '.join(named)}: give {what}, as for training")
-        files = [absolute(name) for name in named]
-        target = files[1] if wanted == 2 else None
-        return train.model_copy(update={"source": files[0], "target": target})
+        one = "one folder" if train.format == "folders" else "one list"
+        return held_like(option, named, train, one, "two files, of pictures and of their labels")
 
     def data(
         self,
@@ -167,13 +139,12 @@ class FilesBuilder(HeadBuilder):
         inputs: Inputs,
     ) -> dict[str, Any]:
         about = super().data(corpus, seen, held, inputs)
-        assert isinstance(seen, FilesSummary)
         if not seen.groups and isinstance(seen.source, FramesSource):
             inputs.say(NO_SPEAKERS)
         return by_groups(about, seen.groups, inputs) if seen.groups else about
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        assert isinstance(seen, FilesSummary)
+        assert seen.source is not None
         source, context = seen.source, _CONTEXT
         model: dict[str, Any] = {}
         if isinstance(source, PictureSource):
@@ -220,7 +191,7 @@ def by_groups(data: dict[str, Any], groups: Mapping[str, int], inputs: Inputs) -
     return {**data, "train": train}
 
 
-def _source_of(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
+def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
     """What is read of such files."""
     if is_idx(corpus.source):
         return source_of_idx(Path(corpus.source))
@@ -228,3 +199,76 @@ def _source_of(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
     if kind_among(paths) is PICTURES:
         return source_of_pictures(files)
     return FramesSource(rate=rate_of(paths[0]), subsample=2)
+
+
+_PATCHES = (4, 7, 2, 5, 3, 1)
+"""Sides of a patch, the one that is tried first in front."""
+_LOOKED_AT = 200
+"""Pictures whose headers are read, spread over all of them."""
+_LARGEST = 64
+"""Pixels of a side: larger pictures are made smaller."""
+_SMALLEST = 8
+_MOST_PATCHES = 256
+"""Of pictures that keep their size: 61 x 61 would be 3,721 patches of a pixel."""
+_LARGE = 32
+"""Sides beyond it are cut into patches of twice the size."""
+
+
+def source_of_pictures(files: Sequence[str | Path]) -> PictureSource:
+    """What is read of pictures in files. Pictures of one size, and none larger than 64 pixels, keep
+    their size; others are read as squares, as large as half of them are at least, and 64 at most.
+
+    Errors: ``DataError`` for a picture that cannot be read.
+    """
+    some = [file_of(str(file)) for file in files[:: -(-len(files) // _LOOKED_AT)]]
+    sizes = [picture_size(file) for file in some]
+    if (1, 1) in sizes:
+        raise DataError(f"{some[sizes.index((1, 1))]} is a single pixel, which shows nothing")
+    channels = 3 if any(map(has_colours, some)) else 1
+    height, width = sizes[0]
+    if len(set(sizes)) > 1 or max(sizes[0]) > _LARGEST or _patches(height, width) > _MOST_PATCHES:
+        side = int(min(_LARGEST, max(_SMALLEST, median(min(size) for size in sizes))))
+        height = width = side - side % (8 if side > _LARGE else 4)
+    return PictureSource.model_validate(
+        {"height": height, "width": width, "channels": channels}
+        | {"patch": _patch(height, width, _sides(height, width))}
+    )
+
+
+def _sides(height: int, width: int) -> Sequence[int]:
+    """The sides of a patch that are tried."""
+    return (8, *_PATCHES) if max(height, width) > _LARGE else _PATCHES
+
+
+def _patches(height: int, width: int) -> int:
+    """How many patches such a picture has."""
+    return height * width // _patch(height, width, _sides(height, width)) ** 2
+
+
+def source_of_idx(path: Path) -> PictureSource:
+    """What is read of the pictures of an IDX file. Errors: ``DataError`` where it holds none."""
+    shape = read_idx(path).shape[1:]
+    if len(shape) not in (2, 3):
+        raise DataError(
+            f"{path} holds {plural(len(shape), 'size')} of each example; pictures have "
+            "two, or three in colour"
+        )
+    if len(shape) == 3 and shape[2] not in (1, 3):
+        raise DataError(
+            f"{path} has pictures of {' x '.join(map(str, shape))}: a pixel has one "
+            "number (grey) or three (colour), which come last"
+        )
+    height, width = shape[:2]
+    about = {"height": height, "width": width, "channels": (*shape, 1)[2]}
+    try:
+        return PictureSource.model_validate(about | {"patch": _patch(height, width, _PATCHES)})
+    except ValidationError as error:
+        told = " x ".join(map(str, shape))
+        raise DataError(
+            f"{path}: pictures of {told} cannot be read: {error.errors()[0]['msg']}"
+        ) from error
+
+
+def _patch(height: int, width: int, sides: Sequence[int]) -> int:
+    """The first side that divides both."""
+    return next(side for side in sides if not height % side and not width % side)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,19 +17,17 @@ from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
-from dragoman.runs.prepare import Say
 from dragoman.runs.prepared import is_prepared, recipe_of_prepared
-from dragoman.runs.run import Run, vocabulary_name
+from dragoman.runs.run import vocabulary_name
 from dragoman.sizing.boxes import DetectionBuilder
 from dragoman.sizing.builder import RecipeBuilder
 from dragoman.sizing.codes import CodesBuilder
-from dragoman.sizing.families import FAMILIES
 from dragoman.sizing.files import FilesBuilder
-from dragoman.sizing.inputs import Inputs, is_text, is_treebank
+from dragoman.sizing.inputs import Inputs, given_languages, is_text, is_treebank
 from dragoman.sizing.labels import ClassificationBuilder
-from dragoman.sizing.languages import given_languages
 from dragoman.sizing.painting import PaintingBuilder
 from dragoman.sizing.pairs import TranslationBuilder
+from dragoman.sizing.size import FAMILIES
 from dragoman.sizing.spoken import SpokenBuilder
 from dragoman.sizing.start_from import (
     around_part,
@@ -43,7 +42,6 @@ from dragoman.sizing.texts import LanguageModelBuilder, MaskedBuilder
 from dragoman.sizing.trees import ParsingBuilder
 from dragoman.sizing.vocabulary_size import fit_vocabulary
 from dragoman.specs.catalogue import TASKS
-from dragoman.task import ModelPart
 
 BUILDERS: dict[str, RecipeBuilder] = {
     builder.task.name: builder
@@ -62,67 +60,62 @@ BUILDERS: dict[str, RecipeBuilder] = {
 _FILES: tuple[RecipeBuilder, ...] = (FilesBuilder(), SpokenBuilder())
 """Of what is no text: with labels, with texts."""
 
+_OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
+"""Options that go with files alone."""
 _LINES_READ = 400
 
 
 def recipe_of(
-    inputs: Sequence[str],
-    *,
-    task: str | None = None,
-    texts: str | None = None,
-    base: str | None = None,
-    dev: Sequence[str] | None = None,
-    test: Sequence[str] | None = None,
-    languages: str | None = None,
-    keys: tuple[str, str] | None = None,
-    columns: str | None = None,
-    groups: str | None = None,
-    label_ends: str | None = None,
-    codes: str | None = None,
-    start_from: Run | None = None,
-    take: ModelPart | None = None,
-    changes: Sequence[str] = (),
-    minutes: float | None = None,
-    model: str | None = None,
-    say: Say = print,
-    learns: bool = True,
+    inputs: Inputs, *, changes: Sequence[str] = (), learns: bool = True
 ) -> tuple[Recipe, float | None]:
     """The recipe, and how many epochs it wants if no time is given (None: it says so itself).
 
-    ``minutes``: the time that there will be; with files alone, the size of the model is one that
-    this machine can teach in them, by a measurement of some seconds, and ``say`` gets which.
-    ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
-    ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
-    is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
-    order a tab-separated one holds texts and labels (``data/files/columns.py``); ``groups``: how
-    the name of a recording tells its speaker (``CorpusSettings.group_pattern``); ``label_ends``: as
-    ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned; ``codes``: the run
-    whose codes a painter writes. ``dev``, ``test``: files of their own, as many as the task has
-    (``builder.py``). ``model``: a family of models (``families.py``), where neither ``base``
-    nor ``start_from`` has one. ``start_from``: the run to fine-tune, or to ``take`` a part of.
     ``learns``: whether a vocabulary is to be learned, whose size then follows from the text
     (``vocabulary_size.py``). Errors: ``RecipeError`` for inputs that are neither files nor a
     recipe, ``DataError`` for files that cannot be used.
     """
-    if len(inputs) > 2:
+    names = inputs.names
+    if len(names) > 2:
         raise RecipeError(
-            f"{len(inputs)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
+            f"{len(names)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
             "one recipe; several corpora go into a recipe (docs/recipes.md)"
         )
-    if inputs and is_prepared(inputs[0]):
-        options = {
-            "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--columns": columns,
-            "--languages": languages, "--model": model, "--task": task, "--from": start_from,
-        }  # fmt: skip
-        wrong = next((name for name, value in options.items() if value is not None), None)
-        if wrong is not None or len(inputs) > 1:
-            raise RecipeError(
-                f"{wrong or inputs[-1]}: {inputs[0]} is prepared text, which has a recipe of its "
-                "own; --set changes the settings of the model and of the training"
-            )
-        return recipe_of_prepared(inputs[0], changes), None
-    base_recipe = Recipe.load(base) if base else None
-    known = base_recipe or (start_from.recipe if start_from else None)
+    if names and is_prepared(names[0]):
+        why = (
+            f": {names[0]} is prepared text, which has a recipe of its own; --set changes the "
+            "settings of the model and of the training"
+        )
+        inputs.refuse((*_OF_FILES, "task", "start_from"), why)
+        if len(names) > 1:
+            raise RecipeError(f"{names[-1]}{why}")
+        return recipe_of_prepared(names[0], changes), None
+    inputs = _resolved(inputs)
+    taken = (one for one in _FILES if one.takes(inputs))
+    builder = next(taken, BUILDERS[inputs.spec.name])
+    if inputs.groups is not None and builder not in _FILES:
+        raise RecipeError(
+            "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
+            "and --task classification; for other corpora a recipe has group_column or group_key"
+        )
+    if inputs.codes is not None and inputs.spec.name != "painting":
+        raise RecipeError(
+            f"--codes {inputs.codes} goes with --task painting: a {inputs.spec.called} writes no "
+            "codes of pictures"
+        )
+    if not builder.takes(inputs):  # then it is a recipe, or there is no such file
+        builder = BUILDERS["translation"]
+    builder.check(inputs)
+    if not builder.takes(inputs):
+        return _recipe_named(inputs, changes), None
+    recipe, epochs = builder.begun(*builder.recipe(inputs), inputs)
+    return _finished(recipe, inputs, changes, learns), epochs
+
+
+def _resolved(inputs: Inputs) -> Inputs:
+    """With the task, and the part of a run that is taken. Errors: ``RecipeError`` for a task that
+    there is not, or another than that of the recipe or the run; for a model that these have."""
+    task, take, start_from = inputs.task, inputs.take, inputs.start_from
+    known = inputs.base or (start_from.recipe if start_from else None)
     told = known.task if known else None
     if task is not None and task not in TASKS:
         if task.startswith(("transcri", "speech")):
@@ -133,49 +126,29 @@ def recipe_of(
             f"--task {task}: there is no such task.{hint} Tasks are {', '.join(TASKS)}"
         )
     named_task = task or told or "translation"
-    for path in inputs:
-        if named_task != "classification" or listed_corpus(path, columns, keys) is None:
+    for path in inputs.names:
+        listed = named_task == "classification" and listed_corpus(path, inputs.columns, inputs.keys)
+        if not listed:
             check_is_read(Path(path), named_task)
-    if model is not None and known is not None:
-        given = f"--recipe {base}" if base is not None else "--from"
+    if inputs.model is not None and known is not None:
+        given = f"--recipe {inputs.recipe}" if inputs.base is not None else "--from"
         raise RecipeError(
-            f"--model {model} works only with files: {given} already determines the model"
+            f"--model {inputs.model} works only with files: {given} already determines the model"
         )
     if start_from is not None and take is None:
         take = part_to_take(task or told or "", start_from.recipe)
-    if take is not None and base is None:  # a part of a run serves any task
+    if take is not None and inputs.base is None:  # a part of a run serves any task
         told = None
     if task is not None and told not in (None, task):
-        raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
-    if task is None and told is None and len(inputs) == 1 and is_treebank(inputs[0]):
+        whose = inputs.recipe or (start_from and start_from.folder)
+        raise RecipeError(f"--task {task}: {whose} is of a {told}")
+    if task is None and told is None and len(inputs.names) == 1 and is_treebank(inputs.names[0]):
         task = "parsing"
-    named = Inputs(
-        names=inputs, task=TASKS[task or told or "translation"], names_task=task is not None,
-        texts=texts, base=base_recipe, dev=dev, test=test, languages=languages,
-        keys=keys, columns=columns, groups=groups, label_ends=label_ends, codes=codes,
-        start_from=start_from, take=take,
+    return replace(
+        inputs, task=task or told, names_task=task is not None, take=take,
         # A time limits the size where nothing else says it.
-        model=model, minutes=minutes if known is None else None, say=say,
+        minutes=inputs.minutes if known is None else None,
     )  # fmt: skip
-    taken = (one for one in _FILES if one.takes(named))
-    builder = next(taken, BUILDERS[named.task.name])
-    if groups is not None and builder not in _FILES:
-        raise RecipeError(
-            "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
-            "and --task classification; for other corpora a recipe has group_column or group_key"
-        )
-    if codes is not None and named.task.name != "painting":
-        raise RecipeError(
-            f"--codes {codes} goes with --task painting: a {named.task.called} writes no codes of "
-            "pictures"
-        )
-    if not builder.takes(named):  # then it is a recipe, or there is no such file
-        builder = BUILDERS["translation"]
-    builder.check(named)
-    if not builder.takes(named):
-        return _recipe_named(named, changes), None
-    recipe, epochs = builder.begun(*builder.recipe(named), named)
-    return _finished(recipe, named, changes, learns), epochs
 
 
 def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
@@ -192,14 +165,7 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
             "such text itself: --task language-model"
         )
     recipe = Recipe.load(name, changes)
-    options = {
-        "--dev": inputs.dev, "--test": inputs.test, "--recipe": inputs.base,
-        "--keys": inputs.keys, "--languages": inputs.languages, "--model": inputs.model,
-        "--columns": inputs.columns,
-    }  # fmt: skip
-    for option, value in options.items():
-        if value is not None:
-            raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
+    inputs.refuse(_OF_FILES, " goes with files of text; a recipe says it itself")
     if inputs.start_from is None:
         return recipe
     learned, run = inputs.start_from.recipe, inputs.start_from.folder
@@ -253,18 +219,19 @@ def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
         raise
 
 
-def name_of(inputs: Sequence[str], task: str | None, languages: str | None) -> str | None:
+def name_of(inputs: Inputs) -> str | None:
     """How a run on files of text will be called, before any of them is read; None for recipes, and
     for files that say their languages."""
-    says = path_format(inputs[0]) in ("tmx", "xliff", "po") and not languages
-    if says or not all(map(is_text, inputs)):
+    names, task, languages = inputs.names, inputs.task, inputs.languages
+    says = path_format(names[0]) in ("tmx", "xliff", "po") and not languages
+    if says or not all(map(is_text, names)):
         return None
-    stem = Path(inputs[0]).name.split(".")[0]
-    if task not in (None, "translation") or (len(inputs) == 1 and is_treebank(inputs[0])):
+    stem = Path(names[0]).name.split(".")[0]
+    if task not in (None, "translation") or (len(names) == 1 and is_treebank(names[0])):
         return stem
     if languages and "-" not in languages:  # as of recordings: what they are is not known yet
         return stem
-    codes = given_languages(languages, inputs)
+    codes = given_languages(languages, names)
     return stem if "und" in codes else "-".join(codes)
 
 

@@ -15,12 +15,10 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
 from dragoman.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.codes import held_like, pictures_corpus, refuse_options
-from dragoman.sizing.families import DEFAULT, FAMILIES
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default, held_like
+from dragoman.sizing.codes import HELD, pictures_corpus
 from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.languages import given_language
-from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.size import Size
 from dragoman.specs.painting import PAINTING, codes_run
 from dragoman.specs.spec import Spec
 
@@ -42,29 +40,19 @@ class PaintingBuilder(RecipeBuilder):
     """Pictures and their captions."""
 
     task: ClassVar[Spec] = PAINTING
+    table: ClassVar[Sequence[Size]] = PAINTING_TABLE
+    name_tells = False
 
     def takes(self, inputs: Inputs) -> bool:
         return inputs.names_task or inputs.are_files
 
     def check(self, inputs: Inputs) -> None:
-        refuse_options(inputs, "pictures and their captions")
-        if inputs.model in FAMILIES and inputs.model != DEFAULT:
-            raise RecipeError(
-                f"--model {inputs.model}: captions and pictures alone choose a --model {DEFAULT}; "
-                "others learn from them by a recipe"
-            )
-        if inputs.take is not None:
-            raise RecipeError(
-                f"--init-part {inputs.take}: a painter goes on from all of another (--from RUN), "
-                "or from nothing"
-            )
+        inputs.refuse(("texts", "label_ends"), " does not go with pictures and their captions")
+        check_default(inputs, "captions and pictures", "learn from them")
+        self.check_whole(inputs)
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         return pictures_corpus(inputs).model_copy(update={"holds": "captions"})
-
-    def languages(self, inputs: Inputs) -> dict[str, str]:
-        known = given_language(inputs.languages, inputs.names[0]) if inputs.languages else "und"
-        return {self.side: known}
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         amount, captions = 0, list[str]()
@@ -76,13 +64,10 @@ class PaintingBuilder(RecipeBuilder):
                 captions.append(pair.source)
         return CorpusSummary(amount, amount, captions)
 
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
-        return row_of(PAINTING_TABLE, seen.amount)
-
     def held_corpus(
         self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
     ) -> CorpusSettings:
-        return held_like(option, named, train)
+        return held_like(option, named, train, *HELD)
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         # Where a caption has many pictures, each as right as another, no picture is exact, and the

@@ -18,10 +18,8 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.families import DEFAULT
-from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.languages import given_languages, known_of
-from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.inputs import Inputs, absolute, given_languages, known_of
+from dragoman.sizing.size import DEFAULT, Size, row_of
 from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
 
@@ -110,12 +108,12 @@ class TranslationBuilder(RecipeBuilder):
         return {"text": {"character_coverage": 0.9999}, "training": {"average_last": 5}}
 
 
-def row_for(pairs: int) -> Size:
+def row_for(pairs: float) -> Size:
     """The row of ``TABLE`` for so many pairs: what suits them if time does not matter."""
     return row_of(TABLE, pairs)
 
 
-def rows_for(pairs: int) -> Sequence[Size]:
+def rows_for(pairs: float) -> Sequence[Size]:
     """That row and all smaller sizes, the largest first."""
     return (*reversed(TABLE[: TABLE.index(row_for(pairs)) + 1]), SMALLEST)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,12 +21,10 @@ from dragoman.forms.rows.recordings import rate_of, samples_of
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.families import DEFAULT
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
 from dragoman.sizing.files import NO_SPEAKERS, by_groups, grouped_corpus
-from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.languages import given_language, given_languages
-from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
+from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
 
@@ -53,38 +50,21 @@ _MICRO_BATCH = 16_000
 """Frames that the model processes at once."""
 
 
-@dataclass(frozen=True)
-class SpokenSummary(CorpusSummary):
-    """What recordings and their texts look like."""
-
-    rate: int = field(kw_only=True)
-    """Samples a second of the first."""
-    hours: float = field(kw_only=True)
-    """Of sound."""
-    groups: Mapping[str, int] = field(kw_only=True)
-    """How many recordings each speaker has; nothing where speakers are not told."""
-
-
 class SpokenBuilder(RecipeBuilder):
     """Recordings and what is said in them."""
 
     task: ClassVar[Spec] = TRANSLATION
+    table: ClassVar[Sequence[Size]] = SPOKEN_TABLE
     side = "target"
     noun = "recordings"
 
     def takes(self, inputs: Inputs) -> bool:
-        named = inputs.task.name == self.task.name and len(inputs.names) == 1 and inputs.are_files
+        named = inputs.spec.name == self.task.name and len(inputs.names) == 1 and inputs.are_files
         return named and places_of(Path(inputs.first), read_lines) is not None
 
     def check(self, inputs: Inputs) -> None:
-        for option, value in (("--texts", inputs.texts), ("--label-ends", inputs.label_ends)):
-            if value is not None:
-                raise RecipeError(f"{option} does not go with recordings")
-        if inputs.model not in (None, DEFAULT):
-            raise RecipeError(
-                f"--model {inputs.model}: recordings alone choose a --model {DEFAULT}; others read "
-                "them by a recipe"
-            )
+        inputs.refuse(("texts", "label_ends"), " does not go with recordings")
+        check_default(inputs, "recordings", "read them")
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         return self._corpus_at(inputs.first, inputs)
@@ -120,7 +100,7 @@ class SpokenBuilder(RecipeBuilder):
             return base.languages.model_dump()
         return {"source": code, "target": code}
 
-    def look(self, corpus: CorpusSettings) -> SpokenSummary:
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
         amount, rate, seconds = 0, 0, list[float]()
         texts, groups = list[str](), Counter[str]()
         for pair in read_pairs(corpus):
@@ -134,11 +114,8 @@ class SpokenBuilder(RecipeBuilder):
         if not amount:
             raise DataError(f"{corpus.source} names no recording")
         hours = sum(seconds) / len(seconds) * amount / 3_600
-        return SpokenSummary(amount, amount, texts, rate=rate, hours=hours, groups=groups)
-
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
-        assert isinstance(seen, SpokenSummary)
-        return row_of(SPOKEN_TABLE, seen.hours)
+        source = FramesSource(rate=min(rate, _HIGHEST_RATE))
+        return CorpusSummary(hours, amount, texts, source=source, groups=groups)
 
     def held_corpus(
         self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
@@ -154,10 +131,9 @@ class SpokenBuilder(RecipeBuilder):
         held: Mapping[str, CorpusSettings],
         inputs: Inputs,
     ) -> dict[str, Any]:
-        assert isinstance(seen, SpokenSummary)
         about = super().data(corpus, seen, held, inputs)
-        minutes = seen.hours * 60
-        inputs.say(f"{plural(seen.amount, 'recording')}, about {minutes:,.1f} minutes of sound")
+        minutes = seen.amount * 60
+        inputs.say(f"{plural(seen.different, 'recording')}, about {minutes:,.1f} minutes of sound")
         if seen.groups:
             about = by_groups(about, seen.groups, inputs)
         else:
@@ -165,10 +141,10 @@ class SpokenBuilder(RecipeBuilder):
         return about
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        assert isinstance(seen, SpokenSummary)
+        assert seen.source is not None
         writers = 1 if row.below <= _SMALL else 2
         return {
-            "source": FramesSource(rate=min(seen.rate, _HIGHEST_RATE)).model_dump(),
+            "source": seen.source.model_dump(),
             "data": {"cleaning": {"max_length": 0}},
             "text": {"shared": False, "character_coverage": 1.0},
             "model": {"decoder_layers": writers, "norm": "pre", "tie": "target"},

@@ -17,7 +17,7 @@ from dragoman.models.settings import (
 )
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
-from dragoman.sizing.languages import known_of
+from dragoman.sizing.inputs import known_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.specs.sections import LanguageSettings
 from dragoman.task import ModelPart

@@ -17,8 +17,8 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError
 from dragoman.metrics.tagging import has_spans
 from dragoman.sizing.builder import CorpusSummary, Sections
-from dragoman.sizing.heads import HeadBuilder
 from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.labels import HeadBuilder
 from dragoman.sizing.size import Size
 from dragoman.sizing.trees import with_label_ends
 from dragoman.specs.spec import Spec

@@ -22,9 +22,8 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merged
-from dragoman.sizing.families import DEFAULT
 from dragoman.sizing.inputs import Inputs
-from dragoman.sizing.size import Size
+from dragoman.sizing.size import DEFAULT, Size
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec

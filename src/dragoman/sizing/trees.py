@@ -7,6 +7,7 @@ How much is held out follows from it too; all of it is written into the recipe.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ from dragoman.recipe import Recipe
 from dragoman.shortened import shortened
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.inputs import Inputs
-from dragoman.sizing.size import Size, row_of
+from dragoman.sizing.size import Size
 from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
 from dragoman.tree import LABEL_ENDS
@@ -44,6 +45,7 @@ class ParsingBuilder(RecipeBuilder):
     """Bracketed trees, in a file or a folder of files."""
 
     task: ClassVar[Spec] = PARSING
+    table: ClassVar[Sequence[Size]] = TREE_TABLE
 
     def takes(self, inputs: Inputs) -> bool:
         return inputs.names_task or inputs.are_files
@@ -54,11 +56,7 @@ class ParsingBuilder(RecipeBuilder):
                 "a parser learns from bracketed trees: give one file, or a folder of files. What "
                 "it is measured on is held out of it, or named by --dev FILE and --test FILE"
             )
-        if inputs.take is not None:
-            raise RecipeError(
-                f"--init-part {inputs.take}: a parser goes on from all of another (--from RUN), or "
-                "from nothing"
-            )
+        self.check_whole(inputs)
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         ends, learned = inputs.label_ends, inputs.base
@@ -77,9 +75,6 @@ class ParsingBuilder(RecipeBuilder):
         if not trees:
             raise DataError(f"{corpus.source} holds no tree")
         return CorpusSummary(trees, trees, sentences)
-
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
-        return row_of(TREE_TABLE, seen.amount)
 
     def learned(self, row: Size, family: str | None) -> Sections:
         if family not in (None, *_MADE):

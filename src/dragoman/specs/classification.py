@@ -20,9 +20,9 @@ from dragoman.plural import plural
 from dragoman.reading import readable
 from dragoman.shortened import shortened
 from dragoman.specs.demo import labels_of_demo
+from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
-from dragoman.specs.with_head import WithHead
 from dragoman.task import Side
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _MIN_EXAMPLES = 3
 class ClassificationSpec(WithHead):
     """A text and its label."""
 
-    target_file: ClassVar[str | None] = "labels.json"
+    target_file: ClassVar[str] = "labels.json"
     fixed_tokens: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
 
@@ -52,11 +52,9 @@ class ClassificationSpec(WithHead):
             )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
-        assert self.target_file is not None
         return Forms(given["source"], Labels.load(folder / self.target_file))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        assert self.target_file is not None
         seen = _Contradictions(str if recipe.source.is_text else content_of)
         found, counts = Labels.learn(seen.take(pair).target for _, pair in _labelled(examples))
         found.save(folder / self.target_file)

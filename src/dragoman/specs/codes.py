@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
 from dragoman.forms.codes.codes_form import CodesForm
@@ -26,14 +25,11 @@ from dragoman.task import Side
 class CodesSpec(Spec):
     """A picture. What stands beside it, a label or a caption, is passed over."""
 
-    target_file: ClassVar[str | None] = CODES
+    target_file: ClassVar[str] = CODES
+    never_generated: ClassVar[str] = "pictures"
     reads_rows: ClassVar[bool] = True
     has_head: ClassVar[bool] = True
-
-    def check(self, recipe: Sections) -> None:
-        if recipe.data.embedded is not None:
-            raise ValueError("the program generates no pictures: name files in data.train")
-        super().check(recipe)
+    overlaps_by_source: ClassVar[bool] = True
 
     def check_source(self, recipe: Sections) -> None:
         if not isinstance(recipe.source, PictureSource):
@@ -89,13 +85,6 @@ class CodesSpec(Spec):
                 f"{run} has learned pictures of {known.height} x {known.width} pixels with "
                 f"{known.channels} channels, in patches of {known.patch}: set the same in [source]"
             )
-
-    def for_overlap(self, pair: Pair) -> Pair:
-        """The picture alone."""
-        return Pair(pair.line, "", pair.source, pair.whole)
-
-    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
-        raise AssertionError("a recipe of codes has no embedded corpus")
 
 
 CODES_TASK = CodesSpec(

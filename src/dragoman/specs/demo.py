@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import store_key
 from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.demo.trees import demo_trees
-from dragoman.tree import Tree
 
 
 def pairs_of_demo(*parts: str) -> Iterator[Pair]:
@@ -40,7 +39,8 @@ def labels_of_demo(part: str) -> Iterator[Pair]:
 def trees_of_demo(*parts: str) -> Iterator[Pair]:
     """Sentences and their trees."""
     trees = demo_trees()
-    return _of_trees(tree for part in parts for tree in getattr(trees, part))
+    every = enumerate((tree for part in parts for tree in getattr(trees, part)), 1)
+    return (Pair(line, " ".join(tree.words), str(tree)) for line, tree in every)
 
 
 def fingerprint_of_pairs() -> str:
@@ -51,7 +51,3 @@ def fingerprint_of_pairs() -> str:
 def fingerprint_of_trees() -> str:
     """Of the trees to train on."""
     return store_key(json.dumps([str(tree) for tree in demo_trees().train]))
-
-
-def _of_trees(trees: Iterable[Tree]) -> Iterator[Pair]:
-    return (Pair(line, " ".join(tree.words), str(tree)) for line, tree in enumerate(trees, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -19,7 +19,6 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
 from dragoman.models.settings import ModelSettings, TransformerSettings
-from dragoman.search.settings import SearchSettings
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side
@@ -33,13 +32,10 @@ class DetectionSpec(Spec):
     """A picture and its boxes, which a search writes as symbols of places and labels."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "boxes"})
-    target_file: ClassVar[str | None] = "target.json"
+    target_file: ClassVar[str] = "target.json"
+    search_rules: ClassVar[str] = "boxes have their own rules"
+    never_generated: ClassVar[str] = "boxes"
     reads_rows: ClassVar[bool] = True
-
-    def check(self, recipe: Sections) -> None:
-        if recipe.data.embedded is not None:
-            raise ValueError("the program generates no boxes: name files in data.train")
-        super().check(recipe)
 
     def check_source(self, recipe: Sections) -> None:
         if recipe.source.kind != "picture":
@@ -56,7 +52,6 @@ class DetectionSpec(Spec):
             )
 
     def check_rest(self, recipe: Sections) -> None:
-        self.check_search(recipe.search)
         if recipe.boxes.kind == "set" and recipe.model.kind != "transformer":
             raise ValueError(
                 'boxes.kind = "set" asks for layers that look at all queries at once, and '
@@ -76,19 +71,11 @@ class DetectionSpec(Spec):
                 "fewer boxes"
             )
 
-    def check_search(self, search: SearchSettings) -> None:
-        if search.min_length or search.no_repeat_ngram:
-            raise ValueError(
-                "boxes have their own rules, and search.min_length and search.no_repeat_ngram "
-                "could leave nothing that obeys them: set both to 0"
-            )
-
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
-        assert self.target_file is not None
         return Forms(given["source"], BoxForm(BoxSymbols.load(folder / self.target_file)))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        assert self.target_file is not None and isinstance(recipe.source, PictureSource)
+        assert isinstance(recipe.source, PictureSource)
         read = Read(recipe.source.height, recipe.source.width)
         scenes = (scene_of(pair.target) for _, pair in examples())
         symbols = BoxSymbols.learn(scenes, recipe.boxes, read)
@@ -134,9 +121,6 @@ class DetectionSpec(Spec):
 
         assert isinstance(settings, TransformerSettings)
         return SetPredictor(settings, input_of(forms.source), forms.boxes.symbols)
-
-    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
-        raise AssertionError("a recipe of boxes has no embedded corpus")
 
 
 def _check_count(examples: Examples, symbols: BoxSymbols) -> None:

@@ -11,7 +11,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.nothing import NoSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
-from dragoman.specs.one_text import OneText
+from dragoman.specs.families import OneText
 from dragoman.task import Side
 
 

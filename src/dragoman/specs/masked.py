@@ -10,7 +10,7 @@ from typing import ClassVar
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, PERPLEXITY, Measure, percent
-from dragoman.specs.one_text import OneText
+from dragoman.specs.families import OneText
 from dragoman.specs.sections import Sections
 from dragoman.task import Side
 

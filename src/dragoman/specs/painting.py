@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, Measure, percent
 from dragoman.plural import plural
 from dragoman.reading import read_bytes
-from dragoman.search.settings import SearchSettings
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side
@@ -44,12 +43,10 @@ class PaintingSpec(Spec):
     """A caption and its picture, which a search writes as codes."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "painting"})
-    target_file: ClassVar[str | None] = CODES
-
-    def check(self, recipe: Sections) -> None:
-        if recipe.data.embedded is not None:
-            raise ValueError("the program embeds no pictures: name files in data.train")
-        super().check(recipe)
+    target_file: ClassVar[str] = CODES
+    search_rules: ClassVar[str] = "a picture has its own number of codes"
+    overlaps_by_source: ClassVar[bool] = True
+    never_generated: ClassVar[str] = "pictures"
 
     def check_source(self, recipe: Sections) -> None:
         if not recipe.source.is_text:
@@ -71,7 +68,6 @@ class PaintingSpec(Spec):
             )
 
     def check_rest(self, recipe: Sections) -> None:
-        self.check_search(recipe.search)
         if recipe.model.shares_vocabulary:
             raise ValueError(
                 "words and codes are no vocabulary that two sides could share: set "
@@ -80,13 +76,6 @@ class PaintingSpec(Spec):
 
     def check_vocabularies(self, recipe: Sections) -> None:
         """There is one."""
-
-    def check_search(self, search: SearchSettings) -> None:
-        if search.min_length or search.no_repeat_ngram:
-            raise ValueError(
-                "a picture has its own number of codes, and search.min_length and "
-                "search.no_repeat_ngram could leave nothing that has it: set both to 0"
-            )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         return Forms(given["source"], painted_codes(folder))
@@ -141,13 +130,6 @@ class PaintingSpec(Spec):
     def as_learned(self, pair: Pair) -> Pair:
         """The caption of this picture: another picture of it is another example."""
         return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
-
-    def for_overlap(self, pair: Pair) -> Pair:
-        """The caption alone."""
-        return Pair(pair.line, "", pair.source, pair.whole)
-
-    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
-        raise AssertionError("a recipe of paintings has no embedded corpus")
 
 
 def codes_run(name: str | None) -> Path:

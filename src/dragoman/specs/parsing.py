@@ -14,7 +14,6 @@ from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.measure import LOSS, PERPLEXITY, percent
-from dragoman.search.settings import SearchSettings
 from dragoman.specs.demo import fingerprint_of_trees, trees_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
@@ -31,7 +30,8 @@ class ParsingSpec(Spec):
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "trees"})
     demo: ClassVar[str] = "demo-trees"
-    target_file: ClassVar[str | None] = "target.json"
+    target_file: ClassVar[str] = "target.json"
+    search_rules: ClassVar[str] = "a parse has its own rules"
     keeps_order: ClassVar[bool] = True
     instead_of_links: ClassVar[str] = "; what a head is taught, the trees tell"
 
@@ -50,21 +50,11 @@ class ParsingSpec(Spec):
             raise ValueError(
                 f"data.moses is of texts and their translations: leave it out of a {self.called}"
             )
-        self.check_search(recipe.search)
-
-    def check_search(self, search: SearchSettings) -> None:
-        if search.min_length or search.no_repeat_ngram:
-            raise ValueError(
-                "a parse has its own rules, and search.min_length and search.no_repeat_ngram could "
-                "leave nothing that obeys them: set both to 0"
-            )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
-        assert self.target_file is not None
         return Forms(given["source"], TreeForm(TreeSymbols.load(folder / self.target_file)))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        assert self.target_file is not None
         symbols = TreeSymbols.learn((tree_of(pair.target) for _, pair in examples()), recipe.trees)
         symbols.save(folder / self.target_file)
         return [f"{symbols.size:,} symbols of trees"]

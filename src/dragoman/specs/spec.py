@@ -57,6 +57,8 @@ class Spec(Task):
     """The sections of a recipe that not every task has: ``OPTIONAL`` of ``recipe.py``."""
     demo: ClassVar[str] = "demo"
     """The corpus that the program generates for it (``data.embedded``)."""
+    never_generated: ClassVar[str] = ""
+    """What examples are made of, where the program generates no such corpus."""
     target_file: ClassVar[str | None] = None
     """Where the form of a target that is no text lies in a run folder."""
     keeps_order: ClassVar[bool] = False
@@ -65,6 +67,10 @@ class Spec(Task):
     """Whether a text is cut into the same tokens each time (``text.sampling`` = 0)."""
     reads_rows: ClassVar[bool] = False
     """Whether what is read may be rows: frames of sound, patches of pictures."""
+    search_rules: ClassVar[str] = ""
+    """The rules of outputs that a search with lengths and forbidden n-grams could break."""
+    overlaps_by_source: ClassVar[bool] = False
+    """Whether dev and test are looked for in training by what is read alone."""
     has_head: ClassVar[bool] = False
     """Whether its model is one stack that reads, with a head over it that chooses among labels."""
 
@@ -86,6 +92,10 @@ class Spec(Task):
     def check(self, recipe: Sections) -> None:
         """Whether the sections of a recipe fit the task and each other. Errors: ``ValueError``."""
         data, guided = recipe.data, recipe.training.guided
+        if self.never_generated and data.embedded is not None:
+            raise ValueError(
+                f"the program generates no {self.never_generated}: name files in data.train"
+            )
         self.check_source(recipe)
         for corpus in (*data.train, *filter(None, (data.dev, data.test))):
             self.check_corpus(corpus)
@@ -148,6 +158,7 @@ class Spec(Task):
                 'convolutional encoder makes keys and values: choose model.kind = "transformer" or '
                 '"recurrent"'
             )
+        self.check_search(recipe.search)
         self.check_rest(recipe)
         self.check_vocabularies(recipe)
 
@@ -282,6 +293,11 @@ class Spec(Task):
 
     def check_search(self, search: SearchSettings) -> None:
         """Whether the task's outputs allow such a search. Errors: ``ValueError``."""
+        if self.search_rules and (search.min_length or search.no_repeat_ngram):
+            raise ValueError(
+                f"{self.search_rules}, and search.min_length and search.no_repeat_ngram could "
+                "leave nothing to write: set both to 0"
+            )
 
     def check_rest(self, recipe: Sections) -> None:
         """What else the task refuses. Errors: ``ValueError``."""
@@ -324,7 +340,7 @@ class Spec(Task):
 
     def for_overlap(self, pair: Pair) -> Pair:
         """What of an example counts when dev and test are looked for in training."""
-        return pair
+        return Pair(pair.line, "", pair.source, pair.whole) if self.overlaps_by_source else pair
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         """One part ("train", "dev" or "test") of the demo's corpus."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,9 +15,9 @@ from dragoman.forms.tags import Tags, tags_of
 from dragoman.measure import LOSS, percent
 from dragoman.metrics.tagging import has_spans
 from dragoman.plural import plural
+from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
-from dragoman.specs.with_head import WithHead
 from dragoman.task import Side
 
 if TYPE_CHECKING:
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 class TaggingSpec(WithHead):
     """The words of a sentence, and a tag for each."""
 
-    target_file: ClassVar[str | None] = "tags.txt"
-
-    def check(self, recipe: Sections) -> None:
-        if recipe.data.embedded is not None:
-            raise ValueError("the program generates no tagged words: name files in data.train")
-        super().check(recipe)
+    target_file: ClassVar[str] = "tags.txt"
+    never_generated: ClassVar[str] = "tagged words"
 
     def check_rest(self, recipe: Sections) -> None:
         if recipe.data.moses:
@@ -44,11 +40,9 @@ class TaggingSpec(WithHead):
             )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
-        assert self.target_file is not None
         return Forms(given["source"], Tags.load(folder / self.target_file))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        assert self.target_file is not None
         found = Tags.learn(words_and_tags(pair, name) for name, pair in examples())
         self._check_metric(recipe, found)
         found.save(folder / self.target_file)
@@ -73,9 +67,6 @@ class TaggingSpec(WithHead):
                 f"the kinds B-X, I-X, E-X, S-X and O: {tags.labels.summary()}. "
                 "--set training.metric=accuracy"
             )
-
-    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
-        raise AssertionError("a recipe of tagged words has no embedded corpus")
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         from dragoman.models.catalogue.tagger import new_tagger

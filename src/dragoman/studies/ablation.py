@@ -21,20 +21,17 @@ from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
-from dragoman.studies.comparable import (
-    judged_by,
-    of_equal_length,
-    record_has_learned,
-    require_validation,
-)
 from dragoman.studies.records import (
     Record,
     Stored,
     TrainingRecord,
     begin,
+    judged_by,
     open_study,
+    record_has_learned,
     records_of,
-    refuse_other,
+    refuse_differing,
+    require_validation,
 )
 
 PLAN = "ablation.json"
@@ -189,13 +186,8 @@ def begin_ablation(
     plan = AblationPlan(rows=rows, seeds=list(seeds), minutes=minutes, keep=keep)
     if (folder / PLAN).is_file():
         return _joined(Ablation.open(folder), plan, recipe)
-    refuse_other(folder)
-    base = of_equal_length(recipe, say)
-    if minutes is not None:
-        from dragoman.tasks.training import count_updates  # torch
-
-        base = count_updates(base, minutes / (len(rows) * len(seeds)), say)
-    begin(folder, PLAN, plan, recipe, base)
+    each = None if minutes is None else minutes / (len(rows) * len(seeds))
+    begin(folder, PLAN, plan, recipe, each, say)
     return Ablation.open(folder)
 
 
@@ -209,11 +201,7 @@ def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
         )
         if not same
     ]
-    if differs:
-        raise RunError(
-            f"{found.folder} holds another ablation ({', '.join(differs)}: not the same). Go on "
-            f"with that one: dragoman resume {found.folder}; or name another folder: --to FOLDER"
-        )
+    refuse_differing(found.folder, "ablation", differs)
     update = {
         "rows": list(dict.fromkeys([*found.plan.rows, *plan.rows])),
         "seeds": list(dict.fromkeys([*found.plan.seeds, *plan.seeds])),

@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
-from dragoman.studies.comparable import other_dev
+from dragoman.studies.records import other_dev
 
 BASE = "base"
 

@@ -16,8 +16,7 @@ from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
 from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
-from dragoman.studies.comparable import judged_by
-from dragoman.studies.records import Record
+from dragoman.studies.records import Record, judged_by
 from dragoman.studies.several import write_figure
 
 _SHOWN = 1

@@ -57,7 +57,8 @@ class ByLength:
                 f"{s.value:.2f}" + ("" if s.interval is None else f" ± {s.interval:.2f}")
                 for s in scores
             ]
-            rows.append([_range(one), f"{one.sentences:,}", *told])
+            length = f"{one.least}" if one.least == one.most else f"{one.least}-{one.most}"
+            rows.append([length, f"{one.sentences:,}", *told])
         return [f"{self.unit} of the source", "sentences", *names], rows
 
     def chart(self) -> Chart:
@@ -172,7 +173,3 @@ def bins_of(lengths: Sequence[int]) -> list[list[int]]:
         rest = bins.pop()
         bins[-1] += rest
     return bins if len(bins) > 1 else []
-
-
-def _range(one: Bin) -> str:
-    return f"{one.least}" if one.least == one.most else f"{one.least}-{one.most}"

@@ -57,42 +57,32 @@ def _labels(*asked: Any) -> ComparisonResult:
     return compare_labels(*asked)
 
 
-def _parses(
-    systems: Sequence[Path],
-    source: Path | None,
-    references: Sequence[Path],
-    test: str,
-    samples: int | None,
-    seed: int,
-) -> ComparisonResult:
-    if references:
-        raise DragomanError("trees hold their sentences: name them with --source alone")
-    from dragoman.studies.parse_comparison import compare_parsers  # imports torch
-
-    return compare_parsers(systems, source, test, samples, seed)
-
-
 def _tags(*asked: Any) -> ComparisonResult:
-    from dragoman.studies.tag_comparison import compare_taggers  # imports torch
+    from dragoman.studies.label_comparison import compare_taggers  # imports torch
 
     return compare_taggers(*asked)
 
 
-def _boxes(*asked: Any) -> ComparisonResult:
-    raise DragomanError(
-        "detectors are not compared by a test of significance: measure each on the same pictures "
-        "(dragoman evaluate RUN boxes.json)"
-    )
+def _parses(*asked: Any) -> ComparisonResult:
+    from dragoman.studies.parse_comparison import compare_parsers  # imports torch
+
+    return compare_parsers(*asked)
 
 
-def _pictures(*asked: Any) -> ComparisonResult:
-    raise DragomanError(
-        "painters and their codes are not compared by a test of significance: measure each on the "
-        "same pictures (dragoman evaluate RUN test.tsv)"
-    )
+def _refused(who: str, test: str) -> Compare:
+    """Of runs that no test of significance is for. ``test``: what one of them is measured on."""
+
+    def compare(*asked: Any) -> ComparisonResult:
+        raise DragomanError(
+            f"{who} are not compared by a test of significance: measure each on the same pictures "
+            f"(dragoman evaluate RUN {test})"
+        )
+
+    return compare
 
 
+_PICTURES = _refused("painters and their codes", "test.tsv")
 _COMPARED: dict[str, Compare] = {
-    "classification": _labels, "parsing": _parses, "tagging": _tags, "detection": _boxes,
-    "codes": _pictures, "painting": _pictures,
+    "classification": _labels, "parsing": _parses, "tagging": _tags,
+    "detection": _refused("detectors", "boxes.json"), "codes": _PICTURES, "painting": _PICTURES,
 }  # fmt: skip

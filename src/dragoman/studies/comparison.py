@@ -12,24 +12,29 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.text_form import MosesText
-from dragoman.metrics.significance import Significance, compare_systems
+from dragoman.metrics.significance import (
+    MeasuredSystem,
+    Significance,
+    Test,
+    compare_statistics,
+    compare_systems,
+)
 from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
 from dragoman.specs.translation import writes_what_it_reads
-from dragoman.studies.seen import seen_by
 from dragoman.studies.systems import (
     System,
     chosen_test,
     require_one_language,
     require_one_test_set,
+    seen_by,
     systems_at,
 )
-from dragoman.tasks.shared.chance import learned_answers
-from dragoman.tasks.shared.progress_made import TrainingSummary
-from dragoman.tasks.translation.chance import chance_of_translations
+from dragoman.tasks.shared.progress_made import TrainingSummary, learned_answers
+from dragoman.tasks.translation.runtime import chance_of_translations
 from dragoman.tasks.verdict import hardly_learned
 
 logger = logging.getLogger("dragoman")
@@ -189,6 +194,43 @@ def checked(
     return ComparisonReport(
         tuple(systems), test, quality, trained, tuple(warnings), unseen, tuple(samples)
     )
+
+
+def by_statistics(
+    systems: Sequence[System],
+    pairs: Sequence[Pair],
+    test: str,
+    measured: Mapping[str, MeasuredSystem],
+    how: tuple[Test, int | None, int],
+    *,
+    own: bool,
+    chance: Mapping[str, float],
+    outputs: Sequence[Sequence[str]],
+    shown: Sequence[Pair] | None = None,
+) -> ComparisonReport:
+    """A comparison by what is summed over examples before it is scored.
+
+    ``measured``: by the name of each metric, over all ``pairs``; ``{}`` in a signature is their
+    number. ``how``: test, samples and seed. ``outputs``: of the first run of each system.
+    ``shown``: the pairs as they are shown. ``test``, ``own``, ``chance``: as ``checked`` has them.
+    """
+    names = [system.name for system in systems]
+
+    def over(places: Sequence[int]) -> Significance:
+        some = list(places)
+        by_metric = {
+            name: one._replace(
+                statistics=[[run[some] for run in runs] for runs in one.statistics],
+                signature=one.signature.format(len(some)),
+            )
+            for name, one in measured.items()
+        }
+        return compare_statistics(names, by_metric, *how)
+
+    return checked(
+        systems, test, over(range(len(pairs))), pairs, own=own, chance=chance, again=over,
+        samples=side_by_side(shown or pairs, dict(zip(names, outputs, strict=True))),
+    )  # fmt: skip
 
 
 def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:

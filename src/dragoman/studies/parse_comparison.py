@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
+from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.parseval import (
     LENGTHS,
     SHORT,
@@ -23,13 +23,12 @@ from dragoman.metrics.parseval import (
     length_name,
     statistics_of,
 )
-from dragoman.metrics.significance import MeasuredSystem, Significance, Test, compare_statistics
+from dragoman.metrics.significance import MeasuredSystem
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
-from dragoman.studies.comparison import ComparisonReport, checked, side_by_side
+from dragoman.studies.comparison import ComparisonReport, by_statistics
 from dragoman.studies.systems import chosen_test, runs_at
-from dragoman.tasks.parsing.chance import chance_of_trees
 from dragoman.tasks.parsing.evaluation import (
     SIGNATURE,
     ParsingReport,
@@ -37,7 +36,8 @@ from dragoman.tasks.parsing.evaluation import (
     score_each,
     trees_in,
 )
-from dragoman.tasks.shared.chance import learned_answers
+from dragoman.tasks.parsing.runtime import chance_of_trees
+from dragoman.tasks.shared.progress_made import learned_answers
 
 _SHOWN = {
     "precision": "precision",
@@ -119,6 +119,7 @@ class ComparedParsers:
 def compare_parsers(
     paths: Sequence[Path],
     source: Path | None = None,
+    references: Sequence[Path] = (),
     test: str = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
@@ -130,6 +131,8 @@ def compare_parsers(
     Errors: ``DataError`` if there are fewer than two systems, one is a file, or trees cannot be
     used; ``RunError`` for a folder that holds no run that parses.
     """
+    if references:
+        raise DragomanError("trees hold their sentences: name them with --source alone")
     chosen, systems = chosen_test(test), runs_at(paths)
     runs = [run for system in systems for run in system.runs]
     pairs, name = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
@@ -137,40 +140,25 @@ def compare_parsers(
         tuple(evaluate_on(run, pairs, name) for run in system.runs) for system in systems
     )
     sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated]
-    names = [system.name for system in systems]
-
-    def over(places: Sequence[int]) -> Significance:
-        some = [[[run[n] for n in places] for run in runs] for runs in sentences]
-        return parse_significance(names, some, chosen, samples, seed)
-
     guess = chance_of_trees(pairs, learned_answers(systems[0].runs[0].recipe))
-    compared = checked(
-        systems, name, over(range(len(pairs))), pairs, own=source is None,
-        chance={"F1": guess["f1"]} if guess else {}, again=over,
-        samples=side_by_side(
-            pairs, {one: runs[0].hypotheses for one, runs in zip(names, evaluated, strict=True)}
-        ),
+    compared = by_statistics(
+        systems, pairs, name, parse_statistics(sentences), (chosen, samples, seed),
+        own=source is None, chance={"F1": guess["f1"]} if guess else {},
+        outputs=[runs[0].hypotheses for runs in evaluated],
     )  # fmt: skip
     return ComparedParsers(compared, evaluated)
 
 
-def parse_significance(
-    names: list[str],
+def parse_statistics(
     sentences: Sequence[Sequence[Sequence[ScoredSentence]]],
-    test: Test = "bootstrap",
-    samples: int | None = None,
-    seed: int = 12345,
-) -> Significance:
-    """F1 and exact parses of each of the systems ``names`` against the first one.
-
-    ``sentences``: of each run of each system, all parses of the same trees.
-    """
+) -> dict[str, MeasuredSystem]:
+    """What F1 and exact parses are made of. ``sentences``: of each run of each system, all parses
+    of the same trees."""
     statistics = [[statistics_of(one) for one in runs] for runs in sentences]
-    by_metric = {
+    return {
         "F1": MeasuredSystem(statistics, f1s, SIGNATURE),
         "exact": MeasuredSystem(statistics, exact_shares, SIGNATURE),
     }
-    return compare_statistics(names, by_metric, test, samples, seed)
 
 
 def _own_trees(runs: Sequence[Run]) -> tuple[Sequence[Pair], str]:

@@ -9,6 +9,8 @@
 
 What is trained follows from the plan alone, so it matters neither when nor where: whoever copies
 plan, recipes and records to another machine goes on there with those that are missing.
+
+Several trainings are comparable by as many updates, one dev set and one score.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman.atomic import write_text
-from dragoman.errors import RunError
+from dragoman.errors import DragomanError, RunError
+from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
+from dragoman.runs.prepare import Say
 from dragoman.runs.run import refuse_run
+from dragoman.tasks.shared.progress_made import has_learned
 
 GIVEN, BASE, RECORDS, RUNS = "given.toml", "base.toml", "records", "runs"
 
@@ -119,13 +124,31 @@ def refuse_other(folder: Path) -> None:
         )
 
 
-def begin(folder: Path, plan_name: str, plan: Stored, given: Recipe, base: Recipe) -> None:
-    """Make a folder for several trainings. The plan comes last: with it, all is there."""
+def begin(
+    folder: Path, plan_name: str, plan: Stored, given: Recipe, minutes: float | None, say: Say
+) -> None:
+    """Make a folder for several trainings. ``minutes``, for each of them, are turned into updates,
+    which takes some seconds. The plan comes last: with it, all is there."""
     refuse_other(folder)
+    base = of_equal_length(given, say)
+    if minutes is not None:
+        from dragoman.tasks.training import count_updates  # torch
+
+        base = count_updates(base, minutes, say)
     folder.mkdir(parents=True, exist_ok=True)
     given.save(folder / GIVEN)
     base.save(folder / BASE)
     write_text(folder / plan_name, plan.model_dump_json(indent=2) + "\n")
+
+
+def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str = "") -> None:
+    """Errors: ``RunError`` where a folder holds another study of that kind than the one that is
+    asked for. ``differs``: what is not the same; ``told``: what the one that lies there does."""
+    if differs:
+        raise RunError(
+            f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Go on "
+            f"with that one: dragoman resume {folder}; or name another folder: --to FOLDER"
+        )
 
 
 def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record]:
@@ -151,3 +174,64 @@ def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record
 def record_path(folder: Path, name: str) -> Path:
     """The record of a training."""
     return folder / RECORDS / f"{name}.json"
+
+
+def require_validation(recipe: Recipe, what: str) -> None:
+    """Errors: ``DragomanError`` for a recipe whose trainings could not be told apart."""
+    if not recipe.training.validate_every:
+        raise DragomanError(
+            f"{what} tells trainings apart by their scores on dev, and training.validate_every is "
+            "0: set it"
+        )
+    data = recipe.data
+    if not (data.dev or data.embedded or data.split.dev):
+        raise DragomanError(
+            f"{what} tells trainings apart by their scores on dev, and the recipe has no dev set: "
+            "name one (data.dev), or hold one out (data.split.dev = 0.02)"
+        )
+
+
+def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
+    """The recipe as each of several trainings takes it: with all of its updates, so that what ends
+    one earlier than another is left out."""
+    training = recipe.training
+    ends = [f"training.{name}" for name in ("patience", "minutes") if getattr(training, name)]
+    if ends:
+        say(
+            f"{' and '.join(ends)} would end some trainings before others and is ignored: each "
+            f"has {plural(training.updates, 'update')}"
+        )
+    same = {"patience": 0, "minutes": 0.0, "first_plan": None}
+    return recipe.model_copy(update={"training": training.model_copy(update=same)})
+
+
+def other_dev(changed: Recipe, recipe: Recipe) -> str:
+    """A message about a recipe whose limits on length leave out other dev examples than those of
+    ``recipe``; empty where both are measured on the same."""
+    if len(recipe.spec.sides) < 2:
+        return ""
+    limits = [
+        (one.max_source, one.max_target)
+        for made in (changed, recipe)
+        for one in [made.bounded_plan]
+    ]
+    if limits[0] == limits[1]:
+        return ""
+    return (
+        f"is measured on other dev examples: sides of up to {max(limits[0]):,} tokens, not of up "
+        f"to {max(limits[1]):,}; a table of positions (model.positions.maximum) must be as long as "
+        "plan.max_source and plan.max_target"
+    )
+
+
+def judged_by(recipe: Recipe) -> str:
+    """The score by which trainings are told apart: ``training.metric``, or that of the same meaning
+    which compares across vocabularies."""
+    return recipe.spec.compared or recipe.training.metric
+
+
+def record_has_learned(record: Record, recipe: Recipe) -> bool:
+    """Whether a training scores better than guessing would; True of an older record, which does not
+    say what that scores."""
+    name = judged_by(recipe)
+    return has_learned(record.scores, record.chance, name, recipe.spec.measure(name))

@@ -1,17 +1,30 @@
 """A comparison of trained runs in full: quality, training cost, speed, memory, layers, the sweep of
-each. ``report_page.py`` shows it beside what the paper prints.
+each; and what the paper prints about layers and models, beside which ``report_page.py`` shows it
+(tables 1 and 2 of Vaswani et al., 2017).
+
+Operations are counted while plain torch computes them: matrix products and convolutions, forward
+and backward, a multiplication and an addition each for itself (table 2: "training cost"). Sentences
+go through alone, so nothing is counted for padding; nor is what a faster way may compute twice to
+save memory.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from dragoman.data.batches import make_batch
+from dragoman.data.files.pair import Pair
 from dragoman.engine.machine import machine_facts
+from dragoman.errors import RecipeError
 from dragoman.insight.cost import (
     Cost,
     attention_cost,
@@ -19,19 +32,19 @@ from dragoman.insight.cost import (
     recurrence_cost,
 )
 from dragoman.metrics.significance import Comparison
+from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
-from dragoman.runs.model import hollow_model
+from dragoman.runs.model import build_model, hollow_model
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
 from dragoman.studies.by_length import ByLength, by_length
 from dragoman.studies.comparison import ComparedTranslations, ComparisonReport
-from dragoman.studies.operations import operations_per_token
-from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.sweep import PLAN, Sweep
 from dragoman.studies.systems import System
 from dragoman.studies.turns import TurnPace, measure_in_turns
 from dragoman.studies.verdict import CurvePoint, Standing, verdict
 from dragoman.tasks.shared.progress_made import TrainingSummary
+from dragoman.training.losses.loss import smoothed_cross_entropy
 
 _COUNTED, _TIMED = 64, 500
 """Sentences that operations are counted on, and that are translated in turns."""
@@ -232,3 +245,71 @@ def _dev_of(run: Run) -> str:
 
 def _minutes(run: Run) -> float:
     return max((line.get("elapsed", 0.0) for line in run.metrics()), default=0.0) / 60
+
+
+def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:
+    """Of one update, for each target token of ``pairs``, end symbols counted.
+
+    Errors: ``RunError`` for vocabularies that are missing.
+    """
+    try:
+        # The formula in place of torch's fused kernel, which is not counted everywhere.
+        recipe = run.recipe.change(["model.attention.path=plain"])
+    except RecipeError:
+        recipe = run.recipe  # no attention of that kind
+    model = writing(build_model(recipe, run.source, run.target))
+    read = run.source.tokens([pair.source for pair in pairs])
+    written = run.target.tokens([pair.target for pair in pairs])
+    counter, tokens = FlopCounterMode(display=False), 0
+    with counter, torch.enable_grad():
+        for one, other in zip(read, written, strict=True):
+            source, target = np.array(one, np.int32), np.array(other, np.int32)
+            batch = make_batch([source], [target], run.target.bos, run.target.eos)
+            hidden = model.decode(batch.target_in, model.encode(batch.source))
+            loss, _ = smoothed_cross_entropy(model.project(hidden), batch.target_out, 0.0)
+            loss.backward()
+            model.zero_grad()
+            tokens += batch.target_tokens
+    return float(counter.get_total_flops()) / max(1, tokens)
+
+
+@dataclass(frozen=True)
+class PublishedLayer:
+    """A row of table 1. n: length, d: width, k: kernel."""
+
+    kind: str
+    """Of our models, whose layers these are."""
+    name: str
+    operations: str
+    sequential: str
+    path: str
+
+
+LAYERS = (
+    PublishedLayer("transformer", "self-attention", "O(n² · d)", "O(1)", "O(1)"),
+    PublishedLayer("recurrent", "recurrent", "O(n · d²)", "O(n)", "O(n)"),
+    PublishedLayer("convolutional", "convolutional", "O(k · n · d²)", "O(1)", "O(log_k n)"),
+)
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A row of table 2: newstest2014, and the operations of the training that led there."""
+
+    kind: str
+    """Of our models, which it is the model for."""
+    name: str
+    german: float
+    """BLEU, English to German."""
+    french: float
+    """BLEU, English to French."""
+    german_operations: float
+    french_operations: float
+
+
+MODELS = (
+    PublishedModel("recurrent", "GNMT + RL (Wu et al., 2016)", 24.6, 39.92, 2.3e19, 1.4e20),
+    PublishedModel("convolutional", "ConvS2S (Gehring et al., 2017)", 25.16, 40.46, 9.6e18, 1.5e20),
+    PublishedModel("transformer", "Transformer, base", 27.3, 38.1, 3.3e18, 3.3e18),
+    PublishedModel("transformer", "Transformer, big", 28.4, 41.8, 2.3e19, 2.3e19),
+)

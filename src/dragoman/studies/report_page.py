@@ -13,8 +13,7 @@ from dragoman.pictures.records import Chart, Series, Table
 from dragoman.plural import plural
 from dragoman.shortened import shortened
 from dragoman.studies.comparison import UNSEEN
-from dragoman.studies.published import LAYERS, MODELS
-from dragoman.studies.report import Report
+from dragoman.studies.report import LAYERS, MODELS, Report
 from dragoman.studies.verdict import FAMILY_NAMES, CurvePoint
 
 _MAX_SHOWN = 1000

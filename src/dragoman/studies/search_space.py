@@ -17,7 +17,7 @@ from typing import Protocol
 from dragoman.data.hashing import keyed
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
-from dragoman.studies.comparable import other_dev
+from dragoman.studies.records import other_dev
 
 _DRAWS = 0x5EA7C4
 """What these draws are for: no other has this key."""

@@ -11,23 +11,21 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
 from dragoman.plural import plural
-from dragoman.reading import read_json
 from dragoman.recipe import Recipe
 from dragoman.runs.run import RECIPE, Run, refuse_run
+from dragoman.studies.records import Stored, read_stored
 from dragoman.task import ModelPart
 
 SEEDS = "seeds.json"
 
 
-class Seeds(BaseModel):
+class Seeds(Stored):
     """What a group of runs is to be."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
     start_from: str | None = None
@@ -66,13 +64,7 @@ def seeds_in(folder: Path) -> Seeds | None:
     Errors: ``RunError`` for a file that is damaged.
     """
     path = folder / SEEDS
-    if not path.is_file():
-        return None
-    try:
-        return Seeds.model_validate(read_json(path))
-    except ValidationError as error:
-        problem = error.errors(include_input=False, include_url=False)[0]
-        raise RunError(f"{path} is damaged ({problem['msg']})") from None
+    return read_stored(path, Seeds) if path.is_file() else None
 
 
 def begin_seeds(folder: Path, seeds: Seeds) -> None:

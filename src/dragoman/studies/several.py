@@ -1,7 +1,7 @@
 """Several trainings of one recipe, one after another, each of which leaves one small record
 (``records.py``).
 
-Every training has as many updates as the others (``comparable.py``). The runs themselves go when
+Every training has as many updates as the others (``records.py``). The runs themselves go when
 their records are written, unless they are to be kept.
 """
 
@@ -75,7 +75,7 @@ def train_all(
             try:
                 outcome = begin_or_resume(
                     base.change(training.changes), run,
-                    say=say if place == 0 else _say_nothing, measure=False, resume_command=again,
+                    say=say if place == 0 else lambda _: None, measure=False, resume_command=again,
                 )  # fmt: skip
             except UntrainableError as error:
                 why = str(error)
@@ -191,7 +191,3 @@ def kept_scores(
     scores = found[-1]["scores"]
     assert isinstance(scores, dict)
     return {name: value for name, value in scores.items() if value is not None}
-
-
-def _say_nothing(_: str) -> None:
-    pass

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dragoman.atomic import write_text
-from dragoman.errors import DragomanError, RunError
+from dragoman.errors import DragomanError
 from dragoman.measure import Measure
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.labels import plain_table
@@ -28,20 +28,17 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
-from dragoman.studies.comparable import (
-    judged_by,
-    of_equal_length,
-    record_has_learned,
-    require_validation,
-)
 from dragoman.studies.records import (
     Record,
     Stored,
     TrainingRecord,
     begin,
+    judged_by,
     open_study,
+    record_has_learned,
     records_of,
-    refuse_other,
+    refuse_differing,
+    require_validation,
 )
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
 from dragoman.studies.several import write_figure
@@ -118,10 +115,8 @@ class Sweep:
     @property
     def best(self) -> Record | None:
         """None until a trial has been trained that scores better than guessing."""
-        return next((one for one in self.ranked if self._is_candidate(one)), None)
-
-    def _is_candidate(self, record: Record) -> bool:
-        return record.ended == "finished" and record_has_learned(record, self.base)
+        finished = (one for one in self.ranked if one.ended == "finished")
+        return next((one for one in finished if record_has_learned(one, self.base)), None)
 
     def best_recipe(self) -> Recipe:
         """The recipe that was given, as long as it is, with what was best.
@@ -282,14 +277,8 @@ def begin_sweep(
     )
     if (folder / PLAN).is_file():
         return _same(Sweep.open(folder), plan, recipe)
-    refuse_other(folder)
     draw(space, recipe, trials, seed)  # what is no recipe is said before anything is measured
-    base = of_equal_length(recipe, say)
-    if minutes is not None:
-        from dragoman.tasks.training import count_updates  # torch
-
-        base = count_updates(base, minutes / trials, say)
-    begin(folder, PLAN, plan, recipe, base)
+    begin(folder, PLAN, plan, recipe, None if minutes is None else minutes / trials, say)
     return Sweep.open(folder)
 
 
@@ -302,12 +291,8 @@ def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
         "--minutes": (found.plan.minutes, plan.minutes),
     }
     differs = [name for name, (one, other) in pairs.items() if one != other]
-    if differs:
-        raise RunError(
-            f"{found.folder} holds another sweep ({', '.join(differs)}: not the same; it searches "
-            f"{' '.join(found.plan.over)}). Go on with that one: dragoman resume {found.folder}; "
-            "or name another folder: --to FOLDER"
-        )
+    searches = f"; it searches {' '.join(found.plan.over)}"
+    refuse_differing(found.folder, "sweep", differs, searches)
     if plan.trials <= found.plan.trials:
         return found
     draw(found.space, found.base, plan.trials, plan.seed)

@@ -10,13 +10,20 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from dragoman.errors import RunError
+from dragoman.errors import DragomanError, RunError
 from dragoman.memory import peak_bytes
+
+if TYPE_CHECKING:
+    from dragoman.tasks.translation.translator import Translator
+
+Answer = TypeVar("Answer")
 
 ROUNDS = 3
 
@@ -45,63 +52,55 @@ def measure_in_turns(
     """Errors: ``RunError`` if one of the processes fails, with what it said."""
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
-        pipes: list[Connection] = []
+        processes: list[tuple[Path, ProcessPoolExecutor]] = []
         paths: list[str] = []
         for folder in folders:
-            ours, theirs = context.Pipe()
-            process = context.Process(
-                target=_translate_in_turns, args=(str(folder), list(sentences), theirs), daemon=True
-            )
-            process.start()
-            theirs.close()
-            stack.callback(process.join, 10)
-            stack.callback(ours.close)
-            pipes.append(ours)
+            pool = stack.enter_context(ProcessPoolExecutor(1, mp_context=context))
+            processes.append((folder, pool))
             # One after another: what loads and warms up does not meet another that does.
-            paths.append(str(_answer(ours, folder)))
-        seconds: list[list[float]] = [[] for _ in folders]
-        for _ in range(rounds):
-            for folder, pipe, times in zip(folders, pipes, seconds, strict=True):
-                pipe.send("translate")
-                times.append(float(_answer(pipe, folder)))
-        measured = []
-        for folder, pipe, path, times in zip(folders, pipes, paths, seconds, strict=True):
-            pipe.send("end")
-            memory = float(_answer(pipe, folder))
-            measured.append(TurnPace(path, tuple(times), len(sentences), memory))
-    return measured
+            paths.append(_done(folder, pool.submit(_warm_up, str(folder), list(sentences))))
+        turns = [
+            [_done(folder, pool.submit(_translate)) for folder, pool in processes]
+            for _ in range(rounds)
+        ]
+        memory = [_done(folder, pool.submit(peak_bytes)) / 1e6 for folder, pool in processes]
+    return [
+        TurnPace(path, seconds, len(sentences), megabytes)
+        for path, seconds, megabytes in zip(paths, zip(*turns, strict=True), memory, strict=True)
+    ]
 
 
-def _answer(pipe: Connection, folder: Path) -> str | float:
+def _done(folder: Path, asked: Future[Answer]) -> Answer:
     try:
-        kind, answer = pipe.recv()
-    except EOFError:
+        return asked.result()
+    except BrokenProcessPool:
         raise RunError(f"the process that translates with {folder} ended at once") from None
-    if kind == "error":
-        raise RunError(f"{folder} could not translate: {answer}")
-    found: str | float = answer
-    return found
+    except DragomanError as error:
+        raise RunError(f"{folder} could not translate: {error}") from error
 
 
-def _translate_in_turns(folder: str, sentences: list[str], pipe: Connection) -> None:
-    """What each process does: says by what it translates, then translates whenever it is told."""
-    from dragoman.errors import DragomanError
+def _warm_up(folder: str, sentences: list[str]) -> str:
+    """In a process of its own: translate once, so that ``_translate`` is timed warm. -> What
+    translates."""
     from dragoman.native.allocator import keep_memory
 
     keep_memory()
-    try:
-        from dragoman.runs.run import Run
-        from dragoman.tasks.translation.translator import Translator
+    from dragoman.runs.run import Run
+    from dragoman.tasks.translation.translator import Translator
 
-        translator = Translator(Run.open(folder))
-        list(translator.stream(sentences))
-        pipe.send(("path", translator.description))
-        while pipe.recv() == "translate":
-            began = time.perf_counter()
-            list(translator.stream(sentences))
-            pipe.send(("seconds", time.perf_counter() - began))
-        pipe.send(("megabytes", peak_bytes() / 1e6))
-    except DragomanError as error:
-        pipe.send(("error", str(error)))
-    except EOFError:
-        pass  # whoever asked is gone
+    translator = Translator(Run.open(folder))
+    list(translator.stream(sentences))
+    _WARM.append((translator, sentences))
+    return translator.description
+
+
+_WARM: list[tuple[Translator, list[str]]] = []
+"""What a process translates with, and what it translates."""
+
+
+def _translate() -> float:
+    """-> Seconds."""
+    translator, sentences = _WARM[-1]
+    began = time.perf_counter()
+    list(translator.stream(sentences))
+    return time.perf_counter() - began

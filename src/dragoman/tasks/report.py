@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from dragoman.atomic import write_text
 from dragoman.demo.corpus import NOTICE
@@ -128,7 +127,13 @@ def summarise(
             f"Nearly all sentences that it has learned from have at most "
             f"{plural(longest, 'word')}; it may leave out parts of longer ones."
         )
-    samples, undrawn = _samples(run, scores)
+    samples, undrawn = runtime_of(run.task).samples(
+        run,
+        [
+            ShownSample(one["source"], one["translation"], one["reference"])
+            for one in scores.get("samples", [])
+        ],
+    )
     return RunSummary(
         name=recipe.name,
         languages=run.languages,
@@ -149,15 +154,6 @@ def summarise(
         limits=limits,
         made_by=f"dragoman {metadata.version('dragoman')}",
     )
-
-
-def _samples(run: Run, scores: dict[str, Any]) -> tuple[list[ShownSample], int]:
-    """Those of the last evaluation, and how many are left out."""
-    samples = [
-        ShownSample(s["source"], s["translation"], s["reference"])
-        for s in scores.get("samples", [])
-    ]
-    return runtime_of(run.task).samples(run, samples)
 
 
 def _data_tables(run: Run) -> list[Table]:

@@ -79,7 +79,7 @@ def train(
 
     ``start_from``: a run whose vocabulary and weights, the best so far, are taken over
     (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``take``: of
-    that run this part alone, with its vocabulary, as far as it fits (``transfer.py``). ``say`` gets
+    that run this part alone, with its vocabulary, as far as it fits (``new_run.py``). ``say`` gets
     what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
     run names. Without ``measure``, where the updates are counted already, it is not said how long
     the run will take. Which way of this machine trains the model the fastest is measured unless the

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from upper_case import raised
 
 from dragoman.data.files.bilingual import read_tmx
 from dragoman.data.files.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError
 from dragoman.formats.units.document import OutputOptions
-from dragoman.sizing.from_files import name_of, recipe_of
+from dragoman.sizing.from_files import name_of
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">

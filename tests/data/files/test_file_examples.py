@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recipe_of_files import recipe_of
 from row_files import tone, write_bars, write_idx, write_pictures, write_tones, write_wav
 
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
@@ -20,7 +21,6 @@ from dragoman.data.files.file_examples import passed_over
 from dragoman.data.split import SplitSettings, side_of_pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.content import content_of
-from dragoman.sizing.from_files import recipe_of
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from recipe_of_files import recipe_of
 from row_files import write_pictures
 
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.training import train
 
 _SMALL = (

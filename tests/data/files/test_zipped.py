@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recipe_of_files import recipe_of
 
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -15,7 +16,6 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
-from dragoman.sizing.from_files import recipe_of
 
 LABELS = ("고양이", "big dog")
 

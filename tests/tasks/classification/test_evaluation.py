@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from trained_run import trained_run
 
@@ -21,15 +22,14 @@ from dragoman.metrics.classification import Confusion
 from dragoman.pictures.records import words as words_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context
 from dragoman.tasks.classification.evaluation import evaluate_run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
+from dragoman.tasks.new_run import fitting, places
 from dragoman.tasks.report import write_report
-from dragoman.tasks.shared.confusions import drawn
+from dragoman.tasks.shared.label_report import drawn
 from dragoman.tasks.training import train
-from dragoman.tasks.transfer import fitting, places
 from dragoman.tasks.translation.translator import Translator
 
 SMALL = (

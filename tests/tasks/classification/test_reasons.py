@@ -9,6 +9,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from implementations import STACKS
+from recipe_of_files import recipe_of
 from trained_run import trained_run
 
 from dragoman.forms.subwords.text import Text
@@ -19,7 +20,6 @@ from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import WARNING, Reasons, ReasonWord, reasons, table
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from PIL import Image
+from recipe_of_files import recipe_of
 from tiny_scenes import write_scenes
 
 from dragoman.boxes import Box, Scene, scene_of
@@ -19,11 +20,9 @@ from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
-from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled
-from dragoman.tasks.detection.objectives import measured
+from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled, measured
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.transcriber import Transcriber
 

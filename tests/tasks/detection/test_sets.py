@@ -10,6 +10,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from memories import some_sources
+from recipe_of_files import recipe_of
 from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
@@ -24,12 +25,17 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run
 from dragoman.tasks.detection.learning import boxes_batch
-from dragoman.tasks.detection.matching import assignment
-from dragoman.tasks.detection.set_loss import SetLoss, corners, generalised_iou, matched, set_loss
+from dragoman.tasks.detection.set_loss import (
+    SetLoss,
+    assignment,
+    corners,
+    generalised_iou,
+    matched,
+    set_loss,
+)
 from dragoman.tasks.training import train
 
 SYMBOLS = BoxSymbols(["cat", "dog"], bins=16, most=4, read=Read(16, 16), kind="set")

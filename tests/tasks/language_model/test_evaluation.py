@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from serving_echo import client_of, echo_run
 from trained_run import on_texts, trained_run
 
@@ -27,7 +28,6 @@ from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.language_model.evaluation import (

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from trained_run import on_texts, trained_run
 
 import dragoman as package
@@ -25,7 +26,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.language_model.writer import Writer
 from dragoman.tasks.masked.evaluation import MaskedSums, evaluate_run, with_blanks

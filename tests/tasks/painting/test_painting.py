@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Dragoman
+from dragoman.forms.rows.drawn_text import DRAWN
 from PIL import Image
+from recipe_of_files import recipe_of
 from row_files import write_bars
 from tiny_cells import tiny_cell
 from tiny_shapes import SIDE, write_blocks
@@ -25,13 +27,11 @@ from dragoman.pictures.bitmaps import png_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings
-from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.painting import count_seen
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
 from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right
-from dragoman.tasks.painting.judge import Judge
-from dragoman.tasks.painting.painter import Anew, Painter, in_a_row
+from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row
 from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
@@ -235,13 +235,14 @@ def test_a_judge_may_write_captions(tmp_path: Path, dragoman: Dragoman) -> None:
 
 
 def test_a_caption_of_two_orders_is_judged_by_both() -> None:
-    pairs = [Pair(1, "a above b", "x"), Pair(2, "b below a", "x"), Pair(3, "a", "y")]
+    x, y = f"{DRAWN}x", f"{DRAWN}y"
+    pairs = [Pair(1, "a above b", x), Pair(2, "b below a", x), Pair(3, "a", y)]
 
     class Reads:
         def captions(self, pictures: list[str]) -> list[str]:
             return ["B  below a", "a above b", "b"]
 
-    found = judged_right(Reads(), pairs, ["x", "x", "y"], content=str)  # type: ignore[arg-type, list-item]
+    found = judged_right(Reads(), pairs, [x, x, y])  # type: ignore[arg-type, list-item]
     assert found == pytest.approx(2 / 3)
 
 

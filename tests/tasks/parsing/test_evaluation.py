@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
@@ -28,7 +29,6 @@ from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.parsing.evaluation import evaluate_run, score_each, trees_in
 from dragoman.tasks.parsing.parser import Parser

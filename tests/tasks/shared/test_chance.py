@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
+from recipe_of_files import recipe_of
 
 from dragoman.metrics.classification import Confusion
-from dragoman.sizing.from_files import recipe_of
-from dragoman.tasks.classification.chance import chance_of_labels
-from dragoman.tasks.shared.chance import learned_answers
-from dragoman.tasks.translation.chance import MIN_BLEU, chance_of_translations
+from dragoman.tasks.classification.runtime import chance_of_labels
+from dragoman.tasks.shared.progress_made import learned_answers
+from dragoman.tasks.translation.runtime import MIN_BLEU, chance_of_translations
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Dragoman
+from recipe_of_files import recipe_of
 from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
@@ -24,18 +25,20 @@ from dragoman.forms.tags import Tags
 from dragoman.metrics.tagging import TagScores
 from dragoman.recipe import Recipe
 from dragoman.runs.run import LEXICON, Run
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.start_from import for_part
 from dragoman.specs.tagging import words_and_tags
-from dragoman.studies.tag_comparison import compare_taggers
+from dragoman.studies.label_comparison import compare_taggers
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
 from dragoman.tasks.report import write_report
-from dragoman.tasks.tagging.chance import usual_scores
-from dragoman.tasks.tagging.evaluation import evaluate_run, tagged_set
+from dragoman.tasks.tagging.evaluation import (
+    TaggedValidation,
+    evaluate_run,
+    tagged_set,
+    usual_scores,
+)
 from dragoman.tasks.tagging.tagger import Tagger
-from dragoman.tasks.tagging.validation import TaggedValidation
 from dragoman.tasks.training import train
 
 SMALL = (

@@ -15,7 +15,7 @@ from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import DragomanError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.tasks.translation.minimum_risk import candidates_of, expected_chrf
+from dragoman.tasks.translation.ranking import candidates_of, expected_chrf
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.translator import Translator
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle  # noqa: TID251  # a user's processes hand objects over so; no file is read
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from recipe_of_files import recipe_of
 from torch import Tensor
 from untrained_run import untrained_run
 
@@ -30,7 +30,6 @@ from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import NOTES, SEVERAL_SENTENCES, Run
 from dragoman.search.settings import SearchSettings
-from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.shortlist import learn_shortlist
 from dragoman.tasks.translation.translator import Translator
@@ -418,19 +417,6 @@ def test_more_hypotheses_and_wider_beams_are_asked_for_by_name(translator: Trans
     assert translator.batch(["The dog sleeps."], n_best=6) == [expected]
     with pytest.raises(RecipeError, match="widen the beam"):
         translator("The dog sleeps.", beam=2, n_best=3)
-
-
-def test_a_translator_goes_to_another_process(translator: Translator) -> None:
-    """By its folder's path; a translation goes without the vocabulary that it was written in."""
-    assert len(pickle.dumps(translator)) < 10_000
-    again = pickle.loads(pickle.dumps(translator))
-    assert again.precision == translator.precision and again.settings == translator.settings
-    found = translator("The dog sleeps.", n_best=2)
-    sent = pickle.dumps(found)
-    assert len(sent) < 20_000 < len(pickle.dumps(translator.run.target_text))
-    received = pickle.loads(sent)
-    assert received == found == again("The dog sleeps.", n_best=2)
-    assert received.tokens == found.tokens and received.alternatives[0].tokens
 
 
 def _with_note(run: Path, to: Path, share: object) -> Path:

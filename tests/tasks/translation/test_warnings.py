@@ -24,9 +24,9 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.proofreading.omissions import suspects_of
+from dragoman.tasks.translation.proofreading.plain import ProofWarning
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 from dragoman.tasks.translation.proofreading.source import ReadSource
-from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 READ = [
     "the cat sees the old dog",

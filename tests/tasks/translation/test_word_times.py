@@ -14,8 +14,7 @@ from tiny_cells import tiny_cell
 from dragoman.errors import RunError
 from dragoman.recordings.cutting import Span
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.transcriber import Transcriber
-from dragoman.tasks.translation.word_times import HeardWord, best_rows, timed
+from dragoman.tasks.translation.transcriber import HeardWord, Transcriber, best_rows, timed
 
 OUTPUTS = 3
 RATE = 8_000

@@ -46,7 +46,7 @@ from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.served_translator import ServedTranslator
-from dragoman.tasks.translation.planning import requests_of
+from dragoman.tasks.translation.lines import requests_of
 
 SECONDS = 600.0
 """As long as a document waits."""

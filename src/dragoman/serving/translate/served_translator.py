@@ -35,7 +35,7 @@ from dragoman.serving.service.catalogue import ChosenRun
 from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
-from dragoman.tasks.translation.planning import requests_of
+from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 

@@ -28,7 +28,7 @@ from dragoman.serving.write.served_language_model import (
     WriteRequest,
     word_message,
 )
-from dragoman.tasks.language_model.generation import Growth
+from dragoman.tasks.language_model.writer import Growth
 
 
 def endpoints(service: Service) -> Endpoints:

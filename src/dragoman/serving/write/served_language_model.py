@@ -24,9 +24,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
 from dragoman.serving.service.served_run import ServedRun, short, while_learning
 from dragoman.tasks.language_model.evaluation import windows_of
-from dragoman.tasks.language_model.generation import Growth, text_of
-from dragoman.tasks.language_model.surprisal import SurprisalWord, begin_of, words_of
-from dragoman.tasks.shared.code_length import Length
+from dragoman.tasks.language_model.surprisal import Length, SurprisalWord, begin_of, words_of
+from dragoman.tasks.language_model.writer import Growth, text_of
 
 
 class WriteRequest(Message):

@@ -29,10 +29,16 @@ from dragoman.runs.scores import scores_of, signed
 from dragoman.shortened import shortened
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
-from dragoman.tasks.classification.labeller import Labeller, in_batches
-from dragoman.tasks.shared.examples import reading_of
-from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
-from dragoman.tasks.shared.label_report import LabelReport, Mistake, surest
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.shared.examples import in_batches, reading_of
+from dragoman.tasks.shared.label_report import (
+    LabelledSet,
+    LabelReport,
+    Mistake,
+    evaluated,
+    examples_of,
+    surest,
+)
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
@@ -59,7 +65,7 @@ class ClassificationValidation(Validation[LabelledBatch]):
         kept.sort(key=lambda one: len(one[1]))
         reading = reading_of(self.recipe, self.forms)
         batches = []
-        for part in in_batches([len(text) for _, text, _ in kept], reading, TOKENS_AT_ONCE):
+        for part in in_batches([reading.size(len(text)) for _, text, _ in kept], TOKENS_AT_ONCE):
             _, read, true = zip(*(kept[number] for number in part), strict=True)
             batches.append(labelled_batch(read, true, reading))
         return [pair for pair, _, _ in kept], batches

@@ -12,16 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.data.labelled import TextLayout
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor, beginning
+from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels, beginning
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
 from dragoman.models.interface import Network
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.tasks.shared.examples import reading_of
+from dragoman.tasks.shared.examples import in_batches, reading_of
 
 _TOKENS_AT_ONCE = 8192
 
@@ -65,18 +64,6 @@ class ClassifiedText:
         return self.label
 
 
-@dataclass(frozen=True)
-class ChosenLabel:
-    """What is shown of a text that is looked into."""
-
-    text: str
-    """The label and its probability."""
-    ids: tuple[int, ...]
-    """The number of the label."""
-    score: float
-    """log P of the label, in nats."""
-
-
 class Labeller(Predictor):
     """A trained model, ready to label. Not for several threads at once."""
 
@@ -117,8 +104,8 @@ class Labeller(Predictor):
         if tokens is None:
             tokens = self.run.source.encode([self.looked_at(text) for text in given])
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
-        lengths = [len(tokens[number]) for number in order]
-        for part in in_batches(lengths, self.reading, together):
+        sizes = [self.reading.size(len(tokens[number])) for number in order]
+        for part in in_batches(sizes, together):
             numbers = [order[place] for place in part]
             read = self.reading.texts([tokens[number] for number in numbers])
             with torch.inference_mode():
@@ -133,14 +120,14 @@ class Labeller(Predictor):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> ChosenLabel:
+    def shown(self, text: str, prefix: str = "") -> ShownLabels:
         """Its label. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("a label is given no beginning: leave the prefix out")
         (found,) = self([text])
         value = int(found.log_probabilities.argmax())
         told = f"{found.label}  {found.probability:.4f}"
-        return ChosenLabel(told, (value,), float(found.log_probabilities[value]))
+        return ShownLabels(told, (value,), float(found.log_probabilities[value]))
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: its tokens, a symbol before or behind them."""
@@ -170,18 +157,3 @@ class Labeller(Predictor):
     def no_inside(self) -> str | None:
         told = f"dragoman classify {self.run.folder} --explain tells what each word got"
         return f"{NO_ENCODER}: {told}" if self.reading.before else None
-
-
-def in_batches(lengths: Sequence[int], reading: TextLayout, tokens: int) -> Iterator[list[int]]:
-    """The places of ``lengths`` in runs of about so many tokens that are read, one at least."""
-    part: list[int] = []
-    size = 0
-    for place, length in enumerate(lengths):
-        read = reading.length(length) + reading.symbols
-        if part and size + read > tokens:
-            yield part
-            part, size = [], 0
-        part.append(place)
-        size += read
-    if part:
-        yield part

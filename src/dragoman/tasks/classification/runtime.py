@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
@@ -9,19 +10,20 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.labels import plain
 from dragoman.forms.sides import Forms
+from dragoman.measure import percent
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.label_runtime import LabelRuntime
-from dragoman.tasks.shared.progress_made import TrainingSummary
-from dragoman.tasks.shared.runtime import (
-    Evaluate,
-    MakePredictor,
-    TrainingParts,
-    labels_in,
-    tokens_in,
+from dragoman.tasks.shared.label_report import LabelRuntime
+from dragoman.tasks.shared.progress_made import (
+    MIN_ANSWERS,
+    TrainingSummary,
+    entropy,
+    learned_answers,
 )
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, TrainingParts, tokens_in
 
 
 class ClassificationRuntime(LabelRuntime):
@@ -49,15 +51,9 @@ class ClassificationRuntime(LabelRuntime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.forms.labels import plain
-        from dragoman.tasks.classification.chance import chance_of_labels
-        from dragoman.tasks.shared.chance import learned_answers
-
         return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        from dragoman.tasks.classification.chance import by_majority
-
         return by_majority(run)
 
     @property
@@ -67,4 +63,56 @@ class ClassificationRuntime(LabelRuntime):
         return Labeller
 
     def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}; {labels_in(run)}"
+        return f"{tokens_in(run)}; {plural(run.forms.labels.size, 'label')}"
+
+
+_SURE = 2.0
+"""Standard errors by which a classifier is better than one that always says the most frequent
+label."""
+
+
+def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str, float]:
+    """Of the right labels of some texts; nothing where these are too few or all the same, or where
+    the labels of training (``learned_answers``) are not known."""
+    if len(labels) < MIN_ANSWERS or len(set(labels)) < 2 or not learned:
+        return {}
+    counts = Counter(labels)
+    (usual, _), *_ = Counter(map(plain, learned)).most_common(1)
+    share = counts[usual] / len(labels)
+    loss = entropy(counts.values())
+    return {"accuracy": 100 * share, "macro_f1": 100 * f1_of(share, len(counts)), "loss": loss}
+
+
+def f1_of(share: float, labels: int) -> float:
+    """Macro F1, as a share, of always answering one of so many labels, which ``share`` of the texts
+    have."""
+    return 2 * share / (1 + share) / labels
+
+
+def by_majority(run: Run) -> str | None:
+    """Why a run has hardly learned: it is no better than the most frequent label. None if it is,
+    and where it was measured on too few."""
+    scores = run.scores()
+    labels = scores.get("labels", [])
+    texts = sum(one["texts"] for one in labels)
+    if texts < MIN_ANSWERS:
+        return None
+    accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
+    most = max(labels, key=lambda one: one["texts"])
+    present = [one for one in labels if one["texts"]]
+    f1 = sum(one["f1"] for one in present) / len(present)
+    share = most["texts"] / texts
+    guessed = f1_of(share, len(present))
+    error = math.sqrt(share * (1 - share) / texts)
+    if accuracy > share + _SURE * error or f1 > guessed + _SURE * error + 0.05:
+        return None
+    if columns := scores.get("confusion", []):
+        chosen = [sum(row[k] for row in columns) for k in range(len(labels))]
+        if max(chosen) == sum(chosen):
+            always = labels[chosen.index(max(chosen))]["label"]
+            return f"it gives every text the label {always!r}"
+    shown = percent("accuracy", share=True)
+    return (
+        f"accuracy {shown.written(accuracy)}, and always answering {most['label']!r} gives "
+        f"{shown.written(share)}"
+    )

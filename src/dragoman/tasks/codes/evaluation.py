@@ -1,4 +1,5 @@
-"""What is measured of codes: while they are learned, and of a finished run.
+"""What an autoencoder of pictures learns from in an update, what it minimises, and what is measured
+of its codes: while they are learned, and of a finished run.
 
 RMSE: the root of the mean squared error of the pixels, which count from 0 to 255. Perplexity: of
 the codes of all pictures together, exp of their entropy: so many codes as are as good as equally
@@ -17,24 +18,98 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn import functional as F
 
-from dragoman.data.files.corpora import read_pairs
+from dragoman.data.batches import Values, join_rows, rows_of
 from dragoman.data.files.pair import Pair
+from dragoman.data.store import TokenStore
 from dragoman.errors import DragomanError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.pictures_form import PicturesForm
-from dragoman.models.picture_codes import PictureCoder, PictureCodes
+from dragoman.forms.sides import Forms
+from dragoman.models.interface import Network
+from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
+from dragoman.nn.layout import Layout, Sequences
 from dragoman.plural import plural
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
+from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.specs.codes import CODES_TASK
-from dragoman.tasks.codes.learning import PictureBatch, picture_batch
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
-from dragoman.tasks.shared.given_files import corpus_like
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, test_set
 from dragoman.tasks.shared.validation import Validation
+from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
+
+
+@dataclass(frozen=True)
+class PictureBatch:
+    """One micro-batch: whole pictures."""
+
+    source: Sequences
+    """(P, F) bytes of their patches."""
+    ids: tuple[int, ...]
+    """Which example of the store each picture is."""
+
+    def __len__(self) -> int:
+        """B, the number of pictures."""
+        return len(self.ids)
+
+    def to(self, device: torch.device | str) -> PictureBatch:
+        """The same batch on another device."""
+        return PictureBatch(self.source.to(device), self.ids)
+
+    def split(self) -> tuple[PictureBatch, PictureBatch]:
+        """Two batches with half of the pictures each. Raises ValueError if there is but one."""
+        if len(self) < 2:
+            raise ValueError("a batch of one example cannot be split")
+        cut = len(self) // 2
+        return self._part(0, cut), self._part(cut, len(self))
+
+    def summary(self) -> str:
+        """How large it is."""
+        patches = plural(self.source.layout.total, "patch", "patches")
+        return f"{plural(len(self), 'picture')}, {patches}"
+
+    def _part(self, first: int, last: int) -> PictureBatch:
+        return PictureBatch(rows_of(self.source, first, last), self.ids[first:last])
+
+
+def picture_batch(pictures: Sequence[Values], ids: Sequence[int] | None = None) -> PictureBatch:
+    """Join the patches of B pictures."""
+    numbers = range(len(pictures)) if ids is None else (int(one) for one in ids)
+    layout = Layout([len(one) for one in pictures])
+    return PictureBatch(Sequences(join_rows(pictures), layout), tuple(numbers))
+
+
+class Pictures:
+    """Pictures alone: see ``tasks.shared.examples.Examples``."""
+
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self.lengths: dict[str, npt.NDArray[np.int32]] = {"target": store.lengths["source"] - 1}
+        self.sums = None
+        self._store = store
+
+    def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:
+        return picture_batch([self._store.values("source", one) for one in examples], examples)
+
+
+class SquaredError:
+    """The mean squared error of a picture's pixels, which count from -1 to 1."""
+
+    asks_autograd = False
+
+    def __call__(self, model: Network, batch: PictureBatch) -> Sums:
+        told = model.project(model.encode(batch.source).rows).float()
+        error = F.mse_loss(told, scaled(batch.source.values, told.dtype))
+        loss = error * len(batch)
+        return Sums(loss, loss.detach(), len(batch))
+
+
+def squared_error(model: Any, smoothing: float) -> SquaredError:
+    """What training minimises; there are no labels to smooth."""
+    return SquaredError()
+
 
 SIGNATURE = "pixels 0-255, all channels"
 _TOGETHER = 256
@@ -119,7 +194,7 @@ class CodesReport(EvaluationReport):
             f"their frequency take {bits:,.0f} bits a picture."
         )
         scores = scores_of(CODES_TASK, self.scores)
-        return "\n".join([self.head, amount, "", scores, "", told])
+        return self.lines(amount, scores, [told])
 
     def details(self) -> dict[str, Any]:
         return {
@@ -150,13 +225,8 @@ def evaluate_run(
         raise DragomanError(
             f"--set {changes[0]}: {opened.folder} makes codes, which are not searched for"
         )
-    if files:
-        pairs, test = list(read_pairs(corpus_like(opened, files))), files[0].name
-    else:
-        pairs, test = own_test_set(opened)
-    if not pairs:
-        raise nothing_to_measure(opened, "are no pictures", "a list of pictures", "test.tsv")
-    warn_of_learned(opened, pairs)
+    wanted = "are no pictures", "a list of pictures", "test.tsv"
+    pairs, test = test_set(opened, files, corpus_like, wanted)
     began = time.perf_counter()
     report = _measured(opened, pairs, test, began)
     if keep and not files:

@@ -15,8 +15,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.codes import CODES_TASK
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.chance import MIN_ANSWERS
-from dragoman.tasks.shared.progress_made import TrainingSummary, on_test
+from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ class CodesRuntime(Runtime):
     """A picture is turned into codes, and told from them again."""
 
     spec: ClassVar[Spec] = CODES_TASK
+    test_file: ClassVar[str] = "test.tsv"
 
     def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.codes.evaluation import CodesValidation
-        from dragoman.tasks.codes.learning import Pictures, squared_error
+        from dragoman.tasks.codes.evaluation import CodesValidation, Pictures, squared_error
 
         return TrainingParts(Pictures, squared_error, CodesValidation)
 
@@ -62,9 +61,6 @@ class CodesRuntime(Runtime):
             f"the codes of its pictures have a perplexity of {found:.1f}: they tell hardly "
             "anything apart"
         )
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.tsv"]
 
     @property
     def predictor(self) -> MakePredictor:

@@ -15,7 +15,6 @@ from typing import Any
 
 from dragoman.boxes import Scene, scene_of
 from dragoman.data.batches import Batch
-from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
@@ -24,8 +23,6 @@ from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_prec
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.detection import DETECTION
@@ -36,11 +33,9 @@ from dragoman.tasks.detection.detector import (
     detect_all,
     detector_settings,
 )
-from dragoman.tasks.detection.learning import boxes_batch
-from dragoman.tasks.detection.objectives import measured
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
-from dragoman.tasks.shared.kept_figures import keep_figures
-from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, samples_of
+from dragoman.tasks.detection.learning import boxes_batch, measured
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, keep_figures, test_set
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
 
 logger = logging.getLogger("dragoman")
@@ -50,7 +45,7 @@ _COUNTED = "Boxes as COCO counts them (pycocotools): at most 100 for each pictur
 _SIZES = {"s": "small (below 32 x 32 pixels)", "m": "medium", "l": "large (above 96 x 96)"}
 
 
-class DetectionValidation(Validation[Batch]):
+class DetectionValidation(PairsValidation):
     """``loss`` on all of dev, filled up with noise as in training (nats per symbol; of a set, what
     training minimises, per query); ``ap50`` and
     ``ap`` of real searches of a part of it."""
@@ -71,9 +66,6 @@ class DetectionValidation(Validation[Batch]):
             numbers = range(first, first + len(some))
             batches.append(boxes_batch(read, written, self.recipe, symbols, 0, numbers))
         return list(pairs), batches
-
-    def searched(self, examples: int) -> int:
-        return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
         model, total, tokens = writing(self.model), 0.0, 0
@@ -131,26 +123,18 @@ class DetectionReport(EvaluationReport):
             [label, boxes, f"{100 * ap50:.1f}", f"{100 * ap:.1f}"]
             for label, (ap50, ap, boxes) in of.by_label.items()
         ]
-        amount = f"{plural(of.pictures, 'picture')}, {plural(of.boxes, 'box', 'boxes')}"
+        amount = (
+            f"{self.search}; {self.path}\n{plural(of.pictures, 'picture')}, "
+            f"{plural(of.boxes, 'box', 'boxes')}, {self.seconds:.1f} s"
+        )
         notes = [_COUNTED] if of.boxes else ["None of these pictures has a box: nothing is scored."]
         if len(of.sizes) == 1:
             notes.append(
                 f"All boxes are {_SIZES[of.sizes[0]]}, so AP by size is left out: it would be AP "
                 "once more."
             )
-        return "\n".join(
-            [
-                self.head,
-                f"{self.search}; {self.path}",
-                f"{amount}, {self.seconds:.1f} s",
-                "",
-                scores_of(DETECTION, self.scores),
-                "",
-                plain_table(["category", "boxes", "AP50, %", "AP, %"], rows),
-                "",
-                *notes,
-            ]
-        )  # fmt: skip
+        table = plain_table(["category", "boxes", "AP50, %", "AP, %"], rows)
+        return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
 
     def outputs(self) -> Sequence[str]:
         return self.hypotheses
@@ -187,32 +171,23 @@ def evaluate_run(
             f"{opened.folder} is a detector: it is measured on one file of boxes (COCO's JSON), or "
             f"the folder that it is in; what is {files[1]}?"
         )
-    pairs, test = (boxes_in(files[0]), files[0].name) if files else own_test_set(opened)
-    if not pairs:
-        raise nothing_to_measure(opened, "are no pictures", "boxes in COCO's JSON", "test.json")
-    warn_of_learned(opened, pairs)
-    result = evaluate_on(opened, pairs, test, changes, precision)
+    wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
+    pairs, test = test_set(opened, files, lambda _, some: _boxes_at(some[0]), wanted)
+    search = for_test_set(opened.recipe, changes)
+    detector = Detector(opened, detector_settings(precision), search)
+    logger.info("%s looks at %s", opened.folder, plural(len(pairs), "picture"))
+    began = time.perf_counter()
+    found = list(detector.stream(pair.source for pair in pairs))
+    seconds = time.perf_counter() - began
+    result = DetectionReport(
+        opened.folder.name, opened.weights_summary, test, seconds,
+        f"beam {search.beam}", detector.description, score_all(pairs, found), found,
+    )  # fmt: skip
     if keep and not files:
         keep_figures(opened, result, pairs, changes, precision)
     return result
 
 
-def boxes_in(path: Path) -> list[Pair]:
-    """The pictures of a file, and their boxes. Errors: ``DataError``."""
-    return list(read_pairs(CorpusSettings(source=str(path), format="coco")))
-
-
-def evaluate_on(
-    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
-) -> DetectionReport:
-    """As ``evaluate_run``, on pictures that are read already; ``test``: what they are called."""
-    search = for_test_set(run.recipe, changes)
-    detector = Detector(run, detector_settings(precision), search)
-    logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
-    began = time.perf_counter()
-    found = list(detector.stream(pair.source for pair in pairs))
-    seconds = time.perf_counter() - began
-    return DetectionReport(
-        run.folder.name, run.weights_summary, test, seconds,
-        f"beam {search.beam}", detector.description, score_all(pairs, found), found,
-    )  # fmt: skip
+def _boxes_at(path: Path) -> CorpusSettings:
+    """A file of pictures with their boxes."""
+    return CorpusSettings(source=str(path), format="coco")

@@ -9,22 +9,25 @@ beside a true box, the others anywhere. Of these the class alone is learned, so 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
 from dragoman.data.hashing import torch_seed
 from dragoman.data.store import TokenStore
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
-from dragoman.models.interface import Scores
+from dragoman.models.catalogue.set_predictor import SetPredictor
+from dragoman.models.interface import Network, Scores, Writing
 from dragoman.recipe import Recipe
-from dragoman.training.losses.objectives import NextToken, Sums
+from dragoman.tasks.detection.set_loss import IGNORED, SetLoss
+from dragoman.training.losses.loss import smoothed_cross_entropy
+from dragoman.training.losses.objectives import NextToken, Objective, Sums, cross_entropy_of
 
-IGNORED = -1
-"""In place of a symbol that is not learned."""
 _STREAM = 8
 """Which random numbers order and noise take."""
 
@@ -107,3 +110,21 @@ class BoxTokens(NextToken):
         wanted = batch.target_out.index_select(0, places)
         loss, nll = self._cross_entropy(hidden.index_select(0, places), wanted)
         return Sums(loss, nll, len(places))
+
+
+def learned(model: Writing, smoothing: float) -> Objective:
+    """What training minimises."""
+    if isinstance(model, SetPredictor):
+        return SetLoss(model.symbols, smoothing)
+    return BoxTokens(cross_entropy_of(model, smoothing))
+
+
+def measured(model: Writing) -> Objective:
+    """The same without smoothing, by plain torch."""
+    if isinstance(model, SetPredictor):
+        return SetLoss(model.symbols, 0.0)
+    return BoxTokens(partial(_plain, model))
+
+
+def _plain(model: Network, hidden: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    return smoothed_cross_entropy(model.project(hidden), wanted, 0.0)

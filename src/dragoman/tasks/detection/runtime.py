@@ -13,8 +13,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.chance import MIN_ANSWERS
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.progress_made import MIN_ANSWERS
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN_AP50 = 0.1
@@ -25,12 +24,13 @@ class DetectionRuntime(Runtime):
     """A picture is read, and boxes around what is in it are written."""
 
     spec: ClassVar[Spec] = DETECTION
+    begun: ClassVar[tuple[str, float]] = ("ap50", BEGUN_AP50)
+    test_file: ClassVar[str] = "test.json"
     counts: ClassVar[str] = "categories of boxes"
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.detection.evaluation import DetectionValidation
-        from dragoman.tasks.detection.learning import PicturesWithBoxes
-        from dragoman.tasks.detection.objectives import learned
+        from dragoman.tasks.detection.learning import PicturesWithBoxes, learned
 
         return TrainingParts(PicturesWithBoxes, learned, DetectionValidation)
 
@@ -53,13 +53,6 @@ class DetectionRuntime(Runtime):
         guesses = [[ScoredBox(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
         found = average_precision(boxes, guesses).scores
         return {name: found[name] for name in ("ap50", "ap") if name in found}
-
-    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        ap50 = self.spec.metrics["ap50"]
-        return below(ap50, BEGUN_AP50, training.scores.get("ap50"), on_test(run, "ap50"))
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.json"]
 
     @property
     def predictor(self) -> MakePredictor:

@@ -36,7 +36,7 @@ from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.search.settings import SearchSettings
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.sections import EvaluationSettings
-from dragoman.tasks.shared.code_length import Length
+from dragoman.tasks.language_model.surprisal import Length
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
@@ -143,16 +143,8 @@ class LanguageModelReport(EvaluationReport):
             )
         tokens, count = plural(length.tokens, "token"), plural(length.bytes, "byte")
         read = f"{plural(self.texts, 'text')}, {tokens}, {count}"
-        return "\n".join(
-            [
-                self.head,
-                f"{read}; {self.seconds:.1f} s",
-                "",
-                scores_of(LANGUAGE_MODEL, self.scores),
-                "",
-                *notes,
-            ]
-        )
+        scores = scores_of(LANGUAGE_MODEL, self.scores)
+        return self.lines(f"{read}; {self.seconds:.1f} s", scores, notes)
 
     def details(self) -> dict[str, Any]:
         length = self.length

@@ -11,7 +11,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import TrainingSummary, by_frequency
+from dragoman.tasks.shared.progress_made import of_tokens
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
@@ -34,8 +34,7 @@ class LanguageModelRuntime(Runtime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.tasks.shared.chance import of_tokens
-        from dragoman.tasks.shared.code_length import Length
+        from dragoman.tasks.language_model.surprisal import Length
 
         vocabulary = forms.written.vocabulary
         texts = [pair.target for pair in pairs]
@@ -46,9 +45,6 @@ class LanguageModelRuntime(Runtime):
             Length.of(vocabulary, text, tokens) for text, tokens in zip(texts, written, strict=True)
         )
         return costs | length.scores(costs["loss"] * length.tokens)
-
-    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        return by_frequency(run, training)
 
     @property
     def predictor(self) -> MakePredictor:

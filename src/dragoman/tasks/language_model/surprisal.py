@@ -2,21 +2,25 @@
 that the word is written with.
 
 What a model expects costs little; a bit more is half as likely. The bits of a text over its bytes
-are what ``dragoman evaluate`` calls bits per byte.
+are what ``dragoman evaluate`` calls bits per byte. Over the bytes they do not depend on the
+vocabulary, if the tokens give the whole text back. Two things are in the way: a vocabulary may
+normalise what it reads, and may not know all characters. Both are counted here (``Length``).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from dragoman.data.store import Tokens
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import RunError
 from dragoman.forms.subwords.sampling import SPACE
+from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.metrics.perplexity import perplexity
 from dragoman.runs.run import Run
@@ -140,3 +144,62 @@ def _is_cut(held: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
+
+
+_BITS_OF_A_BYTE = 8.0
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long texts are, in all units that a model's scores are given by."""
+
+    tokens: int = 0
+    """Tokens, end symbols counted."""
+    bytes: int = 0
+    """UTF-8 bytes of the texts as the vocabulary knows them, and one for the end of each, as in a
+    file with a text on each line."""
+    given: int = 0
+    """UTF-8 bytes of the texts as they are given: more than ``bytes`` where normalisation loses
+    something."""
+    unknown: int = 0
+    """Bytes that stand behind unknown tokens. An unknown token does not say which characters it
+    is, so in bits per byte each of them costs 8 bits more."""
+
+    @classmethod
+    def of(cls, vocabulary: Text, text: str, tokens: Sequence[int] | Tokens) -> Self:
+        """The length of one text. ``tokens``: without special symbols."""
+        known = vocabulary.known_as(text)
+        length, unknown = _bytes(known), 0
+        if vocabulary.unknown in tokens:
+            rest = [int(token) for token in tokens if token != vocabulary.unknown]
+            # The space that stands before a text among its tokens is none of its bytes.
+            before = 0 if vocabulary.settings.lossless or not known else 1
+            unknown = (
+                length + before - sum(len(_written(piece)) for piece in vocabulary.pieces(rest))
+            )
+        return cls(len(tokens) + 1, length + 1, _bytes(text) + 1, unknown)
+
+    @classmethod
+    def sum(cls, lengths: Iterable[Length]) -> Length:
+        """The length of many texts together."""
+        total = Length()
+        for one in lengths:
+            total = Length(
+                total.tokens + one.tokens,
+                total.bytes + one.bytes,
+                total.given + one.given,
+                total.unknown + one.unknown,
+            )
+        return total
+
+    def scores(self, nll: float) -> dict[str, float]:
+        """The scores of texts of this length. ``nll``: their -log P in nats."""
+        bits = nll / math.log(2) + _BITS_OF_A_BYTE * self.unknown
+        return {
+            "perplexity": perplexity(nll / max(self.tokens, 1)),
+            "bits_per_byte": bits / max(self.bytes, 1),
+        }
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

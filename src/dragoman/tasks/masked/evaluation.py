@@ -39,6 +39,7 @@ from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.specs.masked import MASKED
 from dragoman.tasks.language_model.evaluation import texts_of
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 
@@ -179,16 +180,8 @@ class MaskedReport(EvaluationReport):
             f"Texts are read in pieces of {self.context:,} tokens at most. None of these is the "
             "perplexity of a language model."
         )
-        return "\n".join(
-            [
-                self.head,
-                f"{read}; {self.seconds:.1f} s",
-                "",
-                scores_of(MASKED, self.scores),
-                "",
-                notes,
-            ]
-        )
+        amount = f"{read}; {self.seconds:.1f} s"
+        return self.lines(amount, scores_of(MASKED, self.scores), [notes])
 
     def details(self) -> dict[str, Any]:
         words = "|whole words" if self.whole_words else ""
@@ -295,16 +288,8 @@ def masked_pieces(
 
 def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[MaskedBatch]:
     """Pieces in batches of about ``TOKENS_AT_ONCE`` tokens."""
-    part: list[tuple[Tokens, Masked]] = []
-    size = 0
-    for piece in pieces:
-        if part and size + len(piece[0]) >= TOKENS_AT_ONCE:
-            yield masked_batch(part, eos)
-            part, size = [], 0
-        part.append(piece)
-        size += len(piece[0]) + 1
-    if part:
-        yield masked_batch(part, eos)
+    for places in in_batches([len(tokens) + 1 for tokens, _ in pieces], TOKENS_AT_ONCE):
+        yield masked_batch([pieces[place] for place in places], eos)
 
 
 def _logits(model: Network, batch: MaskedBatch) -> torch.Tensor:

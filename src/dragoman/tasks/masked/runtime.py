@@ -12,7 +12,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import TrainingSummary, by_frequency
+from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
@@ -36,7 +36,6 @@ class MaskedRuntime(Runtime):
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.metrics.perplexity import perplexity
-        from dragoman.tasks.shared.chance import MIN_TOKENS, entropy
 
         texts = forms.written.vocabulary.encode([pair.target for pair in pairs])
         counts = Counter(int(token) for tokens in texts for token in tokens)
@@ -45,9 +44,6 @@ class MaskedRuntime(Runtime):
         loss = entropy(counts.values())
         most = max(counts.values()) / counts.total()
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
-
-    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        return by_frequency(run, training)
 
     @property
     def predictor(self) -> MakePredictor:

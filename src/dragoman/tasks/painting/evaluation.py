@@ -10,41 +10,39 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dragoman.data.batches import Batch
-from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.errors import DragomanError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.content import content_of
 from dragoman.plural import plural
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.painting import PAINTING, count_seen
-from dragoman.tasks.painting.judge import Judge
 from dragoman.tasks.painting.painter import (
     Anew,
     Bytes,
+    Judge,
     PaintedPicture,
     Painter,
     paint_all,
     painting_settings,
 )
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
-from dragoman.tasks.shared.given_files import corpus_like
-from dragoman.tasks.shared.kept_figures import keep_figures
+from dragoman.tasks.shared.evaluation_report import (
+    EvaluationReport,
+    corpus_like,
+    keep_figures,
+    test_set,
+)
 from dragoman.tasks.shared.validation import (
-    Validation,
-    batches_of_pairs,
+    PairsValidation,
     next_token_loss,
     samples_of,
 )
@@ -63,17 +61,11 @@ _JUDGED = (
 )
 
 
-class PaintingValidation(Validation[Batch]):
+class PaintingValidation(PairsValidation):
     """``loss`` (nats per code, the end counted) on all of dev; ``exact`` and ``codes_right`` of
     real searches of a part of it."""
 
     without = "longer than plan.max_source or what the model has positions for"
-
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        return batches_of_pairs(self.forms, self.recipe, pairs)
-
-    def searched(self, examples: int) -> int:
-        return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
         total, tokens = next_token_loss(self)
@@ -127,17 +119,11 @@ class PaintingReport(EvaluationReport):
                 f"The codes were learned from {self.seen:,} of these {len(self.pictures):,} "
                 "pictures."
             )
-        return "\n".join(
-            [
-                self.head,
-                f"{self.search}; {self.path}",
-                f"{plural(len(self.pictures), 'caption')}, {self.seconds:.1f} s",
-                "",
-                scores_of(PAINTING, self.scores),
-                "",
-                *notes,
-            ]
+        amount = (
+            f"{self.search}; {self.path}\n"
+            f"{plural(len(self.pictures), 'caption')}, {self.seconds:.1f} s"
         )
+        return self.lines(amount, scores_of(PAINTING, self.scores), notes)
 
     def outputs(self) -> Sequence[str]:
         return [one.text for one in self.pictures]
@@ -176,13 +162,8 @@ def evaluate_run(
     """
     opened = run if isinstance(run, Run) else Run.open(run)
     opened.require_task("painting", "which does not paint")
-    if files:
-        pairs, test = list(read_pairs(corpus_like(opened, files))), files[0].name
-    else:
-        pairs, test = own_test_set(opened)
-    if not pairs:
-        raise nothing_to_measure(opened, "are no captions", "a list of pictures", "test.tsv")
-    warn_of_learned(opened, pairs)
+    wanted = "are no captions", "a list of pictures", "test.tsv"
+    pairs, test = test_set(opened, files, corpus_like, wanted)
     if best_of > 1 and judge is None:
         raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
     chosen = None if judge is None else Judge(judge, precision)
@@ -235,19 +216,14 @@ def _measured(
     )  # fmt: skip
 
 
-def judged_right(
-    judge: Judge,
-    pairs: Sequence[Pair],
-    pictures: Sequence[Bytes],
-    content: Callable[[str], str] = content_of,
-) -> float:
+def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:
     """The share of pictures in which a judge reads one of the captions that ``pairs`` have for the
-    same true picture; from 0 to 1. ``content`` tells which files hold the same picture."""
+    same true picture; from 0 to 1."""
     captions: dict[str, set[str]] = {}
     for pair in pairs:
-        captions.setdefault(content(pair.target), set()).add(_plain(pair.source))
+        captions.setdefault(content_of(pair.target), set()).add(_plain(pair.source))
     right = sum(
-        _plain(read) in captions[content(pair.target)]
+        _plain(read) in captions[content_of(pair.target)]
         for pair, read in zip(pairs, judge.captions(pictures), strict=True)
     )
     return right / max(1, len(pairs))

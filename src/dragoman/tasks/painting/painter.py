@@ -6,17 +6,26 @@
 
 A search writes the codes of a picture, from left to right and from top to bottom; what has learned
 the codes tells the picture from them.
+
+    judge = dragoman.Judge("runs/captions")
+    best, *others = painter.paint("a small red circle", count=8, sampling=draw, judge=judge)
+
+A judge is another run, which reads a picture and says what it shows: it writes the caption, or it
+has a label for each caption. Of several pictures of a caption, the best is the one of which the
+judge finds the caption the most probable (Ramesh et al., 2021, "Zero-Shot Text-to-Image
+Generation", section 2.6, with a model of captions in the place of CLIP).
 """
 
 from __future__ import annotations
 
+import math
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +33,12 @@ import numpy.typing as npt
 from dragoman.atomic import write_bytes
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.engine.settings import EngineSettings
+from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
-from dragoman.errors import DataError
+from dragoman.errors import DataError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.lexicon import Lexicon, words_in
+from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
@@ -36,9 +46,8 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.shortened import shortened
-
-if TYPE_CHECKING:
-    from dragoman.tasks.painting.judge import Judge
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.translation.translator import Translator
 
 MOST = 64
 """Pictures of one caption."""
@@ -257,3 +266,57 @@ def in_a_row(pictures: Sequence[Bytes], gap: int = 2) -> Bytes:
     height, _, channels = pictures[0].shape
     white = np.full((height, gap, channels), 255, np.uint8)
     return np.concatenate([part for one in pictures for part in (one, white)][:-1], axis=1)
+
+
+class Judge:
+    """A finished run that reads pictures. Not for several threads at once."""
+
+    def __init__(self, run: Run | str | Path, precision: str = "auto") -> None:
+        """Errors: ``RunError``, also for a run that does not say what a picture shows."""
+        self.run = run if isinstance(run, Run) else Run.open(run)
+        task, source = self.run.task, self.run.recipe.source
+        if task.name not in ("translation", "classification") or not isinstance(
+            source, PictureSource
+        ):
+            raise RunError(
+                f"{self.run.folder} is no judge of pictures: that is a run which reads pictures, "
+                "and writes their captions or has them as labels"
+            )
+        self._reads: Translator | Labeller
+        if task.name == "translation":
+            settings = TranslatorSettings.model_validate({"precision": precision})
+            self._reads = Translator(self.run, settings)
+        else:
+            self._reads = Labeller(self.run, EngineSettings(precision="fp32"))
+
+    def captions(self, pictures: Sequence[Bytes]) -> list[str]:
+        """What it says that each picture (H, W, C) shows."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = _written(pictures, Path(folder))
+            if isinstance(self._reads, Labeller):
+                return [one.label for one in self._reads(files)]
+            return [one.text for one in self._reads.stream(files)]
+
+    def log_probabilities(self, pictures: Sequence[Bytes], captions: Sequence[str]) -> list[float]:
+        """log P of a caption for each picture (H, W, C), in nats; of one that is no label, minus
+        infinity. Errors: ``DataError`` for a caption that cannot be read."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = _written(pictures, Path(folder))
+            if not isinstance(self._reads, Labeller):
+                scored = self._reads.score(zip(files, captions, strict=True))
+                return [math.fsum(one.token_log_probabilities) for one in scored]
+            labels = {name: number for number, name in enumerate(self._reads.labels.names)}
+            return [
+                float(one.log_probabilities[labels[caption]]) if caption in labels else -math.inf
+                for one, caption in zip(self._reads(files), captions, strict=True)
+            ]
+
+
+def _written(pictures: Sequence[Bytes], folder: Path) -> list[str]:
+    """The names of files with these pictures: what reads pictures reads files."""
+    files = []
+    for number, picture in enumerate(pictures):
+        file = folder / f"{number}.png"
+        file.write_bytes(png_of(picture))
+        files.append(str(file))
+    return files

@@ -12,8 +12,12 @@ from dragoman.runs.run import Run
 from dragoman.specs.painting import PAINTING
 from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.runtime import symbols_of
-from dragoman.tasks.shared.chance import MIN_ANSWERS
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
+from dragoman.tasks.shared.progress_made import (
+    MIN_ANSWERS,
+    TrainingSummary,
+    by_frequency,
+    of_tokens,
+)
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN = 0.02
@@ -24,6 +28,8 @@ class PaintingRuntime(Runtime):
     """A caption is read, and the codes of a picture are written."""
 
     spec: ClassVar[Spec] = PAINTING
+    begun: ClassVar[tuple[str, float]] = ("exact", BEGUN)
+    test_file: ClassVar[str] = "test.tsv"
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.painting.evaluation import PaintingValidation
@@ -41,7 +47,6 @@ class PaintingRuntime(Runtime):
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the next picture in place of each."""
         from dragoman.tasks.painting.evaluation import code_scores
-        from dragoman.tasks.shared.chance import of_tokens
 
         if len(pairs) < MIN_ANSWERS:
             return {}
@@ -54,11 +59,7 @@ class PaintingRuntime(Runtime):
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         if run.recipe.search.sampling is not None:  # a caption has many right pictures
             return by_frequency(run, training)
-        exact = self.spec.metrics["exact"]
-        return below(exact, BEGUN, training.scores.get("exact"), on_test(run, "exact"))
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.tsv"]
+        return super().hardly_learned(run, training)
 
     @property
     def predictor(self) -> MakePredictor:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.batches import Batch
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
@@ -24,18 +23,14 @@ from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import SHORT, Parseval, ScoredSentence, score_parse, unmatched
 from dragoman.pictures.records import TreePair
 from dragoman.plural import plural
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.sizing.trees import label_ends_of
 from dragoman.specs.parsing import PARSING
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
-from dragoman.tasks.shared.kept_figures import keep_figures
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, keep_figures, test_set
 from dragoman.tasks.shared.validation import (
-    Validation,
-    batches_of_pairs,
+    PairsValidation,
     loss_scores,
     next_token_loss,
     samples_of,
@@ -52,17 +47,11 @@ _COUNTED = (
 SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHORT}"
 
 
-class ParsingValidation(Validation[Batch]):
+class ParsingValidation(PairsValidation):
     """``loss`` (nats per symbol) and ``perplexity`` on all of dev; ``f1``, ``precision``,
     ``recall``, ``exact`` and ``tags`` of real parses of a part of it, in percent."""
 
     without = "longer than plan.max_source, plan.max_target or what the model has positions for"
-
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        return batches_of_pairs(self.forms, self.recipe, pairs)
-
-    def searched(self, examples: int) -> int:
-        return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
         losses = loss_scores(*next_token_loss(self))
@@ -115,19 +104,12 @@ class ParsingReport(EvaluationReport):
     def table(self) -> str:
         """Plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
-        return "\n".join(
-            [
-                self.head,
-                f"{self.search}; {self.path}",
-                f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s",
-                "",
-                scores_of(PARSING, self.scores),
-                "",
-                self.found.tables(),
-                "",
-                _COUNTED,
-            ]
-        )  # fmt: skip
+        amount = (
+            f"{self.search}; {self.path}\n"
+            f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s"
+        )
+        notes = [self.found.tables(), "", _COUNTED]
+        return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
     def outputs(self) -> Sequence[str]:
         return self.hypotheses
@@ -163,10 +145,8 @@ def evaluate_run(
         raise DragomanError(
             f"{opened.folder} is a parser: it is measured on one file of trees; what is {files[1]}?"
         )
-    pairs, test = (trees_in(files[0], opened), files[0].name) if files else own_test_set(opened)
-    if not pairs:
-        raise nothing_to_measure(opened, "are no trees", "a file of them", "test.mrg")
-    warn_of_learned(opened, pairs)
+    wanted = "are no trees", "a file of them", "test.mrg"
+    pairs, test = test_set(opened, files, lambda run, some: _trees_at(some[0], run), wanted)
     result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
         keep_figures(opened, result, pairs, changes, precision)
@@ -176,8 +156,12 @@ def evaluate_run(
 def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
     """The trees of a file or a folder of files, and their words; labels end where those that
     ``like`` has learned do. Errors: ``DataError``."""
+    return list(read_pairs(_trees_at(path, like)))
+
+
+def _trees_at(path: Path, like: Run | None) -> CorpusSettings:
     ends = label_ends_of(like.recipe if like is not None else None)
-    return list(read_pairs(CorpusSettings(source=str(path), format="trees", label_ends=ends)))
+    return CorpusSettings(source=str(path), format="trees", label_ends=ends)
 
 
 def evaluate_on(

@@ -9,12 +9,19 @@ from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.metrics.right_branching import RightBranching
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.progress_made import (
+    MIN_ANSWERS,
+    learned_answers,
+    of_tokens,
+)
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 from dragoman.tree import read_trees
 
@@ -26,6 +33,8 @@ class ParsingRuntime(Runtime):
     """The words of a sentence are read, and its tree is written."""
 
     spec: ClassVar[Spec] = PARSING
+    begun: ClassVar[tuple[str, float]] = ("f1", BEGUN_F1)
+    test_file: ClassVar[str] = "test.mrg"
     counts: ClassVar[str] = "labels of constituents"
 
     def training_parts(self) -> TrainingParts:
@@ -46,18 +55,8 @@ class ParsingRuntime(Runtime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.tasks.parsing.chance import chance_of_trees
-        from dragoman.tasks.shared.chance import learned_answers, of_tokens
-
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
-
-    def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        f1 = self.spec.metrics["f1"]
-        return below(f1, BEGUN_F1, training.scores.get("f1"), on_test(run, "f1"))
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        return ["test.mrg"]
 
     @property
     def predictor(self) -> MakePredictor:
@@ -79,3 +78,14 @@ class ParsingRuntime(Runtime):
             if (pair := tree_pair(sample.reference, sample.hypothesis, no_tag)) is not None
         ]
         return (drawn, len(samples) - len(drawn)) if drawn else (samples, 0)
+
+
+def chance_of_trees(pairs: Sequence[Pair], learned: Sequence[str]) -> dict[str, float]:
+    """Of the trees of some sentences; nothing where these are too few, or where the trees of
+    training (``learned_answers``) are not known."""
+    if len(pairs) < MIN_ANSWERS or not learned:
+        return {}
+    trees = [tree_of(pair.target) for pair in pairs]
+    guess = RightBranching(list(map(tree_of, learned)))
+    found = Parseval.of(score_parse(tree, guess.parse(tree.words)) for tree in trees).scores
+    return {name: found[name] for name in ("f1", "precision", "recall", "exact")}

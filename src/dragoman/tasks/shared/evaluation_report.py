@@ -1,11 +1,23 @@
-"""What every evaluation of a finished run tells: whose figures these are, and on what."""
+"""What every evaluation of a finished run tells: whose figures these are, on what, and where they
+are kept."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
+from dragoman.engine.search_settings import for_test_set
+from dragoman.errors import DragomanError
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, samples
 
 
 @dataclass(frozen=True)
@@ -45,3 +57,58 @@ class EvaluationReport(ABC):
     def head(self) -> str:
         """The first line of its table."""
         return f"{self.run} ({self.weights}) on {self.test}"
+
+    def lines(self, amount: str, scores: str, notes: Sequence[str]) -> str:
+        """Its table: what was measured, the scores, and below them what is to be known of them."""
+        return "\n".join([self.head, amount, "", scores, "", *notes])
+
+
+def test_set(
+    run: Run,
+    files: Sequence[Path],
+    corpus: Callable[[Run, Sequence[Path]], CorpusSettings],
+    wanted: tuple[str, str, str],
+) -> tuple[list[Pair], str]:
+    """The examples that a run is measured on, and what to call them: those of ``files``, by their
+    ``corpus``, or the recipe's test set. That it has learned from any of them is logged.
+
+    ``wanted``: what is missing where there are none, as ``nothing_to_measure`` takes it. Errors:
+    ``DataError`` for files that cannot be used, ``DragomanError`` where there is nothing.
+    """
+    if files:
+        pairs, name = list(read_pairs(corpus(run, files))), files[0].name
+    else:
+        pairs, name = own_test_set(run)
+    if not pairs:
+        raise nothing_to_measure(run, *wanted)
+    warn_of_learned(run, pairs)
+    return pairs, name
+
+
+def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:
+    """The corpus in ``files``, laid out as the first one that ``run`` has learned from. Errors:
+    ``DragomanError`` for another number of files."""
+    (learned, *_) = run.recipe.data.train
+    wanted = 1 if learned.target is None else 2
+    if len(files) != wanted:
+        one = "a folder" if learned.format == "folders" else "a list of files"
+        what = one if wanted == 1 else "two IDX files, of pictures and of their labels,"
+        raise DragomanError(
+            f"{run.folder} is measured on {what} as it has learned from, and {len(files)} are named"
+        )
+    target = str(files[1]) if wanted == 2 else None
+    return learned.model_copy(update={"source": str(files[0]), "target": target})
+
+
+def keep_figures(
+    run: Run,
+    report: EvaluationReport,
+    pairs: Sequence[Pair],
+    changes: Sequence[str],
+    precision: str,
+) -> None:
+    """``changes``: ``key=value``, of the recipe's search settings. With any that matter, or with a
+    precision that was asked for, the figures are not the run's own, and ``keep_scores`` says so."""
+    own = for_test_set(run.recipe, changes) == for_test_set(run.recipe)
+    found = report.to_dict() | samples(run, pairs, list(report.outputs()))
+    keep_scores(run, found, own=own and precision == "auto")

@@ -7,7 +7,7 @@ lengths of examples; here those numbers become batches, as pure functions of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -208,6 +208,21 @@ class LabelledTexts:
         others = torch.tensor(self._labels([other for _, other in drawn]), dtype=torch.int64)
         shares = torch.tensor([share for share, _ in drawn], dtype=torch.float32)
         return replace(whole, others=others, shares=shares)
+
+
+def in_batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The places of ``sizes``, in their order, in batches of at most so much together, or of one
+    that is larger."""
+    part: list[int] = []
+    held = 0
+    for place, size in enumerate(sizes):
+        if part and held + size > most:
+            yield part
+            part, held = [], 0
+        part.append(place)
+        held += size
+    if part:
+        yield part
 
 
 def reading_of(recipe: Recipe, forms: Forms) -> TextLayout:

@@ -1,19 +1,37 @@
-"""What is told of a finished run that chooses among labels: which it mistakes for which, and the
-mistakes of which it was surest.
-"""
+"""How a finished run that chooses among labels is measured, and what is told of it, in its table,
+in its report and as a picture: which label it mistakes for which, and its surest mistakes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
+
+from dragoman.data.files.columns import CorpusOf, file_at, is_tabbed
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.pair import Pair
+from dragoman.errors import DragomanError
 from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
+from dragoman.pictures.records import Heatmap, Table
+from dragoman.recipe import Recipe
+from dragoman.runs.evaluation_set import own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores
 from dragoman.shortened import shortened
-from dragoman.tasks.shared.confusions import MAX_DRAWN
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.runtime import Runtime
+
+if TYPE_CHECKING:
+    from dragoman.data.store import TokenStore
+    from dragoman.forms.sides import Forms
+
 
 SHARE = percent("", share=True)
 _WORST = 10
@@ -115,3 +133,170 @@ class LabelReport(EvaluationReport):
             "confusion": self.confusion.counts.tolist() if drawn else [],
             "worst": [vars(mistake) | {"text": mistake.text[:_KEPT]} for mistake in self.worst],
         }
+
+
+MAX_DRAWN = 60
+"""Labels of a picture."""
+
+
+def drawn(title: str, labels: Sequence[str], confusion: Confusion) -> Heatmap | None:
+    """The share of each label's texts that each label was chosen for; None where there are too many
+    labels to be told apart in a picture."""
+    if len(labels) > MAX_DRAWN:
+        return None
+    counts, support = confusion.counts, confusion.support
+    rows = [f"{name} ({count:,})" for name, count in zip(labels, support, strict=True)]
+    return Heatmap(rows, labels, counts / np.maximum(support, 1)[:, None], title)
+
+
+class LabelRuntime(Runtime):
+    """A label is chosen for each text, or for each of its words."""
+
+    one_label: ClassVar[str]
+    """What one of its labels is called."""
+    labelled: ClassVar[str]
+    """What has them."""
+    quoted: ClassVar[str] = "text"
+    """What is shown of a mistake."""
+    quoted_length: ClassVar[int | None] = 100
+    """How many characters of a mistake are shown."""
+
+    def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
+        from dragoman.tasks.shared.examples import reading_of
+
+        reading = reading_of(recipe, forms)
+        return int((store.lengths["source"] > reading.longest - reading.symbols).sum())
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        learned = next(iter(recipe.data.train), None)
+        if learned is not None and learned.names_files and learned.target is not None:
+            return ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
+        return ["test/" if learned is not None and learned.format == "folders" else "test.tsv"]
+
+    def tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        return [*self.label_tables(scores), *self.mistake_tables(scores)]
+
+    def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        """How well each label is found, where that is known."""
+        if not (labels := scores.get("labels", [])):
+            return []
+        title = f"{self.one_label.capitalize()} by {self.one_label}"
+        header = (self.one_label, "precision", "recall", "F1", self.labelled)
+        shares = ("precision", "recall", "f1")
+        rows = [
+            (one["label"], *(SHARE.written(one[name]) for name in shares), one["texts"])
+            for one in labels
+        ]
+        return [Table(title, header, rows)]
+
+    def mistake_tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        """The surest mistakes, where there are any."""
+        if not (worst := scores.get("worst", [])):
+            return []
+        about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
+        rows = [
+            (one["line"], one["true"], one["chosen"], SHARE.written(one["probability"]),
+             SHARE.written(one["of_true"]), one["text"][: self.quoted_length])
+            for one in worst
+        ]  # fmt: skip
+        return [Table("Surest mistakes", (*about, self.quoted), rows)]
+
+    def heatmaps(self, scores: Mapping[str, Any]) -> list[Heatmap]:
+        if not scores.get("confusion"):
+            return []
+        names = [one["label"] for one in scores["labels"]]
+        title = (
+            f"{self.one_label} by row, chosen by column: shares of each {self.one_label}'s "
+            f"{self.labelled} of {scores.get('test', '')}"
+        )
+        picture = drawn(title, names, confusion_in(scores))
+        return [] if picture is None else [picture]
+
+
+def confusion_in(scores: Mapping[str, Any]) -> Confusion:
+    """That of the last evaluation."""
+    return Confusion(np.array(scores["confusion"], np.int64))
+
+
+Report = TypeVar("Report", bound=LabelReport)
+
+
+_NO_GROUPS = dict.fromkeys(("group_column", "group_key", "group_pattern"))
+"""Nothing is split that a run is measured on."""
+
+
+class LabelledSet(NamedTuple):
+    """The examples that runs are measured on."""
+
+    pairs: Sequence[Pair]
+    name: str
+    left_out: int = 0
+    """Examples of a label that training had not, where these are not measured."""
+
+
+def evaluated(
+    run: str | Path | Run,
+    changes: Sequence[str],
+    test_set: Callable[[Run], LabelledSet],
+    report: Callable[[Run, LabelledSet], Report],
+    keep: bool,
+) -> Report:
+    """A run measured by ``report``. With ``keep`` it is written to the run's scores.json.
+
+    Errors: ``RunError`` for a run, those of ``test_set``, ``DragomanError`` for changes, since
+    there is no search.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if changes:
+        raise DragomanError(
+            f"{changes[0]}: {opened.folder} is a {opened.task.called} and is measured without a "
+            "search; nothing can be set"
+        )
+    measured = test_set(opened)
+    warn_of_learned(opened, measured.pairs)
+    result = report(opened, measured)
+    if keep:
+        keep_scores(opened, result.to_dict(), own=True)
+    return result
+
+
+def examples_of(
+    run: Run,
+    files: Sequence[Path],
+    columns: str | None,
+    keys: tuple[str, str] | None,
+    corpus_of: CorpusOf,
+    usual: Callable[[str], CorpusSettings],
+    wanted: str,
+) -> LabelledSet:
+    """The examples of a file, or of a file of texts and one of labels; without any, the test set of
+    the run's recipe. One file is read by ``corpus_of`` where ``columns`` or ``keys`` are given, in
+    the format of those that the run has learned from, or as is ``usual``.
+
+    ``wanted``: what else is told of more than two files. Errors: ``DragomanError`` for these,
+    ``DataError`` for files that cannot be used.
+    """
+    if len(files) > 2:
+        raise DragomanError(
+            f"a {run.task.called} is measured on one file of {wanted}; what is {files[2]}?"
+        )
+    placed = file_at(files, columns, keys, corpus_of)
+    if not files:
+        return LabelledSet(*own_test_set(run))
+    source, *labels = map(str, files)
+    if labels:
+        corpus = CorpusSettings(source=source, target=labels[0])
+    elif placed is not None:
+        corpus = placed
+    else:
+        learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
+        if not learned and not run.recipe.source.is_text:
+            raise DragomanError(
+                f"{source} has no labels: give the file of its labels too, as "
+                f"{run.recipe.data.train[0].name} has it"
+            )
+        if not is_tabbed(source):  # records, which are not read as columns
+            learned = [one for one in learned if not is_tabbed(one.source)]
+        like = learned[0] if learned else usual(source)
+        corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
+    return LabelledSet(list(read_pairs(corpus)), files[0].name)

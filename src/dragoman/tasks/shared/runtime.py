@@ -15,12 +15,11 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
-from dragoman.tasks.shared.progress_made import TrainingSummary
+from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
 if TYPE_CHECKING:
     from dragoman.data.store import TokenStore
@@ -52,6 +51,10 @@ class Runtime(ABC):
     spec: ClassVar[Spec]
     counts: ClassVar[str] = ""
     """What ``count_target`` counts, where there is anything to count."""
+    begun: ClassVar[tuple[str, float] | None] = None
+    """A score that a model has at least that has begun to learn; None: its loss tells."""
+    test_file: ClassVar[str] = "test.txt"
+    """The name of a file such as one would measure a run on."""
     draws_attention: ClassVar[bool] = False
     """Whether the report of a run shows where it looks."""
 
@@ -78,15 +81,19 @@ class Runtime(ABC):
     @abstractmethod
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """What guessing scores on ``pairs``, by the names that validation gives these scores;
-        nothing where there are too few of them (``tasks/shared/chance.py``)."""
+        nothing where there are too few of them (``tasks/shared/progress_made.py``)."""
 
-    @abstractmethod
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         """Why a finished run has hardly learned the task; None if it has, or that is not known."""
+        if self.begun is None:
+            return by_frequency(run, training)
+        name, least = self.begun
+        on_dev = training.scores.get(name)
+        return below(self.spec.metrics[name], least, on_dev, on_test(run, name))
 
     def test_files(self, recipe: Recipe) -> list[str]:
         """Names of files such as one would measure a run on."""
-        return ["test.txt"]
+        return [self.test_file]
 
     # --- predicting, telling ----------------------------------------------------------------------
 
@@ -118,8 +125,3 @@ def tokens_in(run: Run) -> str:
     if isinstance(source, RowsSource):
         return f"{source.row_width} numbers a {source.noun_of_row}"
     return f"{run.source.size:,} {run.recipe.text.kind} tokens"
-
-
-def labels_in(run: Run) -> str:
-    """How many labels a run chooses among."""
-    return plural(run.forms.labels.size, "label")

@@ -1,6 +1,6 @@
 """How good a model is while it trains: what every task's validation has in common.
 
-The ``validation.py`` of a task says what else it measures.
+The ``NAME/evaluation.py`` of a task says what else it measures.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dragoman.models.interface import Network, writing
 from dragoman.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.shared.examples import in_batches
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
@@ -97,6 +98,33 @@ class Validation(ABC, Generic[Measured]):
         return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
 
 
+class PairsValidation(Validation[Batch]):
+    """Of a source that is read and an output that is searched for."""
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        """Those pairs that are as long as in training (one sentence of a hundred thousand
+        characters would cost hours), and batches of them with targets of like length."""
+        source, target = self.forms
+        sources = source.encode([pair.source for pair in pairs])
+        targets = target.encode([pair.target for pair in pairs])
+        limits = self.recipe.bounded_plan
+        longest, ends = (limits.max_source, limits.max_target), int(source.end is not None)
+        fitting = [
+            (pair, source, target)
+            for pair, source, target in zip(pairs, sources, targets, strict=True)
+            if 0 < len(source) <= longest[0] - ends and 0 < len(target) < longest[1]
+        ]
+        kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
+        batches: list[Batch] = []
+        for places in in_batches([len(written) + 1 for _, written in kept], TOKENS_AT_ONCE):
+            read, written = zip(*(kept[place] for place in places), strict=True)
+            batches.append(make_batch(read, written, target.bos, target.eos))
+        return [pair for pair, _, _ in fitting], batches
+
+    def searched(self, examples: int) -> int:
+        return min(self.recipe.evaluation.dev_sentences, examples)
+
+
 def samples_of(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> tuple[Sample, ...]:
     """The first pairs and what a model makes of them, for people."""
     some = islice(zip(pairs, hypotheses, strict=True), _SAMPLES)
@@ -107,35 +135,6 @@ def loss_scores(total: float, tokens: int) -> dict[str, float]:
     """``loss`` and ``perplexity`` of so many tokens, whose -log P is ``total``, in nats."""
     loss = total / max(tokens, 1)
     return {"loss": loss, "perplexity": perplexity(loss)}
-
-
-def batches_of_pairs(
-    forms: Forms, recipe: Recipe, pairs: Sequence[Pair]
-) -> tuple[list[Pair], list[Batch]]:
-    """Those pairs that are as long as in training (one sentence of a hundred thousand characters
-    would cost hours), and batches of them with targets of like length."""
-    source, target = forms
-    sources = source.encode([pair.source for pair in pairs])
-    targets = target.encode([pair.target for pair in pairs])
-    limits = recipe.bounded_plan
-    longest, ends = (limits.max_source, limits.max_target), int(forms.source.end is not None)
-    fitting = [
-        (pair, source, target)
-        for pair, source, target in zip(pairs, sources, targets, strict=True)
-        if 0 < len(source) <= longest[0] - ends and 0 < len(target) < longest[1]
-    ]
-    kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
-    batches: list[Batch] = []
-    start = 0
-    while start < len(kept):
-        end, size = start, 0
-        while end < len(kept) and (end == start or size + len(kept[end][1]) < TOKENS_AT_ONCE):
-            size += len(kept[end][1]) + 1
-            end += 1
-        read, written = zip(*kept[start:end], strict=True)
-        batches.append(make_batch(read, written, target.bos, target.eos))
-        start = end
-    return [pair for pair, _, _ in fitting], batches
 
 
 def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:

@@ -1,6 +1,8 @@
-"""What is measured of a finished run that tags: accuracy over all words, over those that training
-has read and over new ones, F1 of spans where tags have them, which tag is taken for which, and the
-surest mistakes. The loss is -log P of the right tag, in nats a word.
+"""What is measured of a tagger: while it trains, and of a finished run.
+
+Of the latter: accuracy over all words, over those that training has read and over new ones, F1 of
+spans where tags have them, which tag is taken for which, and the surest mistakes. The loss is -log
+P of the right tag, in nats a word.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dragoman.data.files.pair import Pair
-from dragoman.forms.tags import Tags
+from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
+from dragoman.forms.tags import Tags, tags_of
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.pictures.labels import plain_table
@@ -26,10 +30,20 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
 from dragoman.specs.tagging import TAGGING, words_and_tags
-from dragoman.tasks.shared.label_evaluation import LabelledSet, evaluated, examples_of
-from dragoman.tasks.shared.label_report import SHARE, LabelReport, Mistake, surest
-from dragoman.tasks.tagging.chance import usual_scores
+from dragoman.tasks.shared.examples import in_batches, reading_of
+from dragoman.tasks.shared.label_report import (
+    SHARE,
+    LabelledSet,
+    LabelReport,
+    Mistake,
+    evaluated,
+    examples_of,
+    surest,
+)
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
+from dragoman.training.losses.loss import smoothed_cross_entropy
+from dragoman.training.records import Evaluation, Sample
 
 _AROUND = 4
 """Words that are shown before and behind a mistake."""
@@ -185,6 +199,18 @@ def _report(run: Run, measured: LabelledSet) -> TaggingReport:
     )  # fmt: skip
 
 
+def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
+    """Of always answering the most frequent tag of each word in training, of an unknown word the
+    most frequent tag of all."""
+    words = [pair.source.split() for pair in pairs]
+    return TagScores.of(
+        [pair.target.split() for pair in pairs],
+        [tags.usual(one) for one in words],
+        [[tags.knows(word) for word in one] for one in words],
+        has_spans(tags.counts),
+    )
+
+
 def _words_of(run: Run) -> str:
     """The name of the run that its tags and the words it knows come from; empty: its own text. One
     that goes on from all of another (``--from``) keeps them."""
@@ -245,3 +271,62 @@ def _around(words: Sequence[str], place: int) -> str:
     begin, end = max(0, place - _AROUND), place + 1 + _AROUND
     shown = [*words[begin:place], f"[{words[place]}]", *words[place + 1 : end]]
     return " ".join(word[:40] for word in shown)
+
+
+_SAMPLES = 5
+
+
+class TaggedValidation(Validation[TaggedBatch]):
+    """``accuracy`` and ``loss``, and ``f1`` of spans where tags have them; some sentences are shown
+    with the tags that were chosen. Of a long sentence the beginning is measured."""
+
+    without = "without words"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[TaggedBatch]]:
+        kept = [(pair, *words_and_tags(pair, "dev")) for pair in pairs if pair.source.split()]
+        pieces = WordCutter(self.forms.source)([words for _, words, _ in kept])
+        reading = reading_of(self.recipe, self.forms)
+        sizes = [sum(map(len, one)) for one in pieces]
+        order = sorted(range(len(kept)), key=sizes.__getitem__)
+        values = tags_of(self.forms).numbers([pair.target for pair, _, _ in kept])
+        batches = []
+        for part in in_batches([reading.size(sizes[place]) for place in order], TOKENS_AT_ONCE):
+            numbers = [order[place] for place in part]
+            read, own = [pieces[n] for n in numbers], [values[n] for n in numbers]
+            batches.append(tagged_batch(read, own, reading))
+        return [kept[number][0] for number in order], batches
+
+    def __call__(self, update: int) -> Evaluation:
+        form = tags_of(self.forms)
+        total, known, chosen = 0.0, 0, list[list[str]]()
+        for batch in self.batches:
+            batch = batch.to(self.device)
+            rows = self.model.encode(batch.read.source).rows
+            logits = self.model.project(batch.read.windows(rows))  # (W, K)
+            has_one = batch.tags >= 0  # others training had not: no tag is right
+            total += float(smoothed_cross_entropy(logits[has_one], batch.tags[has_one], 0.0)[1])
+            known += int(has_one.sum())
+            names = iter(form.shown(logits.argmax(dim=-1).tolist()))
+            chosen += [list(islice(names, count)) for count in batch.read.counts]
+        words = [pair.source.split() for pair in self.pairs]
+        true = [
+            pair.target.split()[: len(found)]
+            for pair, found in zip(self.pairs, chosen, strict=True)
+        ]
+        scores = TagScores.of(
+            true, chosen, [[True] * len(one) for one in true], has_spans(form.counts)
+        ).figures()
+        samples = tuple(
+            Sample(
+                self.pairs[one].source,
+                underscored(words[one][: len(true[one])], true[one]),
+                underscored(words[one][: len(true[one])], chosen[one]),
+            )
+            for one in self.spread(_SAMPLES)
+        )
+        kept: dict[str, float] = {
+            name: scores[name] for name in ("accuracy", "f1") if name in scores
+        }
+        if known:  # else no tag of dev has a probability
+            kept["loss"] = total / known
+        return Evaluation(kept, samples)

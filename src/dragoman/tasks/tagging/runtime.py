@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
-from dragoman.forms.tags import tags_of
+from dragoman.forms.tags import Tags, tags_of
+from dragoman.measure import percent
 from dragoman.metrics.tagging import SpanCounts
 from dragoman.pictures.records import Table
 from dragoman.plural import plural
@@ -16,10 +18,9 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
-from dragoman.tasks.shared.label_runtime import SHARE, LabelRuntime, confusion_in
-from dragoman.tasks.shared.progress_made import TrainingSummary
+from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
+from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, TrainingParts, tokens_in
-from dragoman.tasks.tagging.chance import by_usual_tag, chance_of_tags
 
 _CONFUSED = 15
 """Rows of a table of confusions."""
@@ -36,8 +37,8 @@ class TaggingRuntime(LabelRuntime):
     quoted_length: ClassVar[int | None] = None
 
     def training_parts(self) -> TrainingParts:
+        from dragoman.tasks.tagging.evaluation import TaggedValidation
         from dragoman.tasks.tagging.learning import TaggedSentences, TagOfEachWord
-        from dragoman.tasks.tagging.validation import TaggedValidation
 
         return TrainingParts(TaggedSentences, TagOfEachWord, TaggedValidation)
 
@@ -82,3 +83,37 @@ class TaggingRuntime(LabelRuntime):
             confused = [(names[true], names[chosen], count) for true, chosen, count in often]
             tables.append(Table("Confused most often", ("tag", "taken for", "words"), confused))
         return tables
+
+
+_SURE = 2.0
+"""Standard errors by which a tagger is worse than one that knows words alone."""
+
+
+def chance_of_tags(tags: Tags, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Of the right tags of some sentences; nothing where these are too few."""
+    counts = Counter(tag for pair in pairs for tag in pair.target.split())
+    if counts.total() < MIN_TOKENS:
+        return {}
+    from dragoman.tasks.tagging.evaluation import usual_scores
+
+    guess = usual_scores(tags, pairs).figures()
+    kept = {name: guess[name] for name in ("accuracy", "f1") if name in guess}
+    return kept | {"loss": entropy(counts.values())}
+
+
+def by_usual_tag(run: Run) -> str | None:
+    """Why a run has hardly learned: it is worse than the most frequent tag of each word. None if it
+    is not, or that is not known."""
+    scores: dict[str, Any] = run.scores()
+    found, guess = scores.get("scores", {}).get("accuracy"), scores.get("usual", {}).get("accuracy")
+    words = sum(one["texts"] for one in scores.get("labels", []))
+    if found is None or not isinstance(guess, int | float) or not words:
+        return None
+    share, accuracy = guess / 100, found["value"] / 100
+    if accuracy + _SURE * math.sqrt(max(0.0, share * (1 - share)) / words) >= share:
+        return None
+    shown = percent("accuracy", share=True)
+    return (
+        f"accuracy {shown.written(accuracy)}, and always answering the most frequent tag of each "
+        f"word gives {shown.written(share)}"
+    )

@@ -15,14 +15,14 @@ import torch
 
 from dragoman.data.labelled import Pieces, WordCutter, WordRows
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor
+from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.tags import tags_of
 from dragoman.models.interface import Network
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.tasks.shared.examples import reading_of
+from dragoman.tasks.shared.examples import in_batches, reading_of
 
 _TOKENS_AT_ONCE = 8192
 
@@ -105,18 +105,6 @@ def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
     return " ".join(f"{word}_{tag}" for word, tag in zip(words, tags, strict=True))
 
 
-@dataclass(frozen=True)
-class ShownTags:
-    """What is shown of a sentence that is looked into."""
-
-    text: str
-    """Its words with their tags."""
-    ids: tuple[int, ...]
-    """The numbers of the tags."""
-    score: float
-    """log P of all of them, in nats."""
-
-
 class Tagger(Predictor):
     """A trained model, ready to tag. Not for several threads at once.
 
@@ -174,7 +162,8 @@ class Tagger(Predictor):
             for part in parts:
                 flat.append((number, first, part))
                 first += len(part)
-        for places in _batches([_size(part) for _, _, part in flat], together):
+        flat.sort(key=lambda one: _size(one[2]))
+        for places in in_batches([_size(part) for _, _, part in flat], together):
             every = self._scores([flat[place][2] for place in places])
             for place, scores in zip(places, every, strict=True):
                 yield ScoredWords(*flat[place][:2], scores)
@@ -202,13 +191,13 @@ class Tagger(Predictor):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> ShownTags:
+    def shown(self, text: str, prefix: str = "") -> ShownLabels:
         """Its tags. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("tags are given no beginning: leave the prefix out")
         (found,) = self([text])
         score = float(found.log_probabilities.max(axis=1).sum())
-        return ShownTags(str(found), tuple(found.values), score)
+        return ShownLabels(str(found), tuple(found.values), score)
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: the tokens of its words, up to what is read at once, and
@@ -239,17 +228,3 @@ class Tagger(Predictor):
 def _size(part: Pieces) -> int:
     """Tokens that are read, a symbol before or behind them counted."""
     return 1 + sum(map(len, part))
-
-
-def _batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The places of ``sizes``, the smallest first, in batches of at most so much, or of one."""
-    batch: list[int] = []
-    size = 0
-    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if batch and size + sizes[place] > most:
-            yield batch
-            batch, size = [], 0
-        batch.append(place)
-        size += sizes[place]
-    if batch:
-        yield batch

@@ -1,4 +1,5 @@
-"""Which parts of a line are translated by themselves. One line comes back for one line.
+"""Which parts of a line are translated by themselves, and what is searched for of them: the same
+for ``Translator`` and the server. One line comes back for one line.
 
 A line may name a file: a recording is cut as ``recordings/cutting.py`` says, a picture is not.
 
@@ -15,6 +16,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dragoman.engine.engine import Engine
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
@@ -22,7 +25,10 @@ from dragoman.forms.segmentation import list_marker, segment
 from dragoman.reading import readable
 from dragoman.recordings.cutting import RecordingCutter
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 from dragoman.shortened import shortened
+from dragoman.tasks.translation.ranking import candidates_of
 
 logger = logging.getLogger("dragoman")
 
@@ -132,3 +138,33 @@ def learned_single_sentences(run: Run) -> bool | None:
 _SEVERAL = 0.02
 """Below this share of training lines with several sentences a model has not learned to go on: 0.0
 of the demo's lines have several, 0.0001 of Multi30k's and Tatoeba's, 0.37 of Python's manual's."""
+
+
+def requests_of(
+    engine: Engine,
+    passages: Sequence[Passage],
+    settings: SearchSettings,
+    begun: Sequence[Sequence[int]],
+    candidates: int = 0,
+) -> list[Request]:
+    """A request for each piece of each passage. ``begun``: for each passage the tokens with which
+    the output of its first piece begins. ``candidates``: of which minimum Bayes risk will choose
+    one; 0: the most probable is wanted."""
+    asked = candidates_of(settings, candidates) if candidates else settings
+    pieces = [piece.values for one in passages for piece in one.pieces]
+    begins = [
+        begin if place == 0 else ()
+        for one, begin in zip(passages, begun, strict=True)
+        for place in range(len(one.pieces))
+    ]
+    if engine.source.width is not None:
+        return [
+            engine.request(np.asarray(rows), asked, begin)
+            for rows, begin in zip(pieces, begins, strict=True)
+        ]
+    # One array for all: making one takes longer than cutting one.
+    every = np.array([token for values in pieces for token in values], np.int64)
+    sources = np.split(every, np.cumsum([len(values) for values in pieces])[:-1]) if pieces else []
+    return [
+        engine.request(source, asked, begin) for source, begin in zip(sources, begins, strict=True)
+    ]

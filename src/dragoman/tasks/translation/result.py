@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dragoman.forms.passage import Passage
 from dragoman.forms.subwords.text import Text
@@ -123,10 +123,6 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
-
-    def __getstate__(self) -> dict[str, Any]:
-        """To another process goes what the tokens are, not the whole vocabulary."""
-        return {**self.__dict__, "tokens": self.tokens, "vocabulary": None}
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: the probability of each token, attention if asked for."""

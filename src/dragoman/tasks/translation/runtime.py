@@ -9,11 +9,20 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import BLEU, WER
+from dragoman.metrics.chrf import pairwise_chrf
+from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.specs.translation import TRANSLATION
-from dragoman.tasks.shared.progress_made import TrainingSummary, below, on_test
+from dragoman.tasks.shared.progress_made import (
+    MIN_ANSWERS,
+    TrainingSummary,
+    below,
+    learned_answers,
+    of_tokens,
+    on_test,
+)
 from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN_BLEU = 5.0
@@ -43,9 +52,6 @@ class TranslationRuntime(Runtime):
         return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.tasks.shared.chance import learned_answers, of_tokens
-        from dragoman.tasks.translation.chance import chance_of_translations
-
         references = [pair.target for pair in pairs]
         tokenizer = "none" if recipe.data.moses else None
         return of_tokens(forms.target.encode(references)) | chance_of_translations(
@@ -83,3 +89,29 @@ class TranslationRuntime(Runtime):
         if run.source.width is not None:
             return f"{tokens_in(run)}; {run.target.size:,} target {kind} tokens"
         return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"
+
+
+MIN_BLEU = 1.0
+"""The least BLEU that counts as more than a guess, even where the best guess scores less: of two
+models with 0.7 and 0.0 neither translates, however significant the difference."""
+_ALIKE = 200
+"""Texts among which the most typical one is searched for: all pairs are compared."""
+
+
+def chance_of_translations(
+    references: Sequence[Sequence[str]],
+    learned: Sequence[str],
+    language: str,
+    tokenizer: str | None = None,
+) -> dict[str, float]:
+    """Of references as ``evaluate_translation`` takes them. ``learned``: the targets of training
+    (``learned_answers``)."""
+    lines = references[0]
+    if len(lines) < MIN_ANSWERS or not learned:
+        return {"bleu": MIN_BLEU}
+    some = list(learned[:: max(1, len(learned) // _ALIKE)])[:_ALIKE]
+    usual = some[int(pairwise_chrf(some).mean(axis=1).argmax())]
+    scores = evaluate_translation(
+        [usual] * len(lines), references, language, tokenizer=tokenizer, metrics=("BLEU", "chrF")
+    )
+    return {"bleu": max(MIN_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}

@@ -12,7 +12,6 @@ from dragoman.engine.settings import TranslatorSettings
 from dragoman.models.shortlist import Shortlist, ShortlistSettings, learn
 from dragoman.runs.corpora import plain_pairs, token_pairs
 from dragoman.runs.lock import locked
-from dragoman.runs.prepare import Say
 from dragoman.runs.run import SHORTLIST, Run
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.translator import Translator
@@ -48,9 +47,7 @@ class LearnedShortlist:
         return "\n".join(lines)
 
 
-def learn_shortlist(
-    run: Run, settings: ShortlistSettings | None = None, say: Say = lambda _: None
-) -> LearnedShortlist:
+def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> LearnedShortlist:
     """Learn the shortlist of ``run`` from its training text and write it into its folder.
 
     Errors: ``DataError`` or ``RecipeError`` if that text cannot be read any more, ``RunError`` if
@@ -58,13 +55,12 @@ def learn_shortlist(
     """
     run.require_text("train")
     with locked(run.folder):
-        return _learn(run, settings, say)
+        return _learn(run, settings)
 
 
-def _learn(run: Run, settings: ShortlistSettings | None, say: Say) -> LearnedShortlist:
+def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
     source, target, recipe = run.source_text, run.target_text, run.recipe
     key = run.weights_hash  # first: without weights there is nothing to learn for
-    say("reading the training text")
     shortlist = learn(
         token_pairs(recipe, source, target),
         source.size,

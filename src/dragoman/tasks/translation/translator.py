@@ -1,5 +1,5 @@
 """The predictor: text in, translations out. The command line and every picture use it; the server
-searches for what it searches for (``planning.py``).
+searches for what it searches for (``lines.py``).
 
     translator = dragoman.load("runs/x")
     translator("Guten Tag").text
@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -33,19 +33,16 @@ from dragoman.plural import plural
 from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.translation.ctc_ranking import CtcRanking
 from dragoman.tasks.translation.given_pairs import score_pairs
-from dragoman.tasks.translation.lines import LinePlan
-from dragoman.tasks.translation.minimum_risk import expected_chrf
-from dragoman.tasks.translation.planning import requests_of
+from dragoman.tasks.translation.lines import LinePlan, requests_of
+from dragoman.tasks.translation.ranking import CtcRanking, expected_chrf
 from dragoman.tasks.translation.result import Translation
 
 if TYPE_CHECKING:
     from dragoman.formats.units.document import Document
     from dragoman.metrics.alignment import Links
-    from dragoman.tasks.translation.proofreading.plain import PlainCheck
+    from dragoman.tasks.translation.proofreading.plain import PlainCheck, ProofWarning
     from dragoman.tasks.translation.proofreading.proofreader import Proofreader
-    from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 logger = logging.getLogger("dragoman")
 
@@ -89,11 +86,6 @@ class Translator(Predictor):
         self._lines = LinePlan(self.engine, run, cut_off=self.settings.long_lines == "cut")
         ranks = not self.ensemble  # several runs have no CTC of their own
         self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """To another process go the folders' paths, and the runs are opened anew there."""
-        folders = [run.folder.absolute() for run in (self.run, *self.ensemble)]
-        return _reopened, (folders, self.settings, self.search_settings)
 
     @property
     def search_settings(self) -> SearchSettings:
@@ -312,7 +304,7 @@ class Translator(Predictor):
     def warnings(self, translation: Translation) -> tuple[ProofWarning, ...]:
         """What is doubtful about a translation of this translator's: words that it left out, never
         read or repeats. Takes a forward pass of the plain model for each word of the source; see
-        ``tasks/proofreading/``."""
+        ``tasks/translation/proofreading/``."""
         return self.proofread([translation])[0]
 
     def proofread(self, translations: Sequence[Translation]) -> list[tuple[ProofWarning, ...]]:
@@ -389,13 +381,6 @@ class Translator(Predictor):
             best.setdefault(one.text, replace(one, expected_chrf=value))
         first, *others = list(best.values())[: settings.n_best]
         return replace(first, alternatives=tuple(others))
-
-
-def _reopened(
-    folders: Sequence[Path], settings: TranslatorSettings, search_settings: SearchSettings
-) -> Translator:
-    first, *others = map(Run.open, folders)
-    return Translator(first, settings, search_settings, others)
 
 
 def _listed(texts: Iterable[str], method: str) -> list[str]:

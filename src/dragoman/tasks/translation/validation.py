@@ -3,16 +3,11 @@ part of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dragoman.data.batches import Batch
-from dragoman.data.files.pair import Pair
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
 from dragoman.specs.translation import writes_what_it_reads
 from dragoman.tasks.shared.validation import (
-    Validation,
-    batches_of_pairs,
+    PairsValidation,
     loss_scores,
     next_token_loss,
     samples_of,
@@ -20,19 +15,13 @@ from dragoman.tasks.shared.validation import (
 from dragoman.training.records import Evaluation
 
 
-class TranslationValidation(Validation[Batch]):
+class TranslationValidation(PairsValidation):
     """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``; of recordings ``wer`` and
     ``cer`` too."""
 
     without = (
         "empty or longer than plan.max_source, plan.max_target or what the model has positions for"
     )
-
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        return batches_of_pairs(self.forms, self.recipe, pairs)
-
-    def searched(self, examples: int) -> int:
-        return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
         losses = loss_scores(*next_token_loss(self))

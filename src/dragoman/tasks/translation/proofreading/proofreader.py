@@ -33,10 +33,12 @@ from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.forms.repetition import repetitions
 from dragoman.runs.run import Run
 from dragoman.tasks.translation.proofreading.omissions import Omissions, omitted, suspects_of
-from dragoman.tasks.translation.proofreading.plain import lost_warnings
-from dragoman.tasks.translation.proofreading.source import ReadSource
-from dragoman.tasks.translation.proofreading.unknown import another_language, unknown_words
-from dragoman.tasks.translation.proofreading.warning import ProofWarning
+from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
+from dragoman.tasks.translation.proofreading.source import (
+    ReadSource,
+    another_language,
+    unknown_words,
+)
 
 _MAX_TOO_SHORT = 2
 """Words of a source that are not taken away one by one: what is left of it says too little. They
