@@ -32,12 +32,12 @@ from slow_work import SlowWork
 from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
+from dragoman.engine.streaming import windows
 from dragoman.forms.nothing import NoSource
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.insight.session import InspectionSession
 from dragoman.runs.run import Run
-from dragoman.search import windows
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.http import connection

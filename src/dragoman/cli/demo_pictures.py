@@ -240,9 +240,7 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
 def show_painted(run: Run, console: Console) -> str:
     """What is painted of captions that the model has not learned from."""
     from dragoman.atomic import write_bytes, write_text
-    from dragoman.pictures.bitmaps.captioned import captioned_svg
-    from dragoman.pictures.bitmaps.half_blocks import half_blocks
-    from dragoman.pictures.bitmaps.pixels import png_of
+    from dragoman.pictures.bitmaps import captioned_svg, half_blocks, png_of
     from dragoman.tasks.painting.evaluation import evaluate_run
     from dragoman.tasks.painting.painter import enlarged, in_a_row
     from dragoman.tasks.report import write_report

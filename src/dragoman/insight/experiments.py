@@ -29,7 +29,7 @@ from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.session import InspectionSession, Intervention, begin_part, teacher_forced
-from dragoman.models.transformer import Sublayer
+from dragoman.models.transformer.model import Sublayer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
 

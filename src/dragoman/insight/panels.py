@@ -11,7 +11,7 @@ import numpy as np
 from dragoman.engine.alignment_head import AlignmentScores
 from dragoman.insight.experiments import Importance
 from dragoman.models.interface import AttentionLayer
-from dragoman.models.transformer import Sublayer
+from dragoman.models.transformer.model import Sublayer
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import Array, MatrixPicture
 from dragoman.pictures.panels import HeadGrid, WordWeights

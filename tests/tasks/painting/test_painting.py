@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Dragoman
-from dragoman.forms.rows.drawn_text import DRAWN
 from PIL import Image
 from recipe_of_files import recipe_of
 from row_files import write_bars
@@ -21,6 +20,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.codes.codes_form import CodesForm
+from dragoman.forms.rows.lines_form import DRAWN
 from dragoman.forms.rows.picture_file import pixels_of
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of

@@ -13,9 +13,8 @@ from dragoman.forms.lexicon import Span
 from dragoman.forms.shown_words import ShownWord, words_of
 from dragoman.search import hypothesis as search
 from dragoman.serving.http.messages import Message
-from dragoman.tasks.translation.proofreading.plain import lost_warnings
+from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
-from dragoman.tasks.translation.proofreading.warning import ProofWarning
 
 
 class DetectedLanguage(Message):

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from dragoman.insight.parts import ended_by
+from dragoman.insight.session import ended_by
 from dragoman.serving.http.limits import Places
 
 T = TypeVar("T")

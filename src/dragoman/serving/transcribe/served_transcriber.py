@@ -55,7 +55,7 @@ from dragoman.serving.transcribe.schema import (
     TranscribedSegment,
     TranscriptionRequest,
 )
-from dragoman.tasks.translation.ctc_ranking import ctc_log_probabilities
+from dragoman.tasks.translation.ranking import ctc_log_probabilities
 from dragoman.tasks.translation.transcriber import Transcriber
 
 AT_ONCE = 8

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.data.files.pair import Pair
-from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
+from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.tags import Tags, tags_of
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.tagging import TagScores, has_spans
