@@ -158,7 +158,7 @@ async def _translate_html(
         for (m, running), one in zip(every, found, strict=True):
             translated[m].append(Translated(running, one.passage, _of_rank(one.found, rank)))
         for m, document in enumerate(documents):
-            targets = await _with_tags(choices[m].run, translated[m], service.texts, client)
+            targets = await with_tags(choices[m].run, translated[m], service.texts, client)
             parts = [parts_of(target) for target in targets]
             versions[m].append(await service.texts.do(client, partial(document.join, parts)))
     return versions
@@ -204,7 +204,7 @@ def _answer(
     )
 
 
-async def _with_tags(
+async def with_tags(
     run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[Target]:
     """Each translation with the tags of its text."""
