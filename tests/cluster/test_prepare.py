@@ -88,8 +88,10 @@ def recipe(tmp_path: Path) -> Recipe:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shards and ranges of hashes so small that there are several."""
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Shards and ranges of hashes so small that there are several; other tests have larger shards
+    of the same text in the cache."""
+    monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(store_writer, "SHARD_EXAMPLES", 100)
     monkeypatch.setattr("dragoman.cluster.prepare.data_plan._OF_PARTITION", 200)
 

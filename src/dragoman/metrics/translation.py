@@ -146,8 +146,8 @@ def tokenised_bleu(hypotheses: Sequence[str], references: References) -> Score:
 
     The formula of Papineni et al. (2002) as ``multi-bleu.perl`` and fairseq apply it: nothing is
     tokenised, cased or smoothed here, so both sides must have been prepared alike
-    (``forms.moses.MosesText.prepare``): so are published Multi30k scores, 41.02 of Wu et al. (2021)
-    for one. Not comparable with sacreBLEU's figure on plain text.
+    (``forms.text_form.MosesText.prepare``): so are published Multi30k scores, 41.02 of Wu et al.
+    (2021) for one. Not comparable with sacreBLEU's figure on plain text.
 
     Raises:
         DataError: different numbers of hypotheses and references, or none at all.

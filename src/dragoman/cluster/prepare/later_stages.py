@@ -261,7 +261,7 @@ def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
 
 
 def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
-    """As ``runs.vocabularies`` has them, for the vocabulary of that name."""
+    """As ``runs.corpora`` has them, for the vocabulary of that name."""
     for number in range(len(plan.parts)):
         data = read(store, place_of(LINES, number, name))
         yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]
