@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from dragoman.documents.translation import fitted
+from dragoman.documents.languages import fitted
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
