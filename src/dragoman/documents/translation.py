@@ -1,9 +1,8 @@
 """The units of a document, translated by an engine: the same for every program that asks.
 
-A document is translated between two languages if it does not say that it is of others. A part of
-its units at a time is cut into sentences, searched for, aligned where codes stand inside sentences,
-and put together again. ``steps`` computes and asks for searches and alignments; whoever drives it
-gives them: ``translated`` at once, the server in its queue.
+A part of the units at a time is cut into sentences, searched for, aligned where codes stand inside
+sentences, and put together again. ``steps`` computes and asks for searches and alignments; whoever
+drives it gives them: ``translated`` at once, the server in its queue.
 """
 
 from __future__ import annotations
@@ -18,9 +17,7 @@ import numpy as np
 from dragoman.documents.placing import Translated, placed, plan_of
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
-from dragoman.formats.units.document import BadDocument, Document
 from dragoman.formats.units.unit import Target, Unit
-from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 
@@ -127,34 +124,3 @@ def _in_proportion(target: int, source: int) -> Alignment:
     if source:
         found[np.arange(target), np.arange(target) * source // max(1, target)] = 1.0
     return found
-
-
-_SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
-
-
-def fitted(document: Document, source: str | None, target: str) -> tuple[Document, list[str]]:
-    """The document as it is translated from ``source`` (None: whichever it is in) into ``target``,
-    and what is doubtful about its languages. Errors: ``BadDocument`` where it says that it is of
-    others."""
-    doubts = []
-    for said in document.languages:
-        wanted = source if said.side == "source" else target
-        if wanted is None or not _differ(said.code, wanted):
-            continue
-        problem = (
-            f"{said.where} says {name_of(said.code)}, and it is to be translated "
-            f"{'from' if said.side == 'source' else 'into'} {name_of(wanted)}"
-        )
-        if said.is_binding:
-            raise BadDocument(
-                f"{problem}: choose a run of these languages, or correct the document if it is "
-                "wrong about itself"
-            )
-        doubts.append(f"{problem}. If the document is right, choose another run")
-    return document.between(source, target), doubts
-
-
-def _differ(one: str, other: str) -> bool:
-    """Whether two codes are of two languages, as far as both are known; a region says nothing."""
-    both = {_SAME.get(base(code), base(code)) for code in (one, other)}
-    return len(both) == 2 and both <= NAMES.keys()

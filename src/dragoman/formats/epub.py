@@ -83,7 +83,7 @@ class Book(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        return self.archive.signature_notes(r"META-INF/signatures\.xml")
+        return self.archive.signature_notes("meta-inf/signatures.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}

@@ -6,7 +6,6 @@ Every other member is copied as it lies, packed, in its order. Nothing is unpack
 from __future__ import annotations
 
 import io
-import re
 import struct
 import zipfile
 import zlib
@@ -74,9 +73,9 @@ class Archive:
             raise BadDocument(f"{name} is a damaged or cut off archive")
         return cls(name, data, {one.filename: one for one in found}, central)
 
-    def signature_notes(self, member: str) -> Sequence[str]:
-        """What a person is told where a member, whose name matches, signs the document."""
-        if any(re.fullmatch(member, one, re.IGNORECASE) for one in self.members):
+    def signature_notes(self, begin: str) -> Sequence[str]:
+        """What a person is told where a member signs the document, by how its name begins."""
+        if any(one.lower().startswith(begin) for one in self.members):
             return [f"{self.name} is signed; its translation has changed, so the signature is void"]
         return ()
 

@@ -101,7 +101,7 @@ class OfficeDocument(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        return self.archive.signature_notes(r"_xmlsignatures/sig\d*\.xml")
+        return self.archive.signature_notes("_xmlsignatures/sig")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new = {}

@@ -63,7 +63,7 @@ class OpenDocument(Document):
 
     @property
     def notes(self) -> Sequence[str]:
-        return self.archive.signature_notes(r"META-INF/documentsignatures\.xml")
+        return self.archive.signature_notes("meta-inf/documentsignatures.xml")
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new: dict[str, bytes] = {}

@@ -271,7 +271,8 @@ class Translator(Predictor):
         """A document that has been read: its translation, and how many of its texts changed. What
         is doubtful about it is logged. Errors: ``BadDocument``, also where it says that it is of
         other languages than the run's."""
-        from dragoman.documents.translation import fitted, translated
+        from dragoman.documents.languages import fitted
+        from dragoman.documents.translation import translated
         from dragoman.formats.units.document import OutputOptions
 
         source, target = self.engine.source.language, self.engine.target.language
