@@ -32,12 +32,12 @@ from slow_work import SlowWork
 from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.streaming import windows
 from dragoman.forms.nothing import NoSource
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.insight.session import InspectionSession
 from dragoman.runs.run import Run
+from dragoman.search import forced_decoding
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.http import connection
@@ -390,13 +390,13 @@ def test_a_long_text_is_read_in_turns(letters: Run, monkeypatch: pytest.MonkeyPa
     """Others have theirs between: a part is there when its windows alone have been scored."""
     monkeypatch.setattr(served_language_model, "TOKENS_AT_ONCE", 64)
     read: list[int] = []
-    scored = windows.log_probabilities_of
+    scored = forced_decoding.log_probabilities_of
 
     def counting(model: Any, source: Any, given: Any, *others: Any) -> Any:
         read.append(sum(map(len, given)))
         return scored(model, source, given, *others)
 
-    monkeypatch.setattr(windows, "log_probabilities_of", counting)
+    monkeypatch.setattr(forced_decoding, "log_probabilities_of", counting)
     run = ServedLanguageModel.open(letters, ServeSettings(precision="fp32"), "letters")
     tokens = run.tokens(BEGIN * 50)
     parts = run.parts(tokens)

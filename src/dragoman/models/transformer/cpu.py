@@ -1,9 +1,9 @@
 """The steps of a Transformer that is prepared for translating on plain torch
 (``models/prepared.py``): the way where there are no kernels.
 
-They compute what ``Transformer.advance`` computes, to within rounding, in bf16 or fp32, in three
-quarters of the time and less: queries, keys and values come from one product, and keys and values
-are not copied about (``cpu_state.py``). What remains is close to the products themselves.
+They compute what ``advance`` of the prepared network computes, to within rounding, in four fifths
+of the time: queries, keys and values come from one product, and keys and values are not copied
+about (``cpu_state.py``). What remains is close to the products themselves.
 
 Shapes: D model width, N rows, n slots, t new positions.
 """
