@@ -27,7 +27,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate.libretranslate import _with_tags
+from dragoman.serving.translate.libretranslate import with_tags
 
 TAG = re.compile(r"<[^>]*>")
 WORDS = st.sampled_from(["Das", "Tier", "is", "müde.", "Where?", "3", "&amp;", " ", "\n "])
@@ -234,7 +234,7 @@ def test_attributes_are_translated_in_their_place_and_quotes() -> None:
 
 async def tagged(run: ServedRun, translated: list[Translated]) -> list[list[str]]:
     turns = FairExecutor("texts")
-    targets = await _with_tags(run, translated, turns, "me")
+    targets = await with_tags(run, translated, turns, "me")
     turns.close()
     return [parts_of(target) for target in targets]
 
