@@ -18,7 +18,7 @@ from dragoman.errors import RecipeError
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget
-from dragoman.sizing.pairs import SMALLEST, TABLE
+from dragoman.sizing.pairs import TABLE
 from dragoman.sizing.size import FAMILIES, settings_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
@@ -114,10 +114,10 @@ def test_minutes_are_measured_with_the_family(
     monkeypatch.setattr(budget, "tokens_per_second", speed)
     pairs = files["translation"]
     recipe, _ = recipe_of(pairs, minutes=1, model="lstm", say=lambda _: None)
-    assert (recipe.model.kind, recipe.model.model_dim) == ("recurrent", SMALLEST.model_dim)
+    assert (recipe.model.kind, recipe.model.model_dim) == ("recurrent", TABLE[0].model_dim)
     assert set(asked) == {"lstm"}
     monkeypatch.undo()
-    assert budget.tokens_per_second("conv", SMALLEST) > 0
+    assert budget.tokens_per_second("conv", TABLE[0]) > 0
 
 
 def test_the_heads_of_a_small_transformer_that_parses_are_64_wide(

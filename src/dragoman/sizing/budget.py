@@ -41,9 +41,10 @@ SMALLEST_UPDATE = 512
 """The fewest target tokens of an update: smaller ones are noise, and no faster."""
 SMALLEST_TEXT_UPDATE = 1_024
 """The same of a text that stands alone: windows are long."""
-ENOUGH = 2.0
-"""A size is taken if it sees so many times the tokens that it needs before it translates anything:
-then it learns more than a smaller one in the same time (docs/experiments.md)."""
+ENOUGH = {"adam": 2.0, "muon": 4.0}
+"""By the optimizer: a size is taken if it sees so many times the tokens that it needs before it
+translates anything. Then it learns more than a smaller one in the same time
+(docs/experiments.md)."""
 
 _SENTENCES = 64
 _LENGTH = 16
@@ -125,7 +126,7 @@ def _taught_in(
     whole = 0.0
     for size in sizes:
         tokens = (1 - SHARE) * 60 * minutes * speed_of(size) * processes()
-        enough = ENOUGH * needed(size)
+        enough = ENOUGH[size.optimizer] * needed(size)
         whole = whole or minutes * enough / tokens
         if tokens >= enough:
             break

@@ -8,7 +8,6 @@ from then on the run is as reproducible as any.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
@@ -32,9 +31,6 @@ TABLE = (
     Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
 """Chosen by experience with corpora of these sizes; docs/training.md shows it to users."""
-
-SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
-"""The size for times so short that even the first row of the table would learn nothing."""
 
 _BYTES_A_TOKEN = 3.3
 """Of UTF-8, in a vocabulary of some thousand tokens: about as many in any script."""
@@ -115,7 +111,7 @@ def row_for(pairs: float) -> Size:
 
 def rows_for(pairs: float) -> Sequence[Size]:
     """That row and all smaller sizes, the largest first."""
-    return (*reversed(TABLE[: TABLE.index(row_for(pairs)) + 1]), SMALLEST)
+    return TABLE[TABLE.index(row_for(pairs)) :: -1]
 
 
 def two_files(inputs: Inputs) -> CorpusSettings:
