@@ -60,9 +60,8 @@ class Start:
         """Of ``dragoman train``."""
         words = ["--from", str(self.run)] if self.run else []
         if self.ulmfit:
-            layers = (
-                8  # a model of so many has thawed after half of the updates, one of 3 after 1/4
-            )
+            # A model of eight has thawed after half of the updates, one of three after a quarter.
+            layers = 8
             words += ["--set", "training.layers.decay=0.385"]
             words += ["--set", f"training.layers.thaw={max(1, updates // (2 * layers))}"]
         return words

@@ -36,7 +36,7 @@ def test_it_opens_on_the_attention_that_a_model_has(
     )  # fmt: skip
     page_file = tmp_path / "look.html"
     html = look_html(
-        record, title="run", source="", translation="The dog", compared=[], exhibits=[]
+        record, title="run", source="", translation="The dog", changed=None, exhibits=[]
     )
     page_file.write_text(html, encoding="utf-8")
     page = chromium.new_page()

@@ -137,9 +137,10 @@ def docs_html(description: Mapping[str, Any]) -> str:
     )
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f'<link rel="stylesheet" href="docs.css"><h1>{title}</h1>'
+        f'<link rel="stylesheet" href="docs.css"><main><h1>{title}</h1>'
         f"<p>{escape(description['info']['description'])}</p>"
-        f'<p><a href="openapi.json">OpenAPI description</a></p>{paths}<h2>Types</h2>{types}\n'
+        f'<p><a href="openapi.json">OpenAPI description</a></p>{paths}'
+        f"<h2>Types</h2>{types}</main>\n"
     )
 
 
