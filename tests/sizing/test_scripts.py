@@ -93,12 +93,11 @@ TRIED = {name: WRITTEN if name in ("Korean", "emoji") else ["translation"] for n
 )
 def test_a_minute_on_a_slow_machine(name: str, task: str, tmp_path: Path) -> None:
     files = files_of(task, name, tmp_path)
-    text, said = begun(task, files, 1, tmp_path / "run", *SMALL.get(task, ()))
+    _, said = begun(task, files, 1, tmp_path / "run", *SMALL.get(task, ()))
     told = [line for line in said if "different characters" in line]
     if task == "translation":
         assert bool(told) == (name in ("Korean", "Japanese", "Chinese")), "said where it matters"
         assert all("written as bytes" in line for line in told)
-        assert all(f"{text.vocabulary:,} tokens, not 1,000" in line for line in told)
 
 
 @pytest.mark.parametrize("task", WRITTEN)
@@ -118,6 +117,7 @@ def test_what_is_said_of_the_vocabulary_stays(tmp_path: Path) -> None:
     assert recipe.text.character_coverage == 1.0
     assert recipe.text.vocabulary > 3_000, "all characters fit in"
     assert len(said) == 1 and "each gets a token" in said[0]
+    assert said[0].endswith(f"the vocabulary has {recipe.text.vocabulary:,} tokens, not 2,000")
     learn_vocabularies(recipe, tmp_path, lambda _: None)
 
 
