@@ -24,7 +24,7 @@ LARGEST = {
     "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 19_832,
     "lines of C++ in src": 7_181,
-    "lines of data, style and scripts in src": 2_876,
+    "lines of data, style and scripts in src": 2_867,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in
 docs/decisions.md. Whoever removes code writes the smaller number."""

@@ -141,7 +141,7 @@ def docs_html(description: Mapping[str, Any]) -> str:
         f"<p>{escape(description['info']['description'])}</p>"
         f'<p><a href="openapi.json">OpenAPI description</a></p>{paths}'
         f"<h2>Types</h2>{types}</main>\n"
-    )
+    ).replace("`", "")
 
 
 def _path_html(name: str, operation: Mapping[str, Any]) -> str:
