@@ -20,8 +20,8 @@ from dragoman.cluster.prepare.data_plan import (
     check_fits,
     check_same,
     make_plan,
+    object_name,
 )
-from dragoman.cluster.prepare.data_plan import place_of as name_of
 from dragoman.cluster.prepare.first_stages import (
     FINGERPRINTS,
     Duplicates,
@@ -165,7 +165,7 @@ def _finish(
         write(name, [read(store, name)])
     store.create(SUMS_OF_FILES, listed(sums))
     corpora = [
-        (corpus.name, read(store, name_of(FINGERPRINTS, number, "txt")).decode(), corpus.weight)
+        (corpus.name, read(store, object_name(FINGERPRINTS, number, "txt")).decode(), corpus.weight)
         for number, corpus in enumerate(plan.recipe.data.train)
     ]
     doubts = _doubts(plan)

@@ -253,7 +253,7 @@ class PlanStage(Work):
         """The objects of a part by their names, the last one last."""
 
     def name(self, number: int) -> str:
-        return place_of(self.folder, number, self.last)
+        return object_name(self.folder, number, self.last)
 
     def place(self, number: int) -> str:
         return self.plan.place(number)
@@ -279,6 +279,6 @@ class PlanStage(Work):
         return PartNote(number, name, self.lines(number), 0, "", 0, (), ""), own
 
 
-def place_of(folder: str, number: int, ending: str) -> str:
+def object_name(folder: str, number: int, ending: str) -> str:
     """The name of one object of a part."""
     return f"{NOTES}/{folder}/{number:07}.{ending}"

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, place_of
+from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, object_name
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.pair import Pair
@@ -60,11 +60,11 @@ class PartReading(PlanStage):
         name = self.plan.names[self.plan.parts[number].corpus]
         pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
         hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
-        found: dict[str, Content] = {place_of(READ, number, "pairs"): written(pairs)}
+        found: dict[str, Content] = {object_name(READ, number, "pairs"): written(pairs)}
         prepared = moses_of(recipe)
         if prepared is not None:
-            found[place_of(READ, number, MOSES)] = written([*map(prepared, pairs)])
-        found[place_of(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
+            found[object_name(READ, number, MOSES)] = written([*map(prepared, pairs)])
+        found[object_name(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
         found[self.name(number)] = by_partition(hashes, self.plan.partitions)
         return found
 
@@ -129,7 +129,7 @@ def by_partition(hashes: Hashes, partitions: int) -> bytes:
 
 def read_partition(store: Store, part: int, number: int, partitions: int) -> tuple[Hashes, Places]:
     """The hashes of one range in a part, and their places in it."""
-    name = place_of(READ, part, PartReading.last)
+    name = object_name(READ, part, PartReading.last)
     head = 8 * (partitions + 1)
     begins = np.frombuffer(read_range(store, name, 0, head), np.int64)
     first, last, total = (int(begins[n]) for n in (number, number + 1, partitions))
@@ -148,7 +148,7 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
     """The places of the examples of a part that were there before, in order."""
     found = []
     for number in range(plan.partitions):
-        name = place_of(DUPLICATES, number, Duplicates.last)
+        name = object_name(DUPLICATES, number, Duplicates.last)
         first, last = np.frombuffer(read_range(store, name, 8 * part, 16), np.int64).tolist()
         head = 8 * (len(plan.parts) + 1)
         data = read_range(store, name, head + 4 * first, 4 * (last - first))
@@ -158,7 +158,7 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
 
 def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
     """All that ``PartReading`` kept of a part; ``MOSES``: as Moses prepares it."""
-    return list(read_examples(read(store, place_of(READ, part, ending))))
+    return list(read_examples(read(store, object_name(READ, part, ending))))
 
 
 def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
@@ -182,7 +182,7 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
             if cleaner.report.kept == before:
                 raise nothing_left(cleaner.report, plan.names[corpus])
             corpus, before = part.corpus, cleaner.report.kept
-        found = json.loads(read(store, place_of(READ, number, "json")))
+        found = json.loads(read(store, object_name(READ, number, "json")))
         cleaner.report.add(CleaningReport.from_dict(found))
         again = duplicates_of(store, plan, number)
         if not len(again):

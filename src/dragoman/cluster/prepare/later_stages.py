@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.cluster.parts.plan import NOTES
-from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, place_of
+from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, object_name
 from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
@@ -79,9 +79,9 @@ class Encoding(PlanStage):
                 "text-lengths": np.array([*map(len, texts)], np.int64).tobytes(),
             }
             for what, content in contents.items():
-                found[place_of(ENCODED, number, f"{side}.{what}")] = content
+                found[object_name(ENCODED, number, f"{side}.{what}")] = content
         for side in sides_as_text(self.plan.recipe):
-            found[place_of(ENCODED, number, side)] = written(by_side[side])
+            found[object_name(ENCODED, number, side)] = written(by_side[side])
         counts = {side: len(of_side) for side, of_side in by_side.items()}
         found[self.name(number)] = json.dumps(counts).encode()
         return found
@@ -186,14 +186,14 @@ def _offsets(spans: Sequence[Span], sizes: Sequence[Any]) -> bytes:
 
 
 def _of(part: int, side: str, what: str) -> str:
-    return place_of(ENCODED, part, f"{side}.{what}")
+    return object_name(ENCODED, part, f"{side}.{what}")
 
 
 def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
     """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
     ``sides_as_text``, or how many examples each side of the split has (``Encoding.last``)."""
     for part in range(parts):
-        yield read(store, place_of(ENCODED, part, ending))
+        yield read(store, object_name(ENCODED, part, ending))
 
 
 def forms_of(store: Store, plan: DataPlan) -> Forms:
@@ -226,7 +226,7 @@ class Lines(PlanStage):
             texts = (getattr(pair, side) for pair in pairs for side in sides)
             # No line has a line feed in it, whatever else ends lines.
             lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
-            found[place_of(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
+            found[object_name(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
         found[self.name(number)] = b"{}"
         return found
 
@@ -263,5 +263,5 @@ def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
 def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
     """As ``runs.corpora`` has them, for the vocabulary of that name."""
     for number in range(len(plan.parts)):
-        data = read(store, place_of(LINES, number, name))
+        data = read(store, object_name(LINES, number, name))
         yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]

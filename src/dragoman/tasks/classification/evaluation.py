@@ -28,8 +28,7 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.shortened import shortened
 from dragoman.specs.classification import CLASSIFICATION
-from dragoman.tasks.classification.labeller import ClassifiedText as LabelledText
-from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     LabelledSet,
@@ -234,7 +233,7 @@ def _report(run: Run, measured: LabelledSet) -> ClassificationReport:
 
 
 def _judged(
-    pairs: Sequence[Pair], found: Sequence[LabelledText], labels: Labels
+    pairs: Sequence[Pair], found: Sequence[ClassifiedText], labels: Labels
 ) -> tuple[Confusion, float, tuple[Mistake, ...]]:
     """The confusions, -log P of what is right in nats, and the surest mistakes."""
     true, chosen, mistakes, nll = list[int](), list[int](), list[Mistake](), 0.0
