@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,79 +50,35 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     def rows(count: int, width: int) -> Tensor:
         return torch.randn(count, width).to(dtype)
 
-    row_keys = torch.tensor([5, -2, 2**31 - 1, 9, 0, -(2**31), 40, 3], dtype=torch.int32)
+    keys = torch.tensor([5, -2, 2**31 - 1, 9, 0, -(2**31), 40, 3], dtype=torch.int32)
+    drawn: dict[str, Any] = {"dropout": _RATE, "seed": _SEED}
+    of_norm = {**drawn, "row_keys": keys[:5]}
     yield (
         "residual_norm",
-        lambda x, s, w, b: norm.residual_norm(
-            x, s, w, b, dropout=_RATE, seed=_SEED, row_keys=row_keys[:5]
-        ),
-        lambda x, s, w, b: norm.residual_norm_plain(
-            x, s, w, b, dropout=_RATE, seed=_SEED, row_keys=row_keys[:5]
-        ),
+        partial(norm.residual_norm, **of_norm),
+        partial(norm.residual_norm_plain, **of_norm),
         [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
     )
     yield (
         "dropout",
-        lambda onto, x: dropout.dropout(x, _RATE, _SEED, row_keys[:5], onto=onto),
-        lambda onto, x: onto + dropout.dropout_plain(x, _RATE, _SEED, row_keys[:5]),
+        lambda onto, x: dropout.dropout(x, _RATE, _SEED, keys[:5], onto=onto),
+        lambda onto, x: onto + dropout.dropout_plain(x, _RATE, _SEED, keys[:5]),
         [rows(5, 36), rows(5, 36)],
     )
     at = torch.tensor([0, 3, 8], dtype=torch.int32)
+    of_attention = {**drawn, "heads": 2, "causal": True, "scale": 0.5, "row_keys": keys}
     yield (
         "attention",
-        lambda q, k, v: attention.attention(
-            q,
-            k,
-            v,
-            at,
-            at,
-            heads=2,
-            causal=True,
-            scale=0.5,
-            dropout=_RATE,
-            seed=_SEED,
-            row_keys=row_keys,
-        ),
-        lambda q, k, v: attention.attention_plain(
-            q,
-            k,
-            v,
-            at,
-            at,
-            heads=2,
-            causal=True,
-            scale=0.5,
-            dropout=_RATE,
-            seed=_SEED,
-            row_keys=row_keys,
-        ),
+        lambda q, k, v: attention.attention(q, k, v, at, at, **of_attention),
+        lambda q, k, v: attention.attention_plain(q, k, v, at, at, **of_attention),
         [rows(8, 8), rows(8, 8), rows(8, 20)],
     )
     ids, places = torch.tensor([2, 0, 2]), torch.randn(3, 20)
+    of_embedding = {**drawn, "scale": 3.0, "dtype": dtype, "row_keys": keys[:3]}
     yield (
         "embedding",
-        lambda m: embedding.embed(
-            ids,
-            m,
-            places,
-            ids,
-            scale=3.0,
-            dtype=dtype,
-            dropout=_RATE,
-            seed=_SEED,
-            row_keys=row_keys[:3],
-        ),
-        lambda m: embedding.embed_plain(
-            ids,
-            m,
-            places,
-            ids,
-            scale=3.0,
-            dtype=dtype,
-            dropout=_RATE,
-            seed=_SEED,
-            row_keys=row_keys[:3],
-        ),
+        lambda m: embedding.embed(ids, m, places, ids, **of_embedding),
+        lambda m: embedding.embed_plain(ids, m, places, ids, **of_embedding),
         [torch.randn(4, 20)],
     )
     yield (
@@ -146,6 +104,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         lambda x, w, b: linear.linear_plain(x, [w], [b], x.dtype),
         [rows(7, 24), weight, bias],
     )
+    of_feed_forward = {**drawn, "row_keys": keys[:7]}
     yield (
         "feed_forward",
         lambda x, w, b, u, c: linear.feed_forward(
@@ -153,13 +112,9 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             (w, b),
             (u, c),
             (PackedWeights([w], precision), PackedWeights([u], precision)),
-            dropout=_RATE,
-            seed=_SEED,
-            row_keys=row_keys[:7],
+            **of_feed_forward,
         ),
-        lambda x, w, b, u, c: linear.feed_forward_plain(
-            x, (w, b), (u, c), dropout=_RATE, seed=_SEED, row_keys=row_keys[:7]
-        ),
+        lambda x, w, b, u, c: linear.feed_forward_plain(x, (w, b), (u, c), **of_feed_forward),
         [rows(7, 24), weight, bias, back / math.sqrt(70), torch.randn(24)],
     )
     targets = torch.tensor([3, 0, 69])
