@@ -8,7 +8,7 @@ from native_levels import is_close, leaves, level, pull
 from torch import Tensor
 
 from dragoman.native import attention
-from dragoman.native.dropout import factors
+from dragoman.native.dropout import Drop, factors
 
 __all__ = ["level"]
 
@@ -101,9 +101,7 @@ def test_equals_the_formula(
         offsets(kl),
         heads=heads,
         causal=causal,
-        dropout=rate,
-        seed=77,
-        row_keys=row_keys,
+        drop=Drop(rate, 77, row_keys),
     )
     pull(out, wanted)
     assert out.dtype == dtype and is_close(out, wanted, dtype)

@@ -34,6 +34,7 @@ from dragoman.native import (
     lstm,
     norm,
 )
+from dragoman.native.dropout import Drop
 
 pytestmark = MARKS
 
@@ -103,8 +104,8 @@ class Recorder:
             self._seen.append(tensor.detach())
         return self._address(tensor)
 
-    def function(self, name: str) -> Any:
-        found = self._find(name)
+    def function(self, name: str, level: str | None = None) -> Any:
+        found = self._find(name, level)
         if found is None:
             return None
 
@@ -207,7 +208,7 @@ def norms(dtype: torch.dtype) -> None:
         gain, bias = torch.rand(width) + 0.5, torch.randn(width)
         gain.requires_grad_(), bias.requires_grad_()
         x, sublayer = rows(count, width, dtype), rows(count, width, dtype)
-        told: dict[str, Any] = {"dropout": rate, "seed": 2**63 + 5, "row_keys": row_keys(count)}
+        told: dict[str, Any] = {"drop": Drop(rate, 2**63 + 5, row_keys(count))}
         pull(norm.residual_norm(x, sublayer, gain, bias, **told))
     pull(norm.layer_norm(rows(9, 40, dtype), gain[:1].repeat(40), torch.zeros(40)))
 
@@ -226,8 +227,8 @@ def attentions(dtype: torch.dtype) -> None:
             attention.attention(
                 rows(sum(lengths), heads * width, dtype), rows(sum(keys), heads * width, dtype),
                 rows(sum(keys), heads * wide, dtype), starts, key_starts, heads=heads,
-                causal=others is None, scale=0.4, dropout=rate, seed=7,
-                row_keys=row_keys(sum(lengths)),
+                causal=others is None, scale=0.4,
+                drop=Drop(rate, 7, row_keys(sum(lengths))),
             )
         )  # fmt: skip
 
@@ -236,14 +237,14 @@ def drops(dtype: torch.dtype) -> None:
     for count, width in ((5, 36), (70, 33)):
         x = rows(count, width, dtype)
         for onto in (rows(count, width, dtype), None):
-            pull(dropout.dropout(x, 0.2, 3, row_keys(count), onto=onto))
+            pull(dropout.dropout(x, Drop(0.2, 3, row_keys(count)), onto=onto))
 
 
 def embeddings(dtype: torch.dtype) -> None:
     for vocabulary, width, count, rate in ((4, 20, 3, 0.2), (70, 33, 90, 0.0)):
         matrix, places = torch.randn(vocabulary, width).requires_grad_(), torch.randn(9, width)
         ids, at = torch.randint(vocabulary, (count,)), torch.randint(9, (count,))
-        told: dict[str, Any] = {"dropout": rate, "seed": 3, "row_keys": row_keys(count)}
+        told: dict[str, Any] = {"drop": Drop(rate, 3, row_keys(count))}
         pull(embedding.embed(ids, matrix, places, at, scale=3.0, dtype=dtype, **told))
 
 
@@ -264,7 +265,7 @@ def feed_forwards(_: torch.dtype) -> None:
         shapes = ((inner, width), (inner,), (width, inner), (width,))
         w, b, u, c = (torch.randn(shape).div(6).requires_grad_() for shape in shapes)
         packed = linear.PackedWeights([w], "fp32"), linear.PackedWeights([u], "fp32")
-        told: dict[str, Any] = {"dropout": rate, "seed": 11, "row_keys": row_keys(count)}
+        told: dict[str, Any] = {"drop": Drop(rate, 11, row_keys(count))}
         pull(linear.feed_forward(rows(count, width), (w, b), (u, c), packed, **told))
 
 

@@ -24,6 +24,7 @@ from torch import nn
 from dragoman.errors import DragomanError
 from dragoman.native import abi, attention, check, embedding, library, loader, norm
 from dragoman.native import compile as building
+from dragoman.native.dropout import Drop
 from dragoman.native.loader import Status
 from dragoman.nn.linear import Linear, kernels_fit
 
@@ -49,8 +50,8 @@ def built() -> str:
 
 def plain_norm_works() -> bool:
     rows, gain, bias = torch.randn(2, 4, 40), torch.ones(40), torch.zeros(40)
-    ours = norm.residual_norm(*rows, gain, bias, dropout=0.5, seed=3)
-    return torch.equal(ours, norm.residual_norm_plain(*rows, gain, bias, dropout=0.5, seed=3))
+    ours = norm.residual_norm(*rows, gain, bias, drop=Drop(0.5, 3))
+    return torch.equal(ours, norm.residual_norm_plain(*rows, gain, bias, drop=Drop(0.5, 3)))
 
 
 def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,11 +404,12 @@ def test_its_own_threads_give_the_same_sums(built: str) -> None:
 import os, threading, time
 import torch
 from dragoman.native import library, loader, norm
+from dragoman.native.dropout import Drop
 library.available()
 x, gain, bias = torch.ones(3000, 40), torch.ones(40), torch.zeros(40)
 
 def normalised():
-    return norm.residual_norm(x, x, gain, bias, dropout=0.3, seed=9)
+    return norm.residual_norm(x, x, gain, bias, drop=Drop(0.3, 9))
 
 expected = normalised()  # on torch's threads
 

@@ -8,7 +8,7 @@ from native_levels import cosine, is_close, leaves, level, pull, skip_without
 from torch.nn import functional as F
 
 from dragoman.native import linear
-from dragoman.native.dropout import factors
+from dragoman.native.dropout import Drop, factors
 from dragoman.native.linear import PackedWeights, Precision
 from dragoman.native.pointers import add_directly
 
@@ -67,7 +67,7 @@ def test_feed_forward_equals_torch(precision: Precision, level: str) -> None:
     (theirs, *their_parameters) = leaves(x, *parameters, dtype=torch.float64)
     w, b, u, c = parameters
     row_keys = torch.randint(-(2**31), 2**31 - 1, (66,), dtype=torch.int32)
-    out = linear.feed_forward(x, (w, b), (u, c), packed, dropout=0.3, seed=5, row_keys=row_keys)
+    out = linear.feed_forward(x, (w, b), (u, c), packed, drop=Drop(0.3, 5, row_keys))
     mask = factors(row_keys, 1100, 0.3, 5, torch.float64).view(2, 33, 1100)
     w, b, u, c = their_parameters
     wanted = F.linear(F.relu(F.linear(theirs, w, b)) * mask, u, c)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import dropout, embedding, norm
+from dragoman.native.dropout import Drop
 from dragoman.native.pointers import add_directly
 
 __all__ = ["level"]
@@ -27,7 +28,7 @@ def test_residual_norm(rows: int, width: int, rate: float, dtype: torch.dtype, l
     x, s, w, b = theirs = leaves(*ours, dtype=torch.float64)
     row_keys = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
     seed = 2**61 + 12345  # both of its halves count
-    out = norm.residual_norm(*ours, eps=1e-5, dropout=rate, seed=seed, row_keys=row_keys)
+    out = norm.residual_norm(*ours, eps=1e-5, drop=Drop(rate, seed, row_keys))
     mask = dropout.factors(row_keys, width, rate, seed, torch.float64)
     wanted = F.layer_norm(x + s * mask, (width,), w, b, 1e-5)
     pull(out, wanted)
@@ -45,7 +46,7 @@ def test_dropout(rows: int, width: int, alone: bool, dtype: torch.dtype, level: 
     theirs = leaves(x, onto, dtype=torch.float64)
     row_keys = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
     seed = 2**61 + 12345
-    out = dropout.dropout(x, 0.3, seed, row_keys, onto=None if alone else onto)
+    out = dropout.dropout(x, Drop(0.3, seed, row_keys), onto=None if alone else onto)
     wanted = theirs[0] * dropout.factors(row_keys, width, 0.3, seed, torch.float64)
     if not alone:
         wanted = theirs[1] + wanted
@@ -59,10 +60,10 @@ def test_dropout_of_several_rows_of_a_name(level: str) -> None:
     """A mask for each name, the same at every step (models/recurrent/decoder.py)."""
     row_keys = torch.tensor([7, -1, 7], dtype=torch.int32)
     (x,) = leaves(torch.ones(3, 70))
-    out = dropout.dropout(x, 0.5, 3, row_keys)
+    out = dropout.dropout(x, Drop(0.5, 3, row_keys))
     assert torch.equal(out[0], out[2]) and not torch.equal(out[0], out[1])
-    assert torch.equal(dropout.dropout(x.view(1, 3, 70), 0.5, 3, row_keys)[0], out)
-    assert torch.equal(dropout.dropout(x, 0.0, 3, row_keys), x)
+    assert torch.equal(dropout.dropout(x.view(1, 3, 70), Drop(0.5, 3, row_keys))[0], out)
+    assert torch.equal(dropout.dropout(x, Drop(0.0, 3, row_keys)), x)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -89,15 +90,13 @@ def test_a_row_of_equal_numbers_stays_finite(level: str) -> None:
 def test_evaluation_keeps_nothing(level: str) -> None:
     x = torch.randn(3, 8)
     with torch.no_grad():
-        out = norm.residual_norm(x, x, torch.ones(8), torch.zeros(8), dropout=0.1, seed=1)
+        out = norm.residual_norm(x, x, torch.ones(8), torch.zeros(8), drop=Drop(0.1, 1))
     assert out.grad_fn is None
 
 
 def dropped_and_normalised(rows: int, row_keys: Tensor | None) -> Tensor:
     x, ones = torch.zeros(rows, 70), torch.ones(rows, 70)
-    return norm.residual_norm(
-        x, ones, torch.ones(70), torch.zeros(70), dropout=0.4, seed=5, row_keys=row_keys
-    )
+    return norm.residual_norm(x, ones, torch.ones(70), torch.zeros(70), drop=Drop(0.4, 5, row_keys))
 
 
 def test_a_row_that_keeps_its_name_keeps_its_mask(level: str) -> None:
@@ -156,9 +155,7 @@ def test_embedding(dtype: torch.dtype, direct: bool, level: str) -> None:
         positions,
         scale=3.0,
         dtype=dtype,
-        dropout=0.2,
-        seed=4,
-        row_keys=row_keys,
+        drop=Drop(0.2, 4, row_keys),
     )
     mask = dropout.factors(row_keys, 20, 0.2, 4, torch.float64)
     wanted = (F.embedding(ids, theirs) * 3 + places.double()[positions]) * mask

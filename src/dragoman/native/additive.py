@@ -46,8 +46,7 @@ class _Scores(torch.autograd.Function):
         vector = energy.detach().to(query.dtype).float().contiguous()
         batch, count, width = query.shape
         scores = query.new_empty(batch, count, keys.shape[1])
-        kernel = loader.function(f"additive_forward_{SUFFIXES[query.dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"additive_forward_{SUFFIXES[query.dtype]}")
         kernel(
             *map(address, (query, keys, vector, allowed, scores)),
             batch, count, keys.shape[1], width,
@@ -62,8 +61,7 @@ class _Scores(torch.autograd.Function):
         batch, count, width = query.shape
         of_query, of_keys = torch.empty_like(query), torch.empty_like(keys)
         sums = torch.empty(batch, width)
-        kernel = loader.function(f"additive_backward_{SUFFIXES[query.dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"additive_backward_{SUFFIXES[query.dtype]}")
         grad = grads[0].contiguous()
         tensors = (grad, query, keys, vector, allowed, of_query, of_keys, sums)
         kernel(*map(address, tensors), batch, count, keys.shape[1], width)

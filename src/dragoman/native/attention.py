@@ -24,8 +24,8 @@ from torch import Tensor
 
 from dragoman.native import loader
 from dragoman.native.abi import Attention
-from dragoman.native.dropout import factors, numbers
-from dragoman.native.pointers import SUFFIXES, address, assert_row_keys, is_plain
+from dragoman.native.dropout import NO_DROP, Drop, factors, numbers
+from dragoman.native.pointers import SUFFIXES, address, is_plain
 
 
 def attention(
@@ -38,14 +38,12 @@ def attention(
     heads: int,
     causal: bool = False,
     scale: float | None = None,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """query (Pq, H x K), key (Pk, H x K), value (Pk, H x Kv) -> (Pq, H x Kv).
 
     ``causal``: query i of a sentence sees its keys 0..i. ``scale`` is 1 / √K if not given.
-    ``dropout`` is on the weights; ``row_keys`` (Pq,) are those of the queries (``dropout.py``). A
+    ``drop`` is on the weights, and its keys (Pq,) are those of the queries (``dropout.py``). A
     sentence without keys gives rows of zeros.
     """
     if scale is None:
@@ -53,9 +51,9 @@ def attention(
     if not (_takes(query, key, value)):
         return attention_plain(
             query, key, value, query_offsets, key_offsets,
-            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, row_keys=row_keys,
+            heads=heads, causal=causal, scale=scale, drop=drop,
         )  # fmt: skip
-    choices = (heads, causal, scale, dropout, seed, row_keys)
+    choices = (heads, causal, scale, drop)
     widths = (query.shape[-1], key.shape[-1], value.shape[-1])
     out: Tensor = _Function.apply(  # type: ignore[no-untyped-call]
         query_offsets, key_offsets, widths, choices, query, key, value
@@ -71,9 +69,7 @@ def self_attention(
     key_width: int,
     causal: bool = False,
     scale: float | None = None,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """joint (P, H x K + H x K + H x Kv): queries, keys, values -> (P, H x Kv)."""
     keys = heads * key_width
@@ -83,9 +79,9 @@ def self_attention(
         query, key, value = joint.split(widths, dim=-1)
         return attention_plain(
             query, key, value, offsets, offsets,
-            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, row_keys=row_keys,
+            heads=heads, causal=causal, scale=scale, drop=drop,
         )  # fmt: skip
-    choices = (heads, causal, scale, dropout, seed, row_keys)
+    choices = (heads, causal, scale, drop)
     out: Tensor = _Function.apply(offsets, offsets, widths, choices, joint)  # type: ignore[no-untyped-call]
     return out
 
@@ -98,9 +94,7 @@ def cross_attention(
     *,
     heads: int,
     scale: float | None = None,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """query (Pq, H x K), joint (Pk, H x K + H x Kv): keys, values -> (Pq, H x Kv)."""
     keys = query.shape[-1]
@@ -110,9 +104,9 @@ def cross_attention(
         key, value = joint.split(widths[1:], dim=-1)
         return attention_plain(
             query, key, value, query_offsets, key_offsets,
-            heads=heads, causal=False, scale=scale, dropout=dropout, seed=seed, row_keys=row_keys,
+            heads=heads, causal=False, scale=scale, drop=drop,
         )  # fmt: skip
-    choices = (heads, False, scale, dropout, seed, row_keys)
+    choices = (heads, False, scale, drop)
     out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, query, joint)  # type: ignore[no-untyped-call]
     return out
 
@@ -127,13 +121,11 @@ def attention_plain(
     heads: int,
     causal: bool,
     scale: float,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """The twin: equation 1 sentence by sentence, with the same dropout mask."""
     outs = []
-    row_keys = numbers(len(query)) if row_keys is None else row_keys
+    row_keys = numbers(len(query)) if drop.row_keys is None else drop.row_keys
     starts = list(zip(query_offsets.tolist(), key_offsets.tolist(), strict=True))
     for (q0, k0), (q1, k1) in itertools.pairwise(starts):
         q = query[q0:q1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, T, K)
@@ -144,9 +136,9 @@ def attention_plain(
             hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
             scores = scores.masked_fill(hidden, -torch.inf)
         weights = torch.softmax(scores, dim=-1)
-        if dropout > 0.0:
+        if drop.rate > 0.0:
             own = row_keys[q0:q1, None].long() * heads + torch.arange(heads)  # (T, H)
-            mask = factors(own.flatten(), k1 - k0, dropout, seed, scores.dtype)
+            mask = factors(own.flatten(), k1 - k0, drop.rate, drop.seed, scores.dtype)
             weights = weights * mask.unflatten(0, (-1, heads)).transpose(0, 1)
         outs.append((weights @ v).transpose(0, 1).flatten(1))  # (T, H x Kv)
     if not outs:
@@ -189,13 +181,13 @@ class _Function(torch.autograd.Function):
         query_offsets: Tensor,
         key_offsets: Tensor,
         widths: tuple[int, int, int],
-        choices: tuple[int, bool, float, float, int, Tensor | None],
+        choices: tuple[int, bool, float, Drop],
         *tensors: Tensor,
     ) -> Tensor:
         tensors = tuple(_rows(tensor) for tensor in tensors)
         query, key, value = _views(tensors, widths)
-        heads, causal, scale, dropout, seed, row_keys = choices
-        assert_row_keys(row_keys, len(query))
+        heads, causal, scale, drop = choices
+        rate, seed, row_keys = drop.for_kernel(len(query))
         out = torch.empty((query.shape[0], widths[2]), dtype=query.dtype)
         keep = any(ctx.needs_input_grad)
         pairs = _takes_pairs(query, key, value, heads)
@@ -204,7 +196,7 @@ class _Function(torch.autograd.Function):
         at = Attention(
             address(query_offsets),
             address(key_offsets),
-            address(row_keys),
+            row_keys,
             len(query_offsets) - 1,
             heads,
             widths[0] // heads,
@@ -215,17 +207,16 @@ class _Function(torch.autograd.Function):
             out.stride(0),
             int(causal),
             scale,
-            dropout,
+            rate,
             seed,
         )
         kind = "attention_pairs" if pairs else "attention"
-        kernel = loader.function(f"{kind}_forward_{SUFFIXES[query.dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"{kind}_forward_{SUFFIXES[query.dtype]}")
         kernel(ctypes.byref(at), *map(address, (query, key, value, out, sums)))
         if sums is not None:
             ctx.save_for_backward(query_offsets, key_offsets, sums, *tensors)
             ctx.at, ctx.widths, ctx.kind = at, widths, kind
-            ctx.row_keys = row_keys  # lives as long as its address
+            ctx.row_keys = drop.row_keys  # lives as long as its address
         return out
 
     @staticmethod
@@ -238,8 +229,7 @@ class _Function(torch.autograd.Function):
             grad = grad.contiguous()
         slopes = tuple(torch.empty_like(tensor) for tensor in tensors)
         dquery, dkey, dvalue = _views(slopes, ctx.widths)
-        kernel = loader.function(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}")
         kernel(
             ctypes.byref(at),
             *map(address, (query, key, value, sums, grad)),

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from dragoman.native import additive, attention, dropout, embedding, linear, loss, lstm, norm
+from dragoman.native.dropout import Drop
 from dragoman.native.linear import PackedWeights, Precision
 
 _TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
@@ -51,22 +52,24 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         return torch.randn(count, width).to(dtype)
 
     keys = torch.tensor([5, -2, 2**31 - 1, 9, 0, -(2**31), 40, 3], dtype=torch.int32)
-    drawn: dict[str, Any] = {"dropout": _RATE, "seed": _SEED}
-    of_norm = {**drawn, "row_keys": keys[:5]}
+
+    def drop(rows: int = 8) -> Drop:
+        return Drop(_RATE, _SEED, keys[:rows])
+
     yield (
         "residual_norm",
-        partial(norm.residual_norm, **of_norm),
-        partial(norm.residual_norm_plain, **of_norm),
+        partial(norm.residual_norm, drop=drop(5)),
+        partial(norm.residual_norm_plain, drop=drop(5)),
         [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
     )
     yield (
         "dropout",
-        lambda onto, x: dropout.dropout(x, _RATE, _SEED, keys[:5], onto=onto),
-        lambda onto, x: onto + dropout.dropout_plain(x, _RATE, _SEED, keys[:5]),
+        lambda onto, x: dropout.dropout(x, drop(5), onto=onto),
+        lambda onto, x: onto + dropout.dropout_plain(x, drop(5)),
         [rows(5, 36), rows(5, 36)],
     )
     at = torch.tensor([0, 3, 8], dtype=torch.int32)
-    of_attention = {**drawn, "heads": 2, "causal": True, "scale": 0.5, "row_keys": keys}
+    of_attention: dict[str, Any] = {"heads": 2, "causal": True, "scale": 0.5, "drop": drop()}
     yield (
         "attention",
         lambda q, k, v: attention.attention(q, k, v, at, at, **of_attention),
@@ -74,7 +77,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         [rows(8, 8), rows(8, 8), rows(8, 20)],
     )
     ids, places = torch.tensor([2, 0, 2]), torch.randn(3, 20)
-    of_embedding = {**drawn, "scale": 3.0, "dtype": dtype, "row_keys": keys[:3]}
+    of_embedding: dict[str, Any] = {"scale": 3.0, "dtype": dtype, "drop": drop(3)}
     yield (
         "embedding",
         lambda m: embedding.embed(ids, m, places, ids, **of_embedding),
@@ -104,7 +107,6 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         lambda x, w, b: linear.linear_plain(x, [w], [b], x.dtype),
         [rows(7, 24), weight, bias],
     )
-    of_feed_forward = {**drawn, "row_keys": keys[:7]}
     yield (
         "feed_forward",
         lambda x, w, b, u, c: linear.feed_forward(
@@ -112,9 +114,9 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             (w, b),
             (u, c),
             (PackedWeights([w], precision), PackedWeights([u], precision)),
-            **of_feed_forward,
+            drop=drop(7),
         ),
-        lambda x, w, b, u, c: linear.feed_forward_plain(x, (w, b), (u, c), **of_feed_forward),
+        lambda x, w, b, u, c: linear.feed_forward_plain(x, (w, b), (u, c), drop=drop(7)),
         [rows(7, 24), weight, bias, back / math.sqrt(70), torch.randn(24)],
     )
     targets = torch.tensor([3, 0, 69])

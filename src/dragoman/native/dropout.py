@@ -12,13 +12,13 @@ exactly 1 / (share kept).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from dragoman.native import loader
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys, is_plain
+from dragoman.native.pointers import SUFFIXES, address, as_rows, is_plain
 
 _WORD = 0xFFFFFFFF
 
@@ -28,54 +28,70 @@ def new_seed() -> int:
     return int(torch.randint(2**62, (), dtype=torch.int64))
 
 
-def dropout(
-    x: Tensor, rate: float, seed: int, row_keys: Tensor | None = None, *, onto: Tensor | None = None
-) -> Tensor:
+class Drop(NamedTuple):
+    """One use of dropout: its mask follows from these three alone."""
+
+    rate: float = 0.0
+    """The share of elements that are set to 0; with 0 there is no dropout."""
+    seed: int = 0
+    row_keys: Tensor | None = None
+    """(P,) int32, one for each row; None: rows are known by their numbers."""
+
+    def for_kernel(self, rows: int) -> tuple[float, int, int | None]:
+        """The arguments of a kernel that drops elements of so many rows."""
+        keys = self.row_keys
+        if keys is not None:
+            assert keys.shape == (rows,) and keys.dtype == torch.int32 and keys.is_contiguous()
+        return self.rate, self.seed, address(keys)
+
+
+NO_DROP = Drop()
+
+
+def new_drop(rate: float, row_keys: Tensor | None) -> Drop:
+    """A use of dropout with a new seed; none is drawn where the rate is 0."""
+    return Drop(rate, new_seed(), row_keys) if rate else NO_DROP
+
+
+def dropout(x: Tensor, drop: Drop, *, onto: Tensor | None = None) -> Tensor:
     """Dropout(x), or onto + Dropout(x): (..., D), with one name for each row of D."""
-    if not (rate and is_plain(x, onto) and loader.trains()) or (
+    if not (drop.rate and is_plain(x, onto) and loader.trains()) or (
         onto is not None and onto.dtype != x.dtype
     ):
-        dropped = dropout_plain(x, rate, seed, row_keys)
+        dropped = dropout_plain(x, drop)
         return dropped if onto is None else onto + dropped
-    out: Tensor = _Dropout.apply(onto, x, rate, seed, row_keys)  # type: ignore[no-untyped-call]
+    out: Tensor = _Dropout.apply(onto, x, drop)  # type: ignore[no-untyped-call]
     return out
 
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, onto: Tensor | None, x: Tensor, rate: float, seed: int, row_keys: Tensor | None
-    ) -> Tensor:
-        ctx.choices = (rate, seed, row_keys)
-        return _drop(None if onto is None else onto.detach(), x.detach(), rate, seed, row_keys)
+    def forward(ctx: Any, onto: Tensor | None, x: Tensor, drop: Drop) -> Tensor:
+        ctx.drop = drop
+        return _drop(None if onto is None else onto.detach(), x.detach(), drop)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         onto = grads[0] if ctx.needs_input_grad[0] else None
-        return onto, _drop(None, grads[0], *ctx.choices), None, None, None
+        return onto, _drop(None, grads[0], ctx.drop), None
 
 
-def _drop(
-    onto: Tensor | None, x: Tensor, rate: float, seed: int, row_keys: Tensor | None
-) -> Tensor:
+def _drop(onto: Tensor | None, x: Tensor, drop: Drop) -> Tensor:
     rows = as_rows(x).contiguous()
-    assert_row_keys(row_keys, len(rows))
     out = torch.empty_like(rows)
-    kernel = loader.function(f"dropout_{SUFFIXES[x.dtype]}")
-    assert kernel is not None
+    kernel = loader.kernel(f"dropout_{SUFFIXES[x.dtype]}")
     tensors = (None if onto is None else as_rows(onto).contiguous(), rows, out)
-    kernel(*map(address, tensors), *rows.shape, rate, seed, address(row_keys))
+    kernel(*map(address, tensors), *rows.shape, *drop.for_kernel(len(rows)))
     return out.view(x.shape)
 
 
-def dropout_plain(x: Tensor, rate: float, seed: int, row_keys: Tensor | None = None) -> Tensor:
+def dropout_plain(x: Tensor, drop: Drop) -> Tensor:
     """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
-    if rate == 0.0:
+    if drop.rate == 0.0:
         return x
     rows = x.reshape(-1, x.shape[-1])
-    if row_keys is None:
-        row_keys = numbers(len(rows), x.device)
-    return x * factors(row_keys, rows.shape[1], rate, seed, x.dtype).view_as(x)
+    keys = numbers(len(rows), x.device) if drop.row_keys is None else drop.row_keys
+    return x * factors(keys, rows.shape[1], drop.rate, drop.seed, x.dtype).view_as(x)
 
 
 def numbers(rows: int, device: torch.device | str = "cpu") -> Tensor:

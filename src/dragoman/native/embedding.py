@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import loader
-from dragoman.native.dropout import dropout_plain
-from dragoman.native.pointers import SUFFIXES, address, assert_row_keys, is_plain, sink
+from dragoman.native.dropout import NO_DROP, Drop, dropout_plain
+from dragoman.native.pointers import SUFFIXES, address, is_plain, sink
 
 
 def embed(
@@ -24,9 +24,7 @@ def embed(
     *,
     scale: float,
     dtype: torch.dtype,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """ids (P,) int64, matrix (V, D) fp32 -> rows (P, D) of ``dtype``.
 
@@ -34,13 +32,8 @@ def embed(
     int64 says which one each row gets. None: nothing is added.
     """
     if not (is_plain(matrix, places) and dtype in SUFFIXES and loader.trains()):
-        return embed_plain(
-            ids, matrix, places, positions,
-            scale=scale, dtype=dtype, dropout=dropout, seed=seed, row_keys=row_keys,
-        )  # fmt: skip
-    out: Tensor = _Embed.apply(
-        ids, matrix, places, positions, scale, dtype, dropout, seed, row_keys
-    )  # type: ignore[no-untyped-call]
+        return embed_plain(ids, matrix, places, positions, scale=scale, dtype=dtype, drop=drop)
+    out: Tensor = _Embed.apply(ids, matrix, places, positions, scale, dtype, drop)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -52,15 +45,13 @@ def embed_plain(
     *,
     scale: float,
     dtype: torch.dtype,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """The twin of ``embed``."""
     rows = F.embedding(ids, matrix) * scale
     if places is not None and positions is not None:
         rows = rows + places[positions]
-    return dropout_plain(rows, dropout, seed, row_keys).to(dtype)
+    return dropout_plain(rows, drop).to(dtype)
 
 
 class _Embed(torch.autograd.Function):
@@ -73,11 +64,8 @@ class _Embed(torch.autograd.Function):
         positions: Tensor | None,
         scale: float,
         dtype: torch.dtype,
-        dropout: float,
-        seed: int,
-        row_keys: Tensor | None,
+        drop: Drop,
     ) -> Tensor:
-        assert_row_keys(row_keys, len(ids))
         ids, width = ids.contiguous(), matrix.shape[1]
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(matrix):
             raise IndexError(f"a token lies outside the vocabulary of {len(matrix)}")
@@ -85,13 +73,11 @@ class _Embed(torch.autograd.Function):
             assert positions is not None and places.is_contiguous()
             positions = positions.contiguous()
         out = torch.empty((len(ids), width), dtype=dtype)
-        kernel = loader.function(f"embedding_forward_{SUFFIXES[dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"embedding_forward_{SUFFIXES[dtype]}")
         tensors = (matrix.detach().contiguous(), ids, places, positions, out)
-        kernel(*map(address, tensors), len(ids), width, scale, dropout, seed, address(row_keys))
+        kernel(*map(address, tensors), len(ids), width, scale, *drop.for_kernel(len(ids)))
         ctx.save_for_backward(ids)
-        ctx.matrix, ctx.row_keys, ctx.dtype = matrix, row_keys, dtype
-        ctx.choices = (scale, dropout, seed)
+        ctx.matrix, ctx.dtype, ctx.scale, ctx.drop = matrix, dtype, scale, drop
         return out
 
     @staticmethod
@@ -101,9 +87,9 @@ class _Embed(torch.autograd.Function):
         vocabulary, width = ctx.matrix.shape
         place = sink(ctx.matrix)
         to = torch.zeros((vocabulary, width)) if place is None else place
-        kernel = loader.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"embedding_backward_{SUFFIXES[ctx.dtype]}")
         sizes = (vocabulary, len(ids), width)
-        kernel(*map(address, (grad, ids, to)), *sizes, *ctx.choices, address(ctx.row_keys))
+        drop = ctx.drop.for_kernel(len(ids))
+        kernel(*map(address, (grad, ids, to)), *sizes, ctx.scale, *drop)
         result = to if place is None else None
-        return (None, result, *[None] * 7)
+        return (None, result, *[None] * 5)

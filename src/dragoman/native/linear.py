@@ -22,8 +22,8 @@ from torch.nn import functional as F
 
 from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE, Part
-from dragoman.native.dropout import dropout_plain
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys, sink
+from dragoman.native.dropout import NO_DROP, Drop, dropout_plain
+from dragoman.native.pointers import SUFFIXES, address, as_rows, sink
 
 Precision = Literal["fp32", "bf16"]
 
@@ -74,9 +74,7 @@ class PackedWeights:
 
     def kernel(self, name: str) -> Any:
         """A kernel that reads these words: of the level for which they are laid out."""
-        found = loader.function(name, self._level)
-        assert found is not None, "ask supported() first"
-        return found
+        return loader.kernel(name, self._level)
 
     def forward_words(self) -> Tensor:
         """B operand of x Wᵀ, up to date."""
@@ -133,15 +131,13 @@ def feed_forward(
     outer: tuple[Tensor, Tensor],
     packed: tuple[PackedWeights, PackedWeights],
     *,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """Dropout(ReLU(x W_1ᵀ + b_1)) W_2ᵀ + b_2: (..., D) -> (..., D).
 
-    ``inner`` and ``outer`` are (weight, bias); ``dropout`` is on the hidden activations.
+    ``inner`` and ``outer`` are (weight, bias); ``drop`` is on the hidden activations.
     """
-    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, dropout, seed, row_keys)  # type: ignore[no-untyped-call]
+    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, drop)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -150,13 +146,11 @@ def feed_forward_plain(
     inner: tuple[Tensor, Tensor],
     outer: tuple[Tensor, Tensor],
     *,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """The twin of ``feed_forward``, in the type of ``x``."""
     hidden = F.linear(x, inner[0].to(x.dtype), inner[1].to(x.dtype))
-    hidden = dropout_plain(F.relu(hidden), dropout, seed, row_keys)
+    hidden = dropout_plain(F.relu(hidden), drop)
     return F.linear(hidden, outer[0].to(x.dtype), outer[1].to(x.dtype))
 
 
@@ -181,20 +175,12 @@ def forward_rows(x: Tensor, packed: PackedWeights, bias: Tensor | None) -> Tenso
     return out
 
 
-def _forward_relu(
-    x: Tensor,
-    packed: PackedWeights,
-    bias: Tensor,
-    dropout: float,
-    seed: int,
-    row_keys: Tensor | None,
-) -> Tensor:
-    assert_row_keys(row_keys, len(x))
+def _forward_relu(x: Tensor, packed: PackedWeights, bias: Tensor, drop: Drop) -> Tensor:
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
     kernel = packed.kernel(f"linear_relu_{packed.precision}")
     words = packed.forward_words()
     places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
-    kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed, address(row_keys))
+    kernel(*places, x.shape[0], packed.outputs, packed.inputs, *drop.for_kernel(len(x)))
     return out
 
 
@@ -237,8 +223,7 @@ def weight_gradients(
         if bias is not None and (out[len(weights) + i] is None) != add:
             raise RuntimeError("a weight and its bias must both add directly, or neither")
         parts[i] = Part(address(kept[i]), address(bias), weight.shape[0], int(add))
-    kernel = loader.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}")
-    assert kernel is not None
+    kernel = loader.kernel(f"linear_backward_weight_{SUFFIXES[grad.dtype]}")
     places = (address(grad), grad.stride(0), address(x), x.stride(0))
     kernel(*places, ctypes.addressof(parts), len(weights), grad.shape[0], x.shape[1])
     return out
@@ -281,14 +266,12 @@ class _FeedForward(torch.autograd.Function):
         outer_bias: Tensor,
         inner: PackedWeights,
         outer: PackedWeights,
-        dropout: float,
-        seed: int,
-        row_keys: Tensor | None,
+        drop: Drop,
     ) -> Tensor:
         rows = as_rows(x.detach().to(inner.dtype))
-        hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed, row_keys)
+        hidden = _forward_relu(rows, inner, inner_bias.detach(), drop)
         ctx.save_for_backward(rows, hidden)
-        ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), dropout, x.dtype
+        ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), drop.rate, x.dtype
         ctx.parameters = (inner_weight, inner_bias, outer_weight, outer_bias)
         out = forward_rows(hidden, outer, outer_bias.detach())
         return out.view(*x.shape[:-1], outer.outputs)
@@ -306,4 +289,4 @@ class _FeedForward(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             dx = backward_input_rows(inner_grad, inner).to(ctx.dtype)
             dx = dx.view(*grads[0].shape[:-1], inner.inputs)
-        return (dx, *inner_slopes, *outer_slopes, *[None] * 5)
+        return (dx, *inner_slopes, *outer_slopes, *[None] * 3)

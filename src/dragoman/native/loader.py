@@ -293,6 +293,13 @@ def function(name: str, level: str | None = None) -> Any | None:
     return _bound(name, level or level_in_use(), ctypes.CFUNCTYPE)
 
 
+def kernel(name: str, level: str | None = None) -> Any:
+    """``function`` where the library is loaded and a level has it."""
+    found = function(name, level)
+    assert found is not None, "ask loaded() or trains() first"
+    return found
+
+
 def quick_function(name: str) -> Any:
     """A kernel that is too short to let other threads in: it keeps Python's lock. The library is
     loaded."""

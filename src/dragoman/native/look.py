@@ -36,8 +36,7 @@ def look(
     ``counts``: so many rows, in their order, are of each source. Scores are scale q · k, or
     energy · tanh(q + k) where there is an ``energy`` (K,). ``factors`` (B,) multiply what is found.
     """
-    kernel = loader.function("look")
-    assert kernel is not None, "ask supported() first"
+    kernel = loader.kernel("look")
     query, keys, values, allowed = (
         one.contiguous() for one in (query.float(), keys.float(), values.float(), allowed)
     )

@@ -86,8 +86,7 @@ def forward_step(
     may have more rows than are used. All but ``gates`` are contiguous.
     """
     assert gates.dtype == again.dtype == hiddens.dtype and gates.stride(1) == 1
-    kernel = loader.function(f"lstm_forward_{SUFFIXES[gates.dtype]}")
-    assert kernel is not None
+    kernel = loader.kernel(f"lstm_forward_{SUFFIXES[gates.dtype]}")
     tensors = (rows, bias, again, before, active, cells, hiddens)
     kernel(address(gates), gates.stride(0), *map(address, tensors), *hiddens.shape)
 
@@ -113,8 +112,7 @@ def backward_step(
     """
     assert of_hidden is None or of_hidden.dtype == of_gates.dtype
     assert later_hidden is None or later_hidden.dtype == of_gates.dtype
-    kernel = loader.function(f"lstm_backward_{SUFFIXES[of_gates.dtype]}")
-    assert kernel is not None
+    kernel = loader.kernel(f"lstm_backward_{SUFFIXES[of_gates.dtype]}")
     outside = [
         part
         for one in (of_hidden, of_cell)

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import loader
-from dragoman.native.dropout import dropout_plain
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_row_keys, is_plain
+from dragoman.native.dropout import NO_DROP, Drop, dropout_plain
+from dragoman.native.pointers import SUFFIXES, address, as_rows, is_plain
 
 
 def residual_norm(
@@ -26,16 +26,12 @@ def residual_norm(
     bias: Tensor,
     *,
     eps: float = 1e-5,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """x, sublayer (..., D) of one type -> LayerNorm(x + Dropout(sublayer)), (..., D)."""
     if not (_takes(x, sublayer, weight, bias) and x.dtype == sublayer.dtype):
-        return residual_norm_plain(
-            x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed, row_keys=row_keys
-        )
-    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed, row_keys)  # type: ignore[no-untyped-call]
+        return residual_norm_plain(x, sublayer, weight, bias, eps=eps, drop=drop)
+    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, drop)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -46,21 +42,17 @@ def residual_norm_plain(
     bias: Tensor,
     *,
     eps: float = 1e-5,
-    dropout: float = 0.0,
-    seed: int = 0,
-    row_keys: Tensor | None = None,
+    drop: Drop = NO_DROP,
 ) -> Tensor:
     """The twin of ``residual_norm``."""
-    return layer_norm_plain(
-        x + dropout_plain(sublayer, dropout, seed, row_keys), weight, bias, eps=eps
-    )
+    return layer_norm_plain(x + dropout_plain(sublayer, drop), weight, bias, eps=eps)
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
     """(..., D) -> (..., D)."""
     if not _takes(x, weight, bias):
         return layer_norm_plain(x, weight, bias, eps=eps)
-    out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, 0.0, 0, None)  # type: ignore[no-untyped-call]
+    out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, NO_DROP)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -82,26 +74,21 @@ class _ResidualNorm(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor,
         eps: float,
-        dropout: float,
-        seed: int,
-        row_keys: Tensor | None,
+        drop: Drop,
     ) -> Tensor:
         rows = as_rows(x.detach()).contiguous()
-        assert_row_keys(row_keys, len(rows))
         added = None if sublayer is None else as_rows(sublayer.detach()).contiguous()
         weight = weight.detach().float()
         keep = any(ctx.needs_input_grad)
         out = torch.empty_like(rows)
         normal = torch.empty_like(rows) if keep else None
         scale = torch.empty(rows.shape[0]) if keep else None
-        kernel = loader.function(f"norm_forward_{SUFFIXES[x.dtype]}")
-        assert kernel is not None
+        kernel = loader.kernel(f"norm_forward_{SUFFIXES[x.dtype]}")
         tensors = (rows, added, weight, bias.detach().float(), out, normal, scale)
-        kernel(*map(address, tensors), *rows.shape, eps, dropout, seed, address(row_keys))
+        kernel(*map(address, tensors), *rows.shape, eps, *drop.for_kernel(len(rows)))
         if normal is not None and scale is not None:
             ctx.save_for_backward(normal, scale, weight)
-        ctx.dropout, ctx.seed, ctx.row_keys = dropout, seed, row_keys
-        ctx.has_sublayer = sublayer is not None
+        ctx.drop, ctx.has_sublayer = drop, sublayer is not None
         return out.view(x.shape)
 
     @staticmethod
@@ -109,17 +96,15 @@ class _ResidualNorm(torch.autograd.Function):
         normal, scale, weight = ctx.saved_tensors
         grad = as_rows(grads[0].to(normal.dtype)).contiguous()
         rows, width = normal.shape
-        dropped = ctx.has_sublayer and ctx.dropout > 0.0
+        dropped = ctx.has_sublayer and ctx.drop.rate > 0.0
         dx = torch.empty_like(normal)
         dsublayer = torch.empty_like(normal) if dropped else None
         dgain, dbias = torch.empty(width), torch.empty(width)
-        count = loader.function("norm_sums")
-        kernel = loader.function(f"norm_backward_{SUFFIXES[normal.dtype]}")
-        assert count is not None and kernel is not None
-        sums = torch.empty(count(rows, width))
+        kernel = loader.kernel(f"norm_backward_{SUFFIXES[normal.dtype]}")
+        sums = torch.empty(loader.kernel("norm_sums")(rows, width))
         tensors = (grad, normal, scale, weight, dx, dsublayer, dgain, dbias)
-        draw = (ctx.dropout, ctx.seed, address(ctx.row_keys))
-        kernel(*map(address, tensors), rows, width, *draw, address(sums))
+        drop = ctx.drop.for_kernel(rows)
+        kernel(*map(address, tensors), rows, width, *drop, address(sums))
         dx = dx.view(grads[0].shape)
         other = dx if dsublayer is None else dsublayer.view(grads[0].shape)
-        return dx, other if ctx.has_sublayer else None, dgain, dbias, None, None, None, None
+        return dx, other if ctx.has_sublayer else None, dgain, dbias, None, None

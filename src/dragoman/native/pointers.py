@@ -27,14 +27,6 @@ def as_rows(tensor: Tensor) -> Tensor:
     return rows if rows.stride(-1) == 1 or rows.shape[-1] == 1 else rows.contiguous()
 
 
-def assert_row_keys(row_keys: Tensor | None, rows: int) -> None:
-    """A kernel reads a key for each row (``dropout.py``), where there are keys."""
-    if row_keys is not None:
-        assert (
-            row_keys.shape == (rows,) and row_keys.dtype == torch.int32 and row_keys.is_contiguous()
-        )
-
-
 def is_plain(*tensors: Tensor | None) -> bool:
     """Whether all tensors lie in this machine's memory and are fp32 or bf16."""
     return all(t is None or (t.device.type == "cpu" and t.dtype in SUFFIXES) for t in tensors)

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from dragoman.native import attention as native
 from dragoman.native import linear as native_linear
-from dragoman.native.dropout import new_seed, numbers
+from dragoman.native.dropout import new_drop, numbers
 from dragoman.nn import masks, probes
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import attention_factors
@@ -179,8 +179,7 @@ class MultiHeadAttention(Computing):
         """The same as ``forward`` without padding: sentences are attended to where they lie."""
         parts = [p for p in (self.query, self.key, self.value) if isinstance(p, Linear)]
         assert self._joint is not None and len(parts) == 3
-        rate = self.rate if self.training else 0.0
-        seed = new_seed() if rate else 0
+        drop = new_drop(self.rate if self.training else 0.0, query_layout.row_keys)
         if queries is keys:
             joint = native_linear.linear(queries, *joint_parameters(*parts), self._joint[0])
             out = native.self_attention(
@@ -190,9 +189,7 @@ class MultiHeadAttention(Computing):
                 key_width=self.key_width,
                 causal=causal,
                 scale=self.scale,
-                dropout=rate,
-                seed=seed,
-                row_keys=query_layout.row_keys if rate else None,
+                drop=drop,
             )
         else:
             joint = native_linear.linear(keys, *joint_parameters(*parts[1:]), self._joint[1])
@@ -203,9 +200,7 @@ class MultiHeadAttention(Computing):
                 key_layout.offsets,
                 heads=self.heads,
                 scale=self.scale,
-                dropout=rate,
-                seed=seed,
-                row_keys=query_layout.row_keys if rate else None,
+                drop=drop,
             )
         return self.output(out)  # type: ignore[no-any-return]
 

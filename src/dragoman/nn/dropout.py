@@ -107,7 +107,7 @@ def dropout(
             x = F.dropout(x, rate)
         elif pool.by_kernels:
             rows = None if row_keys is None else row_keys.flatten()
-            return native.dropout(x, rate, native.new_seed(), rows, onto=onto)
+            return native.dropout(x, native.new_drop(rate, rows), onto=onto)
         else:
             if row_keys is None:
                 row_keys = native.numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
@@ -133,6 +133,11 @@ class Dropout(nn.Module):
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
+
+    @property
+    def rate_now(self) -> float:
+        """The rate where it is training, else 0."""
+        return self.rate if self.training else 0.0
 
     def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
         return dropout(x, self.rate, self.training, row_keys)

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dragoman.native.dropout import new_seed
+from dragoman.native.dropout import new_drop
 from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import probes
 from dragoman.nn.dropout import Dropout
@@ -36,7 +36,6 @@ def embed(
     scale = math.sqrt(width)
     added = combine == "add"
     if embedding.packed is not None and added and encoding.is_fixed_table:
-        rate = dropout.rate if dropout.training else 0.0
         longest = int(positions.max()) + 1 if len(positions) else 0
         return embed_natively(
             tokens,
@@ -45,9 +44,7 @@ def embed(
             positions,
             scale=scale,
             dtype=embedding.packed.dtype,
-            dropout=rate,
-            seed=new_seed() if rate else 0,
-            row_keys=row_keys if rate else None,
+            drop=new_drop(dropout.rate_now, row_keys),
         )
     x = embedding(tokens) * scale
     x = _with_place(x, encoding(positions, lengths, x.dtype), added)
@@ -79,7 +76,6 @@ def embed_alone(
     if embedding.packed is None:
         x = embedding(tokens) * scale
         return _seen(dropout.forward(x.to(embedding.dtype), row_keys))
-    rate = dropout.rate if dropout.training else 0.0
     return embed_natively(
         tokens,
         embedding.weight,
@@ -87,9 +83,7 @@ def embed_alone(
         None,
         scale=scale,
         dtype=embedding.packed.dtype,
-        dropout=rate,
-        seed=new_seed() if rate else 0,
-        row_keys=row_keys if rate else None,
+        drop=new_drop(dropout.rate_now, row_keys),
     )
 
 

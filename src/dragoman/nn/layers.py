@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from dragoman.native import linear as native_linear
 from dragoman.native import norm as native_norm
-from dragoman.native.dropout import new_seed
+from dragoman.native.dropout import new_drop
 from dragoman.nn import probes
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
@@ -79,16 +79,9 @@ class LayerNorm(Computing):
     def after(self, x: Tensor, sublayer: Tensor, rate: float, row_keys: Tensor | None) -> Tensor:
         """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``row_keys``: dropout.py."""
         if self._by_kernels:
-            rate = rate if self.training else 0.0
+            drop = new_drop(rate if self.training else 0.0, row_keys)
             return native_norm.residual_norm(
-                x,
-                sublayer,
-                self.weight,
-                self.bias,
-                eps=self.eps,
-                dropout=rate,
-                seed=new_seed() if rate else 0,
-                row_keys=row_keys if rate else None,
+                x, sublayer, self.weight, self.bias, eps=self.eps, drop=drop
             )
         return self.forward(dropout(sublayer, rate, self.training, row_keys, onto=x))
 
@@ -160,15 +153,12 @@ class FeedForward(nn.Module):
         inner, outer = self.inner, self.outer
         if inner.packed is not None and outer.packed is not None:
             assert inner.bias is not None and outer.bias is not None
-            rate = self.dropout.rate if self.training else 0.0
             return native_linear.feed_forward(
                 x,
                 (inner.weight, inner.bias),
                 (outer.weight, outer.bias),
                 (inner.packed, outer.packed),
-                dropout=rate,
-                seed=new_seed() if rate else 0,
-                row_keys=row_keys if rate else None,
+                drop=new_drop(self.dropout.rate_now, row_keys),
             )
         return self.outer(self.dropout(F.relu(self.inner(x)), row_keys))  # type: ignore[no-any-return]
 
