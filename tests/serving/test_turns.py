@@ -196,7 +196,7 @@ def test_more_translations_than_one_answer_holds_are_refused_before_any_search()
             three = "A man eats. Where is it? Das Brot."
             fits = await client.post("/v1/translate", json={"text": three})
             assert fits.status_code == 200
-            before = run.queue.counters.steps
+            before = run.queue.counters["steps"]
             for path, values in [
                 ("/v1/translate", {"text": three, "n_best": 2}),
                 ("/translate", {"q": three, "target": "de", "alternatives": 1}),
@@ -209,7 +209,7 @@ def test_more_translations_than_one_answer_holds_are_refused_before_any_search()
                 "/v1/translate", json={"text": three, "n_best": 2, "stream": True}
             )
             assert "gives 5" in stream.text and "event: start" not in stream.text
-            assert run.queue.counters.steps == before
+            assert run.queue.counters["steps"] == before
 
     asyncio.run(check())
 
