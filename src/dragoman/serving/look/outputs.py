@@ -122,8 +122,8 @@ def hypothesis_message(
     words = words_of(text, pieces, values, spaced=target.spaced)
     told = [Word.model_validate(word, from_attributes=True) for word in words]
     if proof is not None:
-        for word, source in zip(told, sources_of(words, proof), strict=True):
-            word.source = source
+        for shown, places in zip(told, sources_of(words, proof), strict=True):
+            shown.source = places
     return Hypothesis(
         text=text,
         score=hypothesis.score,
