@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx
-
-from dragoman.serving.http.refusals import KINDS
+from refusal_kinds import KINDS
 
 
 def in_base64(data: bytes) -> str:

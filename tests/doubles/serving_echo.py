@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 import torch
+from refusal_kinds import KINDS
 from torch import Tensor
 from warm_server import WarmProcess, warm_process
 
@@ -35,7 +36,6 @@ from dragoman.nn.linear import Embedding
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
-from dragoman.serving.http.refusals import KINDS
 from dragoman.serving.operate.log import set_up
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings

@@ -13,7 +13,7 @@ from trained_run import trained_run
 
 from dragoman.serving.server_info import view_of
 from dragoman.specs.catalogue import TASKS
-from dragoman.tasks.report import summarise, write_report
+from dragoman.tasks.report import write_report
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_terminal_report_card_and_page_write_a_score_alike(
     table = dragoman("evaluate", run.folder).out
     page = write_report(run).read_text(encoding="utf-8")
     card = (run.folder / "card.md").read_text(encoding="utf-8")
-    seen = {one.called: one for one in view_of(summarise(run), "run", "en", "en").scores}
+    seen = {one.called: one for one in view_of(run, "run", "en", "en").scores}
     scores = {name: one["value"] for name, one in run.scores()["scores"].items()}
     assert set(scores) == {*TASKS[task].metrics, *TASKS[task].finished}
     for name, value in scores.items():

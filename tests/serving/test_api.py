@@ -445,7 +445,7 @@ def test_a_request_that_takes_too_long(is_stream: bool) -> None:
             else:
                 assert slow.status_code == 504 and "0.3 seconds" in slow.json()["error"]
             gate.set()
-            await until(lambda: served.queue.counters.given_up == 3)
+            await until(lambda: served.queue.counters["given_up_sentences"] == 3)
             await until(lambda: served.queue.rows == 0 and served.queue.waiting == 0)
 
     run(check())

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import http.client
 import json
-import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
@@ -333,16 +332,3 @@ def test_an_ipv4_client_of_an_ipv6_server_has_its_own_address() -> None:
             assert world.clients == ["127.0.0.1", "127.0.0.7"]
 
     in_world(check, host="::")
-
-
-def test_closed_connections_are_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    async def check(world: World) -> None:
-        async with closing(*[await world.connect() for _ in range(5)]):
-            await world.later(31)
-            await world.later(31)
-
-    with caplog.at_level(logging.WARNING, "dragoman"):
-        in_world(check)
-    assert [record.getMessage() for record in caplog.records] == [
-        "connections closed in 62 s: 5: a request did not come in time"
-    ]

@@ -362,7 +362,7 @@ def test_a_sentence_of_another_client_does_not_wait_for_a_document() -> None:
         async with client_of(served) as client:
             text = "\n\n".join(f"Where is the bread number {n}?" for n in range(2000)).encode()
             document = asyncio.create_task(sent(client, text, "a.txt"))
-            while served.queue.counters.sentences < 50:
+            while served.queue.counters["sentences"] < 50:
                 await asyncio.sleep(0.001)
             async with at(client, "10.0.0.9") as other:
                 answer = await other.post("/translate", json={"q": "Where is it?", **TO_GERMAN})

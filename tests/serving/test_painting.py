@@ -16,6 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
+from refusal_kinds import KINDS
 from serving_echo import Served, client_of, echo_run, serves
 from slow_work import SlowWork
 from tiny_shapes import SIDE
@@ -30,7 +31,6 @@ from dragoman.runs.run import LEXICON, Run
 from dragoman.search.settings import SamplingSettings
 from dragoman.serving import paint as served_painter
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.refusals import KINDS
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.tasks.painting.painter import PaintedPicture, Painter

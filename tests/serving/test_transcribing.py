@@ -17,6 +17,7 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+from refusal_kinds import KINDS
 from row_files import RATE, tone
 from sent_files import damaged
 from serving_echo import Served, client_of, echo_run, serves, until
@@ -31,7 +32,6 @@ from dragoman.recordings import cutting
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.refusals import KINDS
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.transcribe import endpoint, served_transcriber

@@ -186,7 +186,7 @@ def test_who_leaves_is_written_for_no_longer() -> None:
             assert b"event: text" in seen[-1] and run.queue.rows == 1
             await parts.aclose()
             await until(lambda: run.queue.rows == 0)
-            assert run.queue.counters.given_up == 1
+            assert run.queue.counters["given_up_sentences"] == 1
             # And whoever comes is served.
             assert (await post(client, "/v1/write", text="", longest=3))["written"] == 3
 

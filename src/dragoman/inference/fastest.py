@@ -81,20 +81,13 @@ def fastest(
     def times(tried: Sequence[FastPath]) -> Mapping[str, int]:
         if remembered is None:
             return {}
-        return microseconds(
-            remembered,
-            {
-                path.remembered_as(amount): partial(_trial, path, path.trial, rows)
-                for path in tried
-                for amount, rows in AMOUNTS.items()
-            },
-        )
+        return microseconds(remembered, _trials(tried))
 
     if model.plain_only:
         line = f"fp32 on plain torch, {model.plain_only}"
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
-    chosen = _choose(model.settings, precision, times)
-    path, line = chosen.path, chosen.line + _of_shortlist(chosen.path, shortlist)
+    path, line = _choose(model.settings, precision, times)
+    line += _of_shortlist(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     if path is None:
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
@@ -105,10 +98,7 @@ def fastest(
         path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
     )
     whole = path.searched is not None
-    return Path(
-        path.precision, line, searched, made,
-        whole_steps=whole, rows=rows, level=path.level or "",
-    )  # fmt: skip
+    return Path(path.precision, line, searched, made, True, whole, rows, path.level or "")
 
 
 def without_torch(
@@ -139,10 +129,9 @@ def without_torch(
         return {name: times[name] for name in names}
 
     try:
-        chosen = _choose(settings, precision, of_memory)
+        path, line = _choose(settings, precision, of_memory)
     except KeyError:  # one of the paths was not measured
         return None
-    path = chosen.path
     if path is None or path.without_torch is None:
         return None
     with library.using(path.level):
@@ -150,7 +139,7 @@ def without_torch(
         if found is None:
             return None
         made = path.without_torch.make(found, shortlist)
-    line = chosen.line + _of_shortlist(path, shortlist)
+    line += _of_shortlist(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     rows = _rows(path, lambda _: times)
     return Path(
@@ -163,6 +152,15 @@ def _trial(
 ) -> Callable[[], None]:
     with library.using(path.level):
         return trial(rows)
+
+
+def _trials(paths: Sequence[FastPath]) -> dict[str, Callable[[], Callable[[], None]]]:
+    """What one sentence and many take by some paths, by the names that are remembered."""
+    return {
+        path.remembered_as(amount): partial(_trial, path, path.trial, rows)
+        for path in paths
+        for amount, rows in AMOUNTS.items()
+    }
 
 
 MIN_GAIN = 0.03
@@ -188,11 +186,8 @@ def _rows(
     return path.more_rows if more < few * (1 - MIN_GAIN) else path.rows
 
 
-@dataclass(frozen=True)
-class _Choice:
-    path: FastPath | None
-    """None: the model runs as it is."""
-    line: str
+_Choice = tuple[FastPath | None, str]
+"""None: the model runs as it is; and the line that says it."""
 
 
 def _choose(
@@ -206,16 +201,15 @@ def _choose(
     if precision == "fp32" or not paths:
         asked = "as asked for" if precision == "fp32" else None
         why = asked or f"the one way to run a {settings.kind} model"
-        return _Choice(None, f"fp32 on plain torch, {why}")
+        return (None, f"fp32 on plain torch, {why}")
     if precision not in ("auto", *(path.precision for path in paths)):
-        chosen = _choose(settings, "auto", times_of)
-        line = f"{chosen.line}: a {settings.kind} model cannot be run in {precision}"
-        return replace(chosen, line=line)
+        found, line = _choose(settings, "auto", times_of)
+        return found, f"{line}: a {settings.kind} model cannot be run in {precision}"
     promised = paths[0].precision
     able = [path for path in paths if path.why_not(settings) is None]
     wished = [path for path in paths if path.precision == precision]
     if wished and precision != promised:
-        return _Choice(wished[0], f"{wished[0].line()}, as asked for")
+        return (wished[0], f"{wished[0].line()}, as asked for")
     among = [path for path in able if path in wished] or able
     if len(among) > 1:
         # Of all that can be had here for some model, so that what is remembered says it of any.
@@ -226,16 +220,16 @@ def _choose(
         among = sorted(among, key=lambda path: _cost(path, among, times))
     found = among[0]
     if found.precision != promised and (missing := _missing(paths, settings)) is not None:
-        return _Choice(found, f"{found.line()}: no {promised}, because {missing}")
+        return (found, f"{found.line()}: no {promised}, because {missing}")
     rival = next((path for path in among if path.precision != found.precision), None)
     if not times or rival is None:
-        return _Choice(found, found.line())
+        return (found, found.line())
     gain = _cost(rival, [found], times)
     if found.precision != promised:
         slower = f"measured faster here than {promised} ({gain:.1f} times)"
-        return _Choice(found, f"{found.line()}: {slower}")
+        return (found, f"{found.line()}: {slower}")
     more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
-    return _Choice(found, f"{found.line()}, {more} times as fast here as {rival.line()}")
+    return (found, f"{found.line()}, {more} times as fast here as {rival.line()}")
 
 
 def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:
@@ -307,13 +301,7 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
     """Every way to run a Transformer here, timed now, the one that is taken first: its line,
     microseconds of one sentence and of many, and whether it is taken."""
     paths = [path for path in fast_paths(DEFAULT) if path.why_not(None) is None]
-    times = measure(
-        {
-            path.remembered_as(amount): partial(_trial, path, path.trial, rows)
-            for path in paths
-            for amount, rows in AMOUNTS.items()
-        }
-    )
+    times = measure(_trials(paths))
     ranked = sorted(paths, key=lambda path: _cost(path, paths, times))
     return [
         (

@@ -27,7 +27,6 @@ from dragoman.serving.http.middleware import (
     BodyLimit,
     Failures,
     HeadAsGet,
-    SafeHeaders,
 )
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.uploads import WithFiles
@@ -129,7 +128,6 @@ def create_app(
     app.add_middleware(
         GZipMiddleware, minimum_size=1_000, compresslevel=5, thread_minimum_size=IN_THREAD
     )
-    app.add_middleware(SafeHeaders)
     every = "*" in settings.proxies
     app.add_middleware(
         ProxyHeadersMiddleware, trusted_hosts="*" if every else list(settings.proxies)

@@ -148,19 +148,8 @@ def endpoints(service: Service) -> Endpoints:
     async def detect(request: DetectRequest, client: str) -> bytes:
         """Boxes with their labels and scores, the surest first, as the pipelines of transformers
         give them. Pictures come as `file`, in a form or in base64."""
-        run, uploads = service.catalogue.of(ServedDetector, request.run), request.uploads
-        run.check_files(uploads, is_seen=request.seen)
-        settings = run.search_settings(request.beam)
-        opened = await run.opening.all(client, run.opened(uploads))
-        rows = await run.decoded(opened, client)
-        requests = [
-            run.engine.request(values, settings, raw=one.file.called)
-            for one, values in zip(opened, rows, strict=True)
-        ]
-        run.check_searches(requests)
-        if request.seen:
-            run.check_seen(rows[0], requests[0])
-        found = await run.queue.search(requests, client)
+        run = service.catalogue.of(ServedDetector, request.run)
+        opened, rows, found = await run.searched(request, client)
         if request.seen:
             work = partial(run.told, opened[0], found[0][0], request.threshold, rows[0])
             pictures = [await run.looking.do(client, work)]

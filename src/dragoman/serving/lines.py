@@ -166,16 +166,8 @@ def endpoints(service: Service) -> Endpoints:
         """What a run writes of pictures with one line of text each: a translation, or, of a run
         that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
         cut them close to their line."""
-        run, uploads = service.catalogue.of(ServedLines, request.run), request.uploads
-        run.check_files(uploads, is_seen=request.seen)
-        settings = run.search_settings(request.beam)
-        pictures = await run.opening.all(client, run.opened(uploads))
-        rows = await run.decoded(pictures, client, run.most_columns)
-        wanted = [run.engine.request(values, settings) for values in rows]
-        run.check_searches(wanted)
-        if request.seen:
-            run.check_seen(rows[0], wanted[0])
-        found = await run.queue.search(wanted, client)
+        run = service.catalogue.of(ServedLines, request.run)
+        pictures, rows, found = await run.searched(request, client, run.most_columns)
         best = await run.ranked(rows, found, client)
         lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
         if request.seen:

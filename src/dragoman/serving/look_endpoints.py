@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.checks import Asked, Cut
+from dragoman.serving.look.inspector import Inspector
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
@@ -46,11 +48,18 @@ def endpoints(service: Service) -> Endpoints:
         """Where every layer and head looked, and what every step of the search chose among; with
         heads switched off or source words hidden on request."""
         choice, cut = await chosen(request, client)
-        run, detected = choice.run, choice.detected
-        seen = await run.inspector.look(cut.request, cut.ids, client)
+        run, looking = choice.run, choice.run.inspector
+        seen = await looking.turns.do(client, partial(looking.look, cut.request, cut.ids))
         return await service.written(
-            client, partial(look_answer, cut, seen, run.name, run.engine, detected)
+            client, partial(look_answer, cut, seen, run.name, run.engine, choice.detected)
         )
+
+    async def answered(
+        request: Asked, client: str, work: Callable[[Inspector, Asked, list[int]], bytes]
+    ) -> bytes:
+        choice, cut = await chosen(request, client)
+        looking = choice.run.inspector
+        return await looking.turns.do(client, partial(work, looking, cut.request, cut.ids))
 
     @routes.answers(
         "/look/attention",
@@ -61,28 +70,24 @@ def endpoints(service: Service) -> Endpoints:
     async def attention(request: AttentionRequest, client: str) -> bytes:
         """For texts whose attention is too much for one answer. Say what was looked at as in the
         look, and which head."""
-        choice, cut = await chosen(request, client)
-        return await choice.run.inspector.attention(cut.request, cut.ids, client)
+        return await answered(request, client, Inspector.attention)
 
     @routes.answers("/look/word", WordRequest, WordAnswer, "What became of one word")
     async def word(request: WordRequest, client: str) -> bytes:
         """Where it looked in every layer and head, who looked at it, and its rows of numbers from
         the embedding to the last layer."""
-        choice, cut = await chosen(request, client)
-        return await choice.run.inspector.word(cut.request, cut.ids, client)
+        return await answered(request, client, Inspector.word)
 
     @routes.answers("/look/cell", CellRequest, CellAnswer, "One weight of one head, opened")
     async def cell(request: CellRequest, client: str) -> bytes:
         """The query, the key, their product, and what the value adds to the row that looks."""
-        choice, cut = await chosen(request, client)
-        return await choice.run.inspector.cell(cut.request, cut.ids, client)
+        return await answered(request, client, Inspector.cell)
 
     @routes.answers(
         "/look/heads", LookRequest, HeadsAnswer, "What each head is good for in a translation"
     )
     async def heads(request: LookRequest, client: str) -> bytes:
         """By how much the probability of the translation falls without each of them."""
-        choice, cut = await chosen(request, client)
-        return await choice.run.inspector.heads(cut.request, cut.ids, client)
+        return await answered(request, client, Inspector.heads)
 
     return routes

@@ -126,8 +126,6 @@ def stamp(folder: Path) -> Stamp:
     return tuple(found)
 
 
-logger = logging.getLogger("dragoman")
-
 KEEP_ALIVE_SECONDS = 75
 """For proxies, longer than they keep connections themselves (nginx: 60 s); strangers' idle
 connections are closed by the guard before."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field
@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from dragoman.forms.languages import name_of
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
-from dragoman.pictures.records import Chart, RunSummary, Series
+from dragoman.pictures.records import Chart, Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
@@ -103,16 +103,13 @@ class RunView(Message):
     limits: list[str]
 
 
-def view(run: Run, name: str, source: str, target: str) -> bytes:
-    """A ``RunView`` as JSON, read from the run's folder; takes a moment, so call it in a thread.
+def view_of(run: Run, name: str, source: str, target: str) -> RunView:
+    """What is told of a run, read from its folder; takes a moment, so call it in a thread.
     ``source`` and ``target``: the languages as ``ServedRun`` has them.
 
     Errors: ``RunError``.
     """
-    return view_of(summarise(run), name, source, target).model_dump_json().encode()
-
-
-def view_of(summary: RunSummary, name: str, source: str, target: str) -> RunView:
+    summary = summarise(run)
     return RunView(
         name=name,
         source=source,
@@ -141,12 +138,13 @@ def view_of(summary: RunSummary, name: str, source: str, target: str) -> RunView
 
 
 def _thinned(chart: Chart) -> Chart:
-    return replace(chart, series=[_line(one.name, one.x, one.y) for one in chart.series])
+    return replace(chart, series=[_line(one) for one in chart.series])
 
 
-def _line(name: str, x: Sequence[float], y: Sequence[float]) -> Series:
+def _line(whole: Series) -> Series:
     """Thin a line, keeping in each stretch its least and its greatest value."""
-    points = [(a, b) for a, b in zip(x, y, strict=True) if _is_number(a) and _is_number(b)]
+    both = zip(whole.x, whole.y, strict=True)
+    points = [(a, b) for a, b in both if math.isfinite(a) and math.isfinite(b)]
     if len(points) > MAX_POINTS:
         stretch = -(-2 * len(points) // MAX_POINTS)
         kept = []
@@ -154,11 +152,7 @@ def _line(name: str, x: Sequence[float], y: Sequence[float]) -> Series:
             part = points[begin : begin + stretch]
             kept += sorted({min(part, key=lambda p: p[1]), max(part, key=lambda p: p[1])})
         points = [points[0], *(p for p in kept if p not in (points[0], points[-1])), points[-1]]
-    return Series(name, [a for a, _ in points], [b for _, b in points])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and value == value and abs(value) != float("inf")
+    return Series(whole.name, [a for a, _ in points], [b for _, b in points])
 
 
 _WHERE = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind, _ in SERVED))
@@ -286,12 +280,7 @@ def endpoints(service: Service) -> APIRouter:
                 for run in service.catalogue.runs
             ],
             key_required=service.keys.required,
-            characters=limits.characters,
-            items=limits.items,
-            upload_bytes=limits.upload_bytes,
-            recording_bytes=limits.recording_bytes,
-            pixels=limits.pixels,
-            sound_seconds=limits.sound_seconds,
+            **limits.model_dump(include=set(ServerInfo.model_fields)),
         )
 
     @routes.get(
@@ -307,8 +296,8 @@ def endpoints(service: Service) -> APIRouter:
         """Curves, scores, samples and the recipe."""
         with service.admit(http):
             served = service.catalogue.named(name)
-            languages = served.source, served.target
-            return await service.rendered(http, partial(view, served.run, name, *languages))
+            of_run = partial(view_of, served.run, name, served.source, served.target)
+            return await service.rendered(http, lambda: of_run().model_dump_json().encode())
 
     @routes.get("/health", summary="Whether the process lives", tags=["operation"])
     async def health(http: Request) -> Health:

@@ -22,7 +22,6 @@ import asyncio
 import contextlib
 import fcntl
 import json
-import logging
 import resource
 import struct
 import termios
@@ -39,15 +38,11 @@ from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
-logger = logging.getLogger("dragoman")
-
 READING_SECONDS = 20.0
 """A reader's rate is measured over so long: the kernel sends in bursts."""
 HEAD_BYTES = 16_384
 """Of the headers of a request. They are read in the event loop, also of a request that is refused:
 12,000 headers in 60 kB took 24 ms."""
-TOLD_SECONDS = 60.0
-"""How often the log says how many connections were closed."""
 OWN_FILES = 32
 """Open files that are no connections: libraries, sockets that listen, files of the page."""
 
@@ -80,8 +75,6 @@ class Guard:
         self._open: dict[str, dict[GuardedConnection, None]] = {}
         """By who holds the address; proxies under their address too, but without a limit."""
         self._count = 0
-        self._told: Counter[str] = Counter()
-        self._told_at = clock()
 
     @property
     def open(self) -> int:
@@ -135,16 +128,6 @@ class Guard:
                     unread.append(connection)
             self._cut(unread, self.limits.unread_bytes)
         self._cut(self._strangers(), 4 * self.limits.unread_bytes)
-        if now - self._told_at >= TOLD_SECONDS:
-            self.tell(now)
-
-    def tell(self, now: float) -> None:
-        """Say in one line how many connections were closed since the last time."""
-        new = self.closed - self._told
-        if new:
-            told = "; ".join(f"{count:,}: {reason}" for reason, count in new.most_common())
-            logger.warning("connections closed in %.0f s: %s", now - self._told_at, told)
-        self._told, self._told_at = Counter(self.closed), now
 
     # ---- inside
 

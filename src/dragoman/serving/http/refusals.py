@@ -8,7 +8,7 @@ may say it in another language.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman.errors import RecipeError, SearchError, TooLongError
 from dragoman.plural import plural
@@ -16,113 +16,33 @@ from dragoman.plural import plural
 Value = str | int | float | list[str]
 
 
-class RefusalKind(NamedTuple):
-    """What all refusals of one code have in common."""
-
-    status: int
-    """Of HTTP."""
-    values: tuple[str, ...] = ()
-    """The names of its values."""
-
-
-KINDS: dict[str, RefusalKind] = {
-    # ---- the body of a request
-    "bad_body": RefusalKind(400),
-    "bad_form": RefusalKind(400, ("problem",)),
-    "not_an_object": RefusalKind(400),
-    "not_json": RefusalKind(415),
-    "too_many_names": RefusalKind(400, ("names", "most")),
-    "too_many_values": RefusalKind(400, ("values", "most")),
-    "missing_field": RefusalKind(400, ("field",)),
-    "bad_field": RefusalKind(400, ("field", "problem")),
-    "late_headers": RefusalKind(408, ("seconds",)),
-    "late_body": RefusalKind(408, ("seconds",)),
-    "body_too_large": RefusalKind(413, ("most",)),
-    # ---- who asks, and how often
-    "host_not_allowed": RefusalKind(421, ("host",)),
-    "cross_site": RefusalKind(403),
-    "key_needed": RefusalKind(403),
-    "key_unknown": RefusalKind(403),
-    "operators_only": RefusalKind(403),
-    "too_many_requests": RefusalKind(429, ("most",)),
-    "too_many_at_once": RefusalKind(429, ("requests", "most")),
-    "too_many_of_kind": RefusalKind(429, ("requests", "kind")),
-    "others_wait": RefusalKind(429, ("kind",)),
-    "queue_full": RefusalKind(429, ("sentences", "most")),
-    # ---- what is there
-    "no_such_path": RefusalKind(404),
-    "no_such_method": RefusalKind(405),
-    "no_such_file": RefusalKind(404, ("file",)),
-    "page_not_built": RefusalKind(404),
-    "no_such_run": RefusalKind(404, ("run", "runs")),
-    "other_task": RefusalKind(400, ("run", "task", "path")),
-    "no_run_for_task": RefusalKind(400, ("task", "command")),
-    "language_not_supported": RefusalKind(400, ("language", "side", "pairs")),
-    "target_needed": RefusalKind(400, ("targets",)),
-    # ---- how much
-    "too_many_texts": RefusalKind(400, ("texts", "most")),
-    "too_many_files": RefusalKind(400, ("files", "most")),
-    "too_many_pixels": RefusalKind(400, ("pixels", "most")),
-    "too_much_sound": RefusalKind(400, ("duration", "most")),
-    "text_too_long": RefusalKind(400, ("characters", "most")),
-    "too_many_marks": RefusalKind(400, ("marks", "most")),
-    "too_many_sentences": RefusalKind(400, ("sentences", "most")),
-    "too_many_tokens": RefusalKind(400, ("tokens", "most")),
-    "too_many_characters": RefusalKind(400, ("characters", "tokens")),
-    "too_costly": RefusalKind(400, ("cost", "most", "work")),
-    "beam_too_wide": RefusalKind(400, ("asked", "most")),
-    "too_many_hypotheses": RefusalKind(400, ("n_best", "beam", "hypotheses", "most")),
-    "too_many_translations": RefusalKind(400, ("each", "sentences", "total", "most")),
-    "too_many_trees": RefusalKind(400, ("each", "sentences", "total", "most")),
-    "too_many_labels": RefusalKind(400, ("each", "texts", "total", "most")),
-    "too_many_tags": RefusalKind(400, ("each", "words", "total", "most")),
-    "too_many_candidates": RefusalKind(400, ("each", "blanks", "total", "most")),
-    "too_many_choices": RefusalKind(400, ("asked", "most")),
-    "too_many_blanks": RefusalKind(400, ("blanks", "most")),
-    "too_much_to_write": RefusalKind(400, ("asked", "most")),
-    # ---- what one task cannot do
-    "bad_search": RefusalKind(400, ("problem",)),
-    "bad_text": RefusalKind(400, ("problem",)),
-    "bad_document": RefusalKind(400, ("problem",)),
-    "bad_file": RefusalKind(400, ("file", "problem")),
-    "other_source": RefusalKind(400, ("run", "reads")),
-    "no_words_in_files": RefusalKind(400),
-    "no_word_times": RefusalKind(400, ("run",)),
-    "no_such_document": RefusalKind(404),
-    "one_text_streamed": RefusalKind(400, ("texts",)),
-    "two_prefixes": RefusalKind(400),
-    "no_such_token": RefusalKind(400, ("field", "vocabulary")),
-    "no_blank": RefusalKind(400),
-    "no_token_fits": RefusalKind(400),
-    "no_words": RefusalKind(400, ("text",)),
-    "no_such_word": RefusalKind(400, ("word", "words")),
-    # ---- looking inside
-    "cannot_look": RefusalKind(400, ("run",)),
-    "nothing_to_look_at": RefusalKind(400),
-    "no_such_sentence": RefusalKind(400, ("sentence", "sentences")),
-    "text_is_whole": RefusalKind(400),
-    "writes_nothing": RefusalKind(400),
-    "two_outputs": RefusalKind(400),
-    "no_such_place": RefusalKind(400, ("field", "tokens")),
-    "no_such_tokens": RefusalKind(400, ("side",)),
-    "wrong_length": RefusalKind(400, ("tokens",)),
-    "no_such_head": RefusalKind(400, ("part", "layers", "heads")),
-    "no_such_cell": RefusalKind(400, ("part", "rows", "columns")),
-    "no_queries": RefusalKind(400, ("family",)),
-    "too_many_weights": RefusalKind(400, ("weights", "most")),
-    "too_long_for_heads": RefusalKind(400, ("heads", "source", "target")),
-    # ---- figures
-    "no_such_figure": RefusalKind(400, ("figure",)),
-    "no_figure_here": RefusalKind(400, ("figure", "english", "korean")),
-    "bad_figure": RefusalKind(400, ("problem",)),
-    "too_long_for_figure": RefusalKind(400, ("tokens", "most")),
-    # ---- the server
-    "failed": RefusalKind(500),
-    "shutting_down": RefusalKind(503),
-    "too_slow": RefusalKind(504, ("seconds",)),
+STATUSES = {
+    "cross_site": 403,
+    "key_needed": 403,
+    "key_unknown": 403,
+    "operators_only": 403,
+    "no_such_path": 404,
+    "no_such_file": 404,
+    "page_not_built": 404,
+    "no_such_run": 404,
+    "no_such_document": 404,
+    "no_such_method": 405,
+    "late_headers": 408,
+    "late_body": 408,
+    "body_too_large": 413,
+    "not_json": 415,
+    "host_not_allowed": 421,
+    "too_many_requests": 429,
+    "too_many_at_once": 429,
+    "too_many_of_kind": 429,
+    "others_wait": 429,
+    "queue_full": 429,
+    "failed": 500,
+    "shutting_down": 503,
+    "too_slow": 504,
 }
-"""Every code. docs/serve.md says what each means, and ``web/src/lib/words_errors.ts`` has the
-sentence of each in Korean."""
+"""The HTTP status of each code that is not 400. docs/serve.md lists every code with its status and
+the names of its values, and ``web/src/lib/words_errors.ts`` has the sentence of each in Korean."""
 
 
 def error_body(code: str, message: str, values: Mapping[str, Value]) -> dict[str, Any]:
@@ -139,11 +59,11 @@ class Refusal(Exception):
     def __init__(
         self, code: str, message: str, *, retry_after: float | None = None, **values: Value
     ) -> None:
-        """``code``: one of ``KINDS``, which names its ``values``. ``retry_after``: seconds after
-        which the same request may be served."""
+        """``code``: one of those in docs/serve.md, which names its ``values``. ``retry_after``:
+        seconds after which the same request may be served."""
         super().__init__(message)
         self.code = code
-        self.status = KINDS[code].status
+        self.status = STATUSES.get(code, 400)
         self.message = message
         self.retry_after = retry_after
         self.values = values

@@ -1,4 +1,4 @@
-"""Answers in parts, each as soon as it is known: server-sent events, and JSON that is long.
+"""Answers in parts, each as soon as it is known: server-sent events.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html. Each event has a name and one line
 of JSON. A client that goes away ends the work behind it.
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dragoman.errors import SearchError
-from dragoman.serving.http.connection import gone
+from dragoman.serving.http.connection import ClientGone, while_connected
 from dragoman.serving.http.refusals import FAILED, Refusal, unsearchable
 
 logger = logging.getLogger("dragoman")
@@ -25,7 +25,7 @@ logger = logging.getLogger("dragoman")
 Part = TypeVar("Part")
 
 HEARTBEAT_SECONDS = 15.0
-"""While nothing happens a sign of life is sent so often: proxies cut silent connections."""
+"""While nothing happens a comment is sent so often: proxies cut silent connections."""
 
 
 def event(name: str, data: str) -> bytes:
@@ -54,7 +54,7 @@ async def until(deadline: float, parts: AsyncGenerator[Part, None]) -> AsyncGene
         await parts.aclose()
 
 
-class PartStream(Response):
+class EventStream(Response):
     """A response that sends what ``parts`` gives, until it ends or the client goes away."""
 
     def __init__(
@@ -62,38 +62,27 @@ class PartStream(Response):
         parts: AsyncGenerator[bytes, None],
         at_end: Callable[[], Awaitable[None]],
         seconds: float,
-        *,
-        media_type: str,
-        heartbeat: bytes,
     ) -> None:
         """``at_end`` is called once, however it ends. ``seconds``: a client that has not read all
-        by then is cut off. ``heartbeat``: what is sent while nothing happens."""
+        by then is cut off."""
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        super().__init__(headers=headers, media_type=media_type)
+        super().__init__(headers=headers, media_type="text/event-stream")
         del self.headers["content-length"]
         self._parts = parts
         self._at_end = at_end
         self._seconds = seconds
-        self._heartbeat = heartbeat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
-        work = asyncio.ensure_future(self._send(send))
-        absence = asyncio.ensure_future(gone(receive))
         try:
-            done, _ = await asyncio.wait(
-                {work, absence}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not done:
-                logger.warning("a client read its stream too slowly and was cut off")
+            async with asyncio.timeout(self._seconds):
+                await while_connected(receive, self._send(send))
+        except TimeoutError:
+            logger.warning("a client read its stream too slowly and was cut off")
+        except ClientGone:
+            pass
         finally:
-            for pending in (work, absence):
-                if not pending.done():
-                    pending.cancel()
-            await asyncio.gather(work, absence, return_exceptions=True)
             await self._at_end()
-        if not work.cancelled():
-            work.result()
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -102,7 +91,7 @@ class PartStream(Response):
             while True:
                 done, _ = await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS)
                 if not done:
-                    await send(_body(self._heartbeat))
+                    await send(_body(b": still here\n\n"))
                     continue
                 part = following.result()
                 if part is None:
@@ -123,11 +112,10 @@ def event_stream(
     seconds: float,
     too_slow: Refusal,
     error: Callable[[int, dict[str, Any]], bytes] = lambda _, body: event_of("error", body),
-) -> PartStream:
-    """Events; a comment is the sign of life. ``too_slow``: what is said after TimeoutError.
+) -> EventStream:
+    """``too_slow``: what is said after TimeoutError.
     ``error``: the event of a status and a body."""
-    told, beat = _event_stream(parts, too_slow, error), b": still here\n\n"
-    return PartStream(told, at_end, seconds, media_type="text/event-stream", heartbeat=beat)
+    return EventStream(_event_stream(parts, too_slow, error), at_end, seconds)
 
 
 async def _event_stream(
@@ -149,13 +137,6 @@ async def _event_stream(
     except Exception:
         logger.exception("a stream failed")
         yield error_event(500, FAILED)
-
-
-def json_stream(
-    parts: AsyncGenerator[bytes, None], at_end: Callable[[], Awaitable[None]], seconds: float
-) -> PartStream:
-    """JSON, cut where a space may stand, which is the sign of life."""
-    return PartStream(parts, at_end, seconds, media_type="application/json", heartbeat=b" ")
 
 
 def _body(part: bytes) -> dict[str, Any]:

@@ -59,53 +59,50 @@ Sizes = Callable[[int, int], int]
 
 
 class Inspector:
-    """Looks into one model. May be called by many; they take turns."""
+    """Looks into one model, in a turn of ``turns``."""
 
     def __init__(self, engine: Engine, predictor: Predictor | None, turns: FairExecutor) -> None:
         """``predictor``: who reads a text as one, where it is not cut into sentences. ``turns``:
-        where the work is done."""
+        where that is done."""
         self._engine = engine
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
         self.checks = LookChecks(engine, predictor, self.model)
-        self._turns = turns
+        self.turns = turns
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
     # ---- looking
 
-    async def look(self, request: LookRequest, ids: list[int], client: str) -> Inspection:
+    def look(self, request: LookRequest, ids: list[int]) -> Inspection:
         """What was seen of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
 
         def most(source: int, target: int) -> int:
             return max((self._weights(part, source, target) for part in wanted), default=0)
 
-        return await self._turns.do(client, lambda: self._seen(request, ids, most))
+        return self._seen(request, ids, most)
 
-    async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
+    def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
         layer = self.checks.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
         every = sum(one.heads for one in self.model.attentions_of(request.part))
 
-        def find() -> bytes:
-            seen = self._seen(
-                request, ids, lambda s, t: self._weights(request.part, s, t) * share // every
-            )
-            heads = seen.attention[request.part][request.layer]
-            if request.mean:
-                off = self.checks.under(request).heads_off
-                on = [head for head in range(len(heads)) if (layer.name, head) not in off]
-                heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
-            elif request.head is not None:
-                heads = heads[request.head : request.head + 1]
-            return written(weights_message(heads[None]))
+        seen = self._seen(
+            request, ids, lambda s, t: self._weights(request.part, s, t) * share // every
+        )
+        heads = seen.attention[request.part][request.layer]
+        if request.mean:
+            off = self.checks.under(request).heads_off
+            on = [head for head in range(len(heads)) if (layer.name, head) not in off]
+            heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
+        elif request.head is not None:
+            heads = heads[request.head : request.head + 1]
+        return written(weights_message(heads[None]))
 
-        return await self._turns.do(client, find)
-
-    async def word(self, request: WordRequest, ids: list[int], client: str) -> bytes:
+    def word(self, request: WordRequest, ids: list[int]) -> bytes:
         """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
         beyond = Refusal(
             "no_such_tokens",
@@ -123,33 +120,30 @@ class Inspector:
             cross = self._weights("cross", source, target) // target
             return max(cross, self._weights("decoder", source, target) // target) * request.count
 
-        def find() -> bytes:
-            seen = self._seen(request, ids, most)
-            stages = seen.source_stages if is_source else seen.target_stages
-            if places.stop > len(next(iter(stages.values()), ())):
-                raise beyond
-            of_side = OF_SOURCE if is_source else OF_TARGET
-            rows = {part: seen.attention[part][:, :, places] for part in of_side}
-            columns = {
-                part: seen.attention[part][:, :, :, places].transpose(2, 3)
-                for part in (OVER_SOURCE if is_source else ())
-            }
-            vectors = torch.stack([stage[places] for stage in stages.values()])
-            sizes = vectors.float().square().mean(dim=-1).sqrt()
-            answer = WordAnswer(
-                attention={part: weights_message(one) for part, one in rows.items()},
-                looked_at={part: weights_message(one) for part, one in columns.items()},
-                stages=[
-                    Stage(name=name, sizes=[round(value, 4) for value in row])
-                    for name, row in zip(stages, sizes.tolist(), strict=True)
-                ],
-                vectors=weights_message(vectors[None]),
-            )
-            return written(answer)
+        seen = self._seen(request, ids, most)
+        stages = seen.source_stages if is_source else seen.target_stages
+        if places.stop > len(next(iter(stages.values()), ())):
+            raise beyond
+        of_side = OF_SOURCE if is_source else OF_TARGET
+        rows = {part: seen.attention[part][:, :, places] for part in of_side}
+        columns = {
+            part: seen.attention[part][:, :, :, places].transpose(2, 3)
+            for part in (OVER_SOURCE if is_source else ())
+        }
+        vectors = torch.stack([stage[places] for stage in stages.values()])
+        sizes = vectors.float().square().mean(dim=-1).sqrt()
+        answer = WordAnswer(
+            attention={part: weights_message(one) for part, one in rows.items()},
+            looked_at={part: weights_message(one) for part, one in columns.items()},
+            stages=[
+                Stage(name=name, sizes=[round(value, 4) for value in row])
+                for name, row in zip(stages, sizes.tolist(), strict=True)
+            ],
+            vectors=weights_message(vectors[None]),
+        )
+        return written(answer)
 
-        return await self._turns.do(client, find)
-
-    async def cell(self, request: CellRequest, ids: list[int], client: str) -> bytes:
+    def cell(self, request: CellRequest, ids: list[int]) -> bytes:
         """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
         layer = self.checks.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
@@ -160,61 +154,55 @@ class Inspector:
                 family=self.model.settings.kind,
             )
 
-        def find() -> bytes:
-            seen = self._seen(request, ids)
-            rows, columns = seen.attention[request.part].shape[2:]
-            if request.row >= rows or request.column >= columns:
-                raise Refusal(
-                    "no_such_cell",
-                    f"row and column: {request.part} has {rows} by {columns} tokens.",
-                    part=request.part,
-                    rows=rows,
-                    columns=columns,
-                )
-            found = open_cell(
-                self.model,
-                layer,
-                request.head,
-                request.row,
-                request.column,
-                torch.tensor(ids),
-                torch.tensor([self._target.bos, *seen.best.tokens]),
-                heads_off=self.checks.under(request).heads_off,
-                hidden=request.hidden,
+        seen = self._seen(request, ids)
+        rows, columns = seen.attention[request.part].shape[2:]
+        if request.row >= rows or request.column >= columns:
+            raise Refusal(
+                "no_such_cell",
+                f"row and column: {request.part} has {rows} by {columns} tokens.",
+                part=request.part,
+                rows=rows,
+                columns=columns,
             )
-            return written(CellAnswer.of(found))
+        found = open_cell(
+            self.model,
+            layer,
+            request.head,
+            request.row,
+            request.column,
+            torch.tensor(ids),
+            torch.tensor([self._target.bos, *seen.best.tokens]),
+            heads_off=self.checks.under(request).heads_off,
+            hidden=request.hidden,
+        )
+        return written(CellAnswer.of(found))
 
-        return await self._turns.do(client, find)
-
-    async def heads(self, request: LookRequest, ids: list[int], client: str) -> bytes:
+    def heads(self, request: LookRequest, ids: list[int]) -> bytes:
         """What each head is good for, as JSON. Raises Refusal, ``SearchError``."""
         count = sum(one.heads for one in self.model.attentions)
 
-        def find() -> bytes:
-            tokens = self._seen(request, ids).best.tokens
-            if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
-                raise Refusal(
-                    "too_long_for_heads",
-                    f"{count} heads over {len(ids)} and {len(tokens)} tokens are too much to "
-                    "switch off one by one; ask of a shorter sentence.",
-                    heads=count,
-                    source=len(ids),
-                    target=len(tokens),
-                )
+        tokens = self._seen(request, ids).best.tokens
+        if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
+            raise Refusal(
+                "too_long_for_heads",
+                f"{count} heads over {len(ids)} and {len(tokens)} tokens are too much to "
+                "switch off one by one; ask of a shorter sentence.",
+                heads=count,
+                source=len(ids),
+                target=len(tokens),
+            )
 
-            def believed(under: Intervention) -> float:
-                return self._session.believed(request.text, ids, tokens, under)
+        def believed(under: Intervention) -> float:
+            return self._session.believed(request.text, ids, tokens, under)
 
-            under = self.checks.under(request)
-            whole = believed(under)
-            without = self._session.without_each_head(believed, under)
-            fallen = {
-                part: [[round(whole - one, 5) for one in heads] for heads in without.get(part, ())]
-                for part in PARTS
-            }
-            return written(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
-
-        return await self._turns.do(client, find)
+        under = self.checks.under(request)
+        whole = believed(under)
+        without = self._session.without_each_head(believed, under)
+        fallen = {
+            part: [[round(whole - one, 5) for one in heads] for heads in without.get(part, ())]
+            for part in PARTS
+        }
+        return written(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
     # ---- inside
 

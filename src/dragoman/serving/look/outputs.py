@@ -120,24 +120,17 @@ def hypothesis_message(
     tokens, values = hypothesis.tokens, hypothesis.token_log_probabilities
     pieces = target.shown(tokens)
     words = words_of(text, pieces, values, spaced=target.spaced)
-    sources = [None] * len(words) if proof is None else sources_of(words, proof)
+    told = [Word.model_validate(word, from_attributes=True) for word in words]
+    if proof is not None:
+        for shown, places in zip(told, sources_of(words, proof), strict=True):
+            shown.source = places
     return Hypothesis(
         text=text,
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         finished=hypothesis.finished,
-        words=[
-            Word(
-                before=word.before,
-                text=word.text,
-                probability=word.probability,
-                first=word.first,
-                count=word.count,
-                source=source,
-            )
-            for word, source in zip(words, sources, strict=True)
-        ],
-        warnings=None if warnings is None else [_warning(one) for one in warnings],
+        words=told,
+        warnings=None if warnings is None else list(map(_warning, warnings)),
         tokens=[
             Token(id=token, piece=piece, log_probability=value)
             for token, piece, value in zip(tokens, pieces, values, strict=False)
@@ -157,13 +150,5 @@ def sources_of(words: Sequence[ShownWord], proof: Proof) -> list[list[Span]]:
 
 
 def _warning(found: ProofWarning) -> TranslationWarning:
-    return TranslationWarning(
-        code=found.code,
-        side=found.side,
-        begin=found.begin,
-        end=found.end,
-        text=found.text,
-        languages=list(found.languages),
-        covered=found.covered,
-        message=str(found),
-    )
+    told = {name: getattr(found, name) for name in vars(found).keys() - {"sentence"}}
+    return TranslationWarning(**told, message=str(found))

@@ -1,4 +1,5 @@
-"""Every request: counted and timed for the meters, with an id and a line in the log."""
+"""Every request: counted and timed for the meters, with an id, the headers of every answer and a
+line in the log."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.middleware import shown_path
+from dragoman.serving.http.middleware import HEADERS, shown_path
 from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.operate.meters import Meters
 
@@ -19,8 +20,9 @@ _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 
 class MeteredRequests:
-    """Counts requests and times them, by the path of their endpoint; gives each an id, and a line
-    in the log if wanted. While the server stops it tells clients that the connection ends."""
+    """Counts requests and times them, by the path of their endpoint; gives each an id, the headers
+    of every answer, and a line in the log if wanted. While the server stops it tells clients that
+    the connection ends."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class MeteredRequests:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = [(b"x-request-id", given.encode())]
+                told = [*HEADERS, (b"x-request-id", given.encode())]
                 if self._is_closing():
                     told.append((b"connection", b"close"))
                 message = {**message, "headers": [*message.get("headers", ()), *told]}

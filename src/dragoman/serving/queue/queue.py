@@ -7,6 +7,7 @@ here knows text or HTTP.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from dragoman.search.hypothesis import Hypothesis
@@ -14,7 +15,7 @@ from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.queue.queued_request import Answer, Draft, QueuedRequest
-from dragoman.serving.queue.worker import QueueCounters, Waiting, Worker
+from dragoman.serving.queue.worker import Waiting, Worker
 
 
 class SearchQueue:
@@ -110,13 +111,9 @@ class SearchQueue:
         return sum(worker.rows for worker in self._workers)
 
     @property
-    def counters(self) -> QueueCounters:
-        """The sum over the workers."""
-        total = QueueCounters()
-        for worker in self._workers:
-            for name, value in vars(worker.counters).items():
-                setattr(total, name, getattr(total, name) + value)
-        return total
+    def counters(self) -> Counter[str]:
+        """``COUNTED``: the sum over the workers."""
+        return sum((worker.counters for worker in self._workers), Counter[str]())
 
     @property
     def alive(self) -> bool:

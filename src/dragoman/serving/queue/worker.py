@@ -16,7 +16,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from dragoman.search.hypothesis import Hypothesis
@@ -121,20 +120,17 @@ STEPS_AT_ONCE = 8
 """Of a native search while many wait, so that the event loop is interrupted less often."""
 
 
-@dataclass
-class QueueCounters:
-    """What the queue has done since it began, for those who operate it."""
-
-    steps: int = 0
-    rows: int = 0
-    """Hypotheses, summed over the steps: divided by ``steps``, the mean batch."""
-    sentences: int = 0
-    tokens: int = 0
-    """Tokens of the translations given, end symbols counted."""
-    given_up: int = 0
-    """Sentences taken out because nobody waited for them any more."""
-    failures: int = 0
-    """Times that the model failed; what was under way then was answered with an error."""
+COUNTED = {
+    "sentences": "Sentences translated.",
+    "tokens": "Tokens of translations given.",
+    "steps": "Steps of the search.",
+    "step_rows": "Hypotheses, summed over the steps: over steps, the mean batch.",
+    "given_up_sentences": "Sentences under way whose client went away.",
+    "model_failures": "Failures of a model.",
+}
+"""What is counted from the beginning on, for those who operate the server: names and meanings of
+meters. End symbols are tokens; after a failure of the model what was under way is answered with an
+error."""
 
 
 class Waiting:
@@ -160,7 +156,7 @@ class Worker:
         self, waiting: Waiting, new_scheduler: Callable[[], Scheduler], name: str, spare: int
     ) -> None:
         """``name``: of its thread; ``spare``: as ``SearchQueue`` has it."""
-        self.counters = QueueCounters()
+        self.counters = Counter(dict.fromkeys(COUNTED, 0))
         self.rows = 0
         self.thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._waiting = waiting
@@ -253,11 +249,11 @@ class Worker:
 
     def _count(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters
-        counters.steps += 1
-        counters.rows += batch.scheduler.rows
-        counters.sentences += len(done)
+        counters["steps"] += 1
+        counters["step_rows"] += batch.scheduler.rows
+        counters["sentences"] += len(done)
         for _, hypotheses in done:
-            counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
+            counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
 
     def _tell(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
@@ -302,7 +298,7 @@ class Worker:
             batch.scheduler.cancel(ticket)
             self._hold(*batch.running.pop(ticket), -1)
             batch.watched.discard(ticket)
-            self.counters.given_up += 1
+            self.counters["given_up_sentences"] += 1
 
     def _fail(self, batch: QueueBatch, error: Exception) -> None:
         """Answer all that is under way in a batch with an error."""
@@ -310,7 +306,7 @@ class Worker:
             self._hold(queued, number, -1)
         failed = dict.fromkeys(queued for queued, _ in batch.running.values())
         batch.clear()
-        self.counters.failures += 1
+        self.counters["model_failures"] += 1
         for queued in failed:
             queued.failure = Refusal(
                 "failed", "The model failed at this request; the server's log says why."

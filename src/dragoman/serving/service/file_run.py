@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from dragoman.engine.engine import Engine
 from dragoman.forms.rows.in_memory import InMemory
@@ -17,6 +17,7 @@ from dragoman.forms.rows.picture_file import turned_size
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.refusals import (
     body_too_large,
@@ -27,7 +28,7 @@ from dragoman.serving.http.refusals import (
 )
 from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
+from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
 
@@ -45,6 +46,16 @@ class OpenedFile:
     height: int = 0
     """Of a picture, as its camera was held."""
     width: int = 0
+
+
+class SearchedFiles(Protocol):
+    """A request whose files are searched for outputs."""
+
+    beam: int | None
+    seen: bool
+
+    @property
+    def uploads(self) -> list[Upload]: ...
 
 
 class FileRun(ServedRun):
@@ -80,15 +91,34 @@ class FileRun(ServedRun):
         self.check_search(chosen)
         return chosen
 
-    def check_files(self, uploads: Sequence[Upload], *, is_seen: bool = False) -> None:
-        """Raises Refusal 400 for no file, for too many, and for several where what is seen of them
-        is asked for."""
+    async def searched(
+        self, request: SearchedFiles, client: str, most: int | None = None
+    ) -> tuple[list[OpenedFile], list[Rows], list[list[Hypothesis]]]:
+        """The files of a request, their rows, of which each has ``most`` at most, and the n best of
+        each. Raises Refusal 400."""
+        self.check_files(request.uploads)
+        if request.seen and len(request.uploads) > 1:
+            raise wrong_field("seen", "it is told of one picture: send one at a time")
+        settings = self.search_settings(request.beam)
+        files = await self.opening.all(client, self.opened(request.uploads))
+        rows = await self.decoded(files, client, most)
+        wanted = [
+            self.engine.request(values, settings, raw=one.file.called)
+            for one, values in zip(files, rows, strict=True)
+        ]
+        self.check_searches(wanted)
+        if request.seen:  # it costs as much again to tell where the run looked
+            count = len(rows[0]) + wanted[0].limit
+            much = f"{count:,} rows and tokens"
+            self.check_cost(count * LOOKING, "look", much, "Leave seen out.")
+        return files, rows, await self.queue.search(wanted, client)
+
+    def check_files(self, uploads: Sequence[Upload]) -> None:
+        """Raises Refusal 400 for no file, and for too many."""
         if not uploads:
             raise missing_field("file")
         if len(uploads) > self.settings.limits.items:
             raise too_many_files(len(uploads), self.settings.limits.items)
-        if is_seen and len(uploads) > 1:
-            raise wrong_field("seen", "it is told of one picture: send one at a time")
 
     def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedFile]:
         """Each file with how much it holds. Raises Refusal 400 for one that cannot be read, and as

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import ClassVar, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Self
 
 from pydantic import ValidationError
 
@@ -73,34 +73,25 @@ _MAX_EXAMPLE = 90
 def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
     """What stands in a run's folder of its training, and what ``examples`` gives to try. What is
     damaged there is left out and said."""
-    recipe = run.recipe
-    known = Knowledge(
-        notice=NOTICE if recipe.data.embedded else "",
-        verdict="",
-        pairs=None,
-        words=None,
-        commonest=[],
-        longest=None,
-        examples=[],
-        label_smoothing=recipe.training.label_smoothing,
-    )
+    told: dict[str, Any] = dict.fromkeys(("pairs", "words", "longest"))
+    told |= {"verdict": "", "commonest": [], "examples": []}
     try:
         lexicon, verdict = run.lexicon(), " ".join(run.verdict())
         if verdict:
             logger.warning("%s: %s", run.folder, verdict)
-        return known.model_copy(
-            update={
-                "verdict": verdict,
-                "pairs": run.notes().get("pairs", {}).get("train"),
-                "words": None if lexicon is None else len(lexicon),
-                "commonest": [] if lexicon is None else list(lexicon.counts)[:_COMMONEST],
-                "longest": run.longest_words(),
-                "examples": examples(run),
-            }
-        )
+        told = {
+            "verdict": verdict,
+            "pairs": run.notes().get("pairs", {}).get("train"),
+            "words": None if lexicon is None else len(lexicon),
+            "commonest": [] if lexicon is None else list(lexicon.counts)[:_COMMONEST],
+            "longest": run.longest_words(),
+            "examples": examples(run),
+        }
     except RunError as error:  # it must not keep the run from translating
         logger.warning("%s", error)
-        return known
+    recipe = run.recipe
+    notice = NOTICE if recipe.data.embedded else ""
+    return Knowledge(notice=notice, label_smoothing=recipe.training.label_smoothing, **told)
 
 
 def measured_on(run: Run) -> list[str]:
@@ -291,12 +282,9 @@ class ServedRun(ABC):
     def check_search(self, settings: SearchSettings) -> None:
         """A search may not be wider than this server allows."""
         self.check_width(settings.beam, settings.n_best)
-        several = settings.alternatives or settings.sampling is not None
-        rows = (
-            settings.n_best * (1 if settings.sampling else settings.beam)
-            if several
-            else settings.beam
-        )
+        rows = settings.beam * (settings.n_best if settings.alternatives else 1)
+        if settings.sampling is not None:
+            rows = settings.n_best
         if rows > self.settings.rows:
             raise Refusal(
                 "too_many_hypotheses",
@@ -333,11 +321,6 @@ class ServedRun(ABC):
             "Send fewer or shorter sentences at once, take a narrower beam, or a smaller "
             "max_length or min_length.",
         )
-
-    def check_seen(self, source: Sized, wanted: Request) -> None:
-        """What it costs to tell where the run looked, as it wrote the output of a file."""
-        count = len(source) + wanted.limit
-        self.check_cost(count * LOOKING, "look", f"{count:,} rows and tokens", "Leave seen out.")
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
         """``how_much`` of ``work`` costs so many token steps; ``change``: what would cost less."""

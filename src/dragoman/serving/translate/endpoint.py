@@ -16,7 +16,7 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_response
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
+from dragoman.serving.http.stream import event, event_of, event_stream, until
 from dragoman.serving.look.outputs import hypothesis_message, texts_of
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.service import Endpoints, Service
@@ -66,7 +66,6 @@ def endpoints(service: Service) -> Endpoints:
             service.check_texts(request.prefix, client)
             runs = service.catalogue.every(ServedTranslator, request.run)
             choices = await service.choose(runs, texts, client, request.source, request.target)
-            seconds = 2 * service.settings.limits.seconds
             if request.stream:
                 if len(texts) != 1:
                     raise Refusal(
@@ -77,29 +76,22 @@ def endpoints(service: Service) -> Endpoints:
                 (choice,) = choices
                 options = await service.texts.do(client, partial(choice.run.options, request))
                 parts, leave = _events(service, choice, texts[0], options, client), held.pop_all()
+                seconds = 2 * service.settings.limits.seconds
                 return event_stream(parts, leave.aclose, seconds, service.too_slow())
-            answer = _parts(service, choices, texts, request, client)
-            first, is_last = await service.finish(http, _first_of(answer))
-            if is_last:
-                await answer.aclose()
-                return json_response(first)
-            return json_stream(_after(first, answer), held.pop_all().aclose, seconds)
+            answer = _answer(service, choices, texts, request, client)
+            return json_response(await service.finish(http, answer))
 
     return routes
 
 
-Parts = AsyncGenerator[tuple[bytes, bool], None]
-"""Parts of an answer, and whether each is the last."""
-
-
-async def _parts(
+async def _answer(
     service: Service,
     choices: list[Choice],
     texts: list[str],
     request: schema.TranslateRequest,
     client: str,
-) -> Parts:
-    """The translations as JSON; all of it at once unless it is long."""
+) -> bytes:
+    """The translations as JSON."""
     options = partial(ServedTranslator.options, request=request)
     every = await search_texts(service, choices, texts, options, client)
     proofs: list[list[Proof] | None] = [None] * len(texts)
@@ -121,19 +113,7 @@ async def _parts(
     )
     answer = schema.TranslateAnswer(translations=[])
     parts = json_in_parts(answer, "translations", translations)
-    async for some, is_last in service.texts.turns(client, parts):
-        yield b"".join(some), is_last
-
-
-async def _first_of(parts: Parts) -> tuple[bytes, bool]:
-    return await anext(parts)
-
-
-async def _after(first: bytes, rest: Parts) -> AsyncGenerator[bytes, None]:
-    yield first
-    async with aclosing(rest):
-        async for part, _ in rest:
-            yield part
+    return b"".join(await service.texts.all(client, parts))
 
 
 async def _events(
