@@ -111,11 +111,6 @@ class DetectionReport(EvaluationReport):
         """By name, from 0 to 1."""
         return self.found.scores
 
-    @property
-    def hypotheses(self) -> list[str]:
-        """The boxes of each picture, on one line."""
-        return [str(kept(one)) for one in self.pictures]
-
     def table(self) -> str:
         """Plain text."""
         of = self.found
@@ -137,7 +132,8 @@ class DetectionReport(EvaluationReport):
         return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
 
     def outputs(self) -> Sequence[str]:
-        return self.hypotheses
+        """The boxes of each picture, on one line."""
+        return [str(kept(one)) for one in self.pictures]
 
     def details(self) -> dict[str, Any]:
         return {

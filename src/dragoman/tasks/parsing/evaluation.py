@@ -96,11 +96,6 @@ class ParsingReport(EvaluationReport):
             del scores["tags"]
         return scores
 
-    @property
-    def hypotheses(self) -> list[str]:
-        """The parses, each on one line."""
-        return [parse.text for parse in self.parses]
-
     def table(self) -> str:
         """Plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
@@ -112,7 +107,8 @@ class ParsingReport(EvaluationReport):
         return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
     def outputs(self) -> Sequence[str]:
-        return self.hypotheses
+        """The parses, each on one line."""
+        return [parse.text for parse in self.parses]
 
     def details(self) -> dict[str, Any]:
         return {
