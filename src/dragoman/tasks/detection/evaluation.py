@@ -150,12 +150,11 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     precision: str = "auto",
-    keep: bool = True,
 ) -> DetectionReport:
     """Find the boxes of some pictures and score them.
 
     ``files``: one file of COCO's JSON, or a folder with one; without it, it is the recipe's test
-    set. ``changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``, the
+    set. ``changes`` are ``key=value``, merged into the recipe's search settings. The
     figures on the recipe's own test set, by the recipe's own settings, are written to the run's
     scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
@@ -179,7 +178,7 @@ def evaluate_run(
         opened.folder.name, opened.weights_summary, test, seconds,
         f"beam {search.beam}", detector.description, score_all(pairs, found), found,
     )  # fmt: skip
-    if keep and not files:
+    if not files:
         keep_figures(opened, result, pairs, changes, precision)
     return result
 

@@ -126,12 +126,11 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     precision: str = "auto",
-    keep: bool = True,
 ) -> ParsingReport:
     """Parse the sentences of some trees and score the parses.
 
     ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
-    ``key=value``, merged into the recipe's search settings. With ``keep``, the figures on the
+    ``key=value``, merged into the recipe's search settings. The figures on the
     recipe's own test set, by the recipe's own settings, are written to the run's scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files.
@@ -144,7 +143,7 @@ def evaluate_run(
     wanted = "are no trees", "a file of them", "test.mrg"
     pairs, test = test_set(opened, files, lambda run, some: _trees_at(some[0], run), wanted)
     result = evaluate_on(opened, pairs, test, changes, precision)
-    if keep and not files:
+    if not files:
         keep_figures(opened, result, pairs, changes, precision)
     return result
 

@@ -78,8 +78,8 @@ class Runtime(ABC):
 
     @property
     def evaluate(self) -> Evaluate:
-        """What a finished run is worth on some files, or on its own test set: ``evaluate_run`` of
-        the ``evaluation.py`` beside the task's runtime."""
+        """What a finished run is worth on some files, or on its own test set, as the task's
+        ``tasks/NAME/evaluation.py`` finds it. Figures on the test set are kept in scores.json."""
         found: Evaluate = self._beside("evaluation", "evaluate_run")
         return found
 
