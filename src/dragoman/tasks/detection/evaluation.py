@@ -18,6 +18,7 @@ from dragoman.data.batches import Batch
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_precision
 from dragoman.models.interface import writing
@@ -27,11 +28,11 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.detection import DETECTION
 from dragoman.tasks.detection.detector import (
+    MOST_PATCHES,
     THRESHOLD,
     DetectedPicture,
     Detector,
     detect_all,
-    detector_settings,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, keep_figures, test_set
@@ -169,7 +170,8 @@ def evaluate_run(
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
     pairs, test = test_set(opened, files, lambda _, some: _boxes_at(some[0]), wanted)
     search = for_test_set(opened.recipe, changes)
-    detector = Detector(opened, detector_settings(precision), search)
+    settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
+    detector = Detector(opened, settings, search)
     logger.info("%s looks at %s", opened.folder, plural(len(pairs), "picture"))
     began = time.perf_counter()
     found = list(detector.stream(pair.source for pair in pairs))
