@@ -42,7 +42,7 @@ def measured(run: Run) -> dict[str, Any]:
         Length.of(form.vocabulary, form.prepare(text), tokens)
         for text, tokens in zip(texts, written, strict=True)
     )
-    ours = evaluate_run(run, keep=False)
+    ours = evaluate_run(run)
     assert ours.length == length, "both are measured on the same text"
     return {
         "train_tokens": sum(map(len, train)) + len(train),

@@ -49,7 +49,7 @@ def measured(run: Run) -> dict[str, Any]:
             right += int(probabilities.argmax()) == int(piece[place])
             most += most_frequent == int(piece[place])
             tokens += 1
-    found = evaluate_run(run, keep=False)
+    found = evaluate_run(run)
     assert found.masked.tokens == tokens, "both are asked for the same tokens"
     return {
         "train_tokens": sum(map(len, train)),

@@ -84,7 +84,7 @@ def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[ScoredSentence]
     """Figures of the run and of both baselines, the test trees, and its parses against them."""
     store = prepare(run.recipe, run.folder, lambda _: None).train
     train = [tree_of(store.text("target", example)) for example in range(len(store))]
-    ours = evaluate_run(run, keep=False)
+    ours = evaluate_run(run)
     references = [tree_of(pair.target) for pair in ours.pairs]
     began = time.perf_counter()
     grammar, branching = Grammar.count(train), RightBranching(train)

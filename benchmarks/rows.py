@@ -78,7 +78,7 @@ def measured(run: Run) -> list[dict[str, Any]]:
         )
     )
     test = labelled_set(run).pairs
-    report = evaluate_run(run, keep=False)
+    report = evaluate_run(run)
     right = round(report.scores["accuracy"] / 100 * len(test))
     found.append(_row(run, "dragoman", right, len(test), report.seconds))
     baselines = RECORDINGS if run.recipe.source.kind == "frames" else PICTURES

@@ -134,17 +134,15 @@ def classify(args: ClassifyArguments) -> None:
 
 def line_mapper(args: ClassifyArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.runs.run import Run
     from dragoman.tasks.classification.labeller import Labeller
 
     labeller = Labeller(Run.open(args.run))
 
-    def outputs(lines: Sequence[str]) -> Iterator[str]:
-        return (_written(args, found) for found in labeller(lines))
-
-    told = labeller.precision, labeller.level, labeller.description
-    return LineMapper(each(outputs), *told)
+    return line_mapper_of(
+        labeller, lambda lines: (_written(args, found) for found in labeller(lines))
+    )
 
 
 def _written(args: ClassifyArguments, found: ClassifiedText) -> str:

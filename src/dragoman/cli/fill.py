@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
@@ -14,7 +13,7 @@ from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
-    from dragoman.tasks.masked.filler import Filled
+    from dragoman.tasks.masked.filler import Filled, Filler
 
 
 @arguments
@@ -69,7 +68,7 @@ def fill(args: FillArguments) -> None:
         in_parts("fill", args, [args.texts], line_mapper, language, inputs_named=("texts",))
         return
     files = files_among(args.texts, "fill", "--to")
-    from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.masked.filler import Filler
 
     filler = Filler(opened)
     single = bool(args.texts) and not files  # a text, and no line of several
@@ -77,9 +76,7 @@ def fill(args: FillArguments) -> None:
     with output_to(args.to, files) as out:
         for number, text in enumerate(lines):
             try:
-                # An empty line stays one, so that the lines of a file and of what is written agree.
-                empty = not single and not text.strip()
-                found = Filled(text, (), (), 0.0) if empty else filler(text, args.best, args.pieces)
+                found = _filled(filler, args, text, is_line=not single)
             except DragomanError as error:
                 raise error if single else DragomanError(f"line {number + 1}: {error}") from error
             if args.text or args.json:
@@ -91,19 +88,25 @@ def fill(args: FillArguments) -> None:
 
 def line_mapper(args: FillArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.runs.run import Run
-    from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.masked.filler import Filler
 
     filler = Filler(Run.open(args.run))
 
-    def outputs(lines: Sequence[str]) -> Iterator[str]:
-        for text in lines:
-            empty = Filled(text, (), (), 0.0)
-            found = filler(text, args.best, args.pieces) if text.strip() else empty
-            yield _written(args, found)
+    return line_mapper_of(
+        filler, lambda lines: (_written(args, _filled(filler, args, text)) for text in lines)
+    )
 
-    return LineMapper(each(outputs), filler.precision, filler.level, filler.description)
+
+def _filled(filler: Filler, args: FillArguments, text: str, *, is_line: bool = True) -> Filled:
+    """A text with its blanks filled. An empty line stays one, so that the lines of a file and of
+    what is written agree."""
+    from dragoman.tasks.masked.filler import Filled
+
+    if is_line and not text.strip():
+        return Filled(text, (), (), 0.0)
+    return filler(text, args.best, args.pieces)
 
 
 def _written(args: FillArguments, found: Filled) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,15 +95,15 @@ def parse(args: ParseArguments) -> None:
 
 def line_mapper(args: ParseArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.runs.run import Run
 
     parser = _parser(args, Run.open(args.run), precision)
 
-    def outputs(lines: Sequence[str]) -> Iterator[str]:
-        return (_written(args, parses, parser.no_tag) for parses in parser.stream(lines))
-
-    return LineMapper(each(outputs), parser.precision, parser.level, parser.description)
+    return line_mapper_of(
+        parser,
+        lambda lines: (_written(args, one, parser.no_tag) for one in parser.stream(lines)),
+    )
 
 
 def _parser(args: ParseArguments, run: Run, precision: str) -> Parser:

@@ -134,7 +134,7 @@ def _tell_perplexity(total: float, count: int) -> None:
 
 def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.runs.run import Run
     from dragoman.tasks.translation.given_pairs import score_pairs
@@ -142,8 +142,10 @@ def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
 
     run = Run.open(args.run)
     if len(run.task.sides) == 1:
-        outputs_of = scored_lines(run, args.tokens)
-        return LineMapper(each(outputs_of), "fp32", "", "fp32 on plain torch")
+        lines = scored_lines(run, args.tokens)
+        return LineMapper(
+            lambda rows: lines([text for (text,) in rows]), "fp32", "", "fp32 on plain torch"
+        )
     translator = Translator(run, TranslatorSettings(precision="fp32"))
 
     def outputs(pairs: Sequence[Texts]) -> Iterator[str]:

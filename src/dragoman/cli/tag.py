@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import typer
@@ -93,17 +92,16 @@ def tag(args: TagArguments) -> None:
 
 def line_mapper(args: TagArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.runs.run import Run
     from dragoman.tasks.tagging.tagger import Tagger
 
     tagger = Tagger(Run.open(args.run))
     form = _form(args, tagger)
 
-    def outputs(lines: Sequence[str]) -> Iterator[str]:
-        return (_written(found, form, args.all_) for found in tagger(lines))
-
-    return LineMapper(each(outputs), tagger.precision, tagger.level, tagger.description)
+    return line_mapper_of(
+        tagger, lambda lines: (_written(found, form, args.all_) for found in tagger(lines))
+    )
 
 
 def _form(args: TagArguments, tagger: Tagger) -> str:

@@ -171,7 +171,7 @@ def _is_sound(path: Path) -> bool:
 
 def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineMapper:
     """What a worker does to names of recordings. ``folder``: in which the command was given."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.translation.transcriber import Transcriber
 
@@ -193,8 +193,10 @@ def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineM
         if len(done) > _REMEMBERED:
             done.clear()
 
-    way = transcriber.engine.path
-    return LineMapper(each(outputs), way.precision, way.level, transcriber.description)
+    way, told = transcriber.engine.path, transcriber.description
+    return LineMapper(
+        lambda rows: outputs([name for (name,) in rows]), way.precision, way.level, told
+    )
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:

@@ -302,7 +302,7 @@ def _opened(
 
 def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
-    from dragoman.cluster.parts.mapper import LineMapper, each
+    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.runs.run import Run
 
     args = with_precision(args, precision)
@@ -318,8 +318,7 @@ def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
             check.take(text, output.partition("\n")[0])
         return check.counted
 
-    told = translator.precision, translator.level, translator.description
-    return LineMapper(each(outputs), *told, seen)
+    return line_mapper_of(translator, outputs, seen)
 
 
 def _written(args: TranslateArguments, translation: Translation) -> str:

@@ -14,13 +14,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from dragoman.engine.engine import Engine
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.settings import SearchSettings
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
@@ -137,6 +140,25 @@ class Predictor(ABC):
         if self.no_inside is not None:
             raise DragomanError(f"{self.run.folder} {self.no_inside}")
         return self.engine.attention.record(self.source_values(source), target_ids, through)
+
+
+class WritingPredictor(Predictor):
+    """A predictor whose outputs are searched for. Not for several threads at once."""
+
+    asked_of: ClassVar[tuple[str, str]]
+    """The task of its runs, and what those of others are, as ``Run.require_task`` takes both."""
+    usual: ClassVar[EngineSettings] = EngineSettings()
+
+    def __init__(
+        self,
+        run: Run | str | Path,
+        settings: EngineSettings | None = None,
+        search_settings: SearchSettings | None = None,
+    ) -> None:
+        """Errors: ``RunError``, also for a run of another task."""
+        opened = run if isinstance(run, Run) else Run.open(run)
+        opened.require_task(*self.asked_of)
+        super().__init__(opened, Engine.open(opened, settings or self.usual, search_settings))
 
 
 _CHARACTERS = 1000

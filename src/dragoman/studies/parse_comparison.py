@@ -144,7 +144,7 @@ def compare_parsers(
     compared = by_statistics(
         systems, pairs, name, parse_statistics(sentences), (chosen, samples, seed),
         own=source is None, chance={"F1": guess["f1"]} if guess else {},
-        outputs=[runs[0].hypotheses for runs in evaluated],
+        outputs=[runs[0].outputs() for runs in evaluated],
     )  # fmt: skip
     return ComparedParsers(compared, evaluated)
 

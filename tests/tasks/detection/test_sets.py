@@ -290,7 +290,7 @@ def test_a_toy_is_learned_in_seconds(learned: Path, dragoman: Dragoman) -> None:
     report = evaluate_run(learned / "run")
     assert report.scores["ap50"] > 0.3
     assert "as a set" in report.path
-    assert evaluate_run(learned / "run", changes=["beam=3"], keep=False).scores == report.scores
+    assert evaluate_run(learned / "run", changes=["beam=3"]).scores == report.scores
     said = dragoman("detect", learned / "run", learned / "test" / "boxes-001.png")
     assert not said.code and said.out.splitlines()[0].split("\t")[1] in ("lamp", "stone")
     said = dragoman("look", learned / "run", learned / "test" / "boxes-001.png")

@@ -47,6 +47,10 @@ MakeMapper = Callable[[str], LineMapper]
 machines, so it is a function of a module, or a ``partial`` of one."""
 
 
-def each(outputs: Callable[[Sequence[str]], Iterable[str]]) -> Callable[[Any], Iterable[str]]:
-    """For rows of a single text."""
-    return lambda rows: outputs([text for (text,) in rows])
+def line_mapper_of(
+    predictor: Any, outputs: Callable[[Sequence[str]], Iterable[str]], *seen: Any
+) -> LineMapper:
+    """For rows of a single text. ``predictor``: what makes the ``outputs``; ``seen``: that of the
+    mapper, where it has one."""
+    way = predictor.precision, predictor.level, predictor.description
+    return LineMapper(lambda rows: outputs([text for (text,) in rows]), *way, *seen)

@@ -174,19 +174,18 @@ def evaluate_run(
     *,
     columns: str | None = None,
     keys: tuple[str, str] | None = None,
-    keep: bool = True,
 ) -> ClassificationReport:
     """Measure a run on labelled texts.
 
     ``files``: one like those that it has learned from, or one of texts and one of labels; without
     them it is the recipe's test set. ``columns``, ``keys``: where one file has texts and labels.
-    ``changes``: there are none. With ``keep``, what was found on
+    ``changes``: there are none. What was found on
     the recipe's own test set is written to the run's scores.json.
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
     label of which the run has learned nothing; ``DragomanError`` for changes and further files.
     """
     test_set = partial(labelled_set, files=files, columns=columns, keys=keys)
-    return evaluated(run, changes, test_set, _report, keep and not files)
+    return evaluated(run, changes, test_set, _report, not files)
 
 
 def labelled_set(

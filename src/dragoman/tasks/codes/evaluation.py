@@ -206,21 +206,16 @@ class CodesReport(EvaluationReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    keep: bool = True,
+    run: str | Path | Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
 ) -> CodesReport:
     """Turn some pictures into codes and back.
 
     ``files``: laid out as the training files are; without any, it is the recipe's test set, and
-    with ``keep`` the figures are written to the run's scores.json.
+    the figures are written to the run's scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for changes of a search, which there is not, and where there is nothing to measure on.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    opened.require_task("codes", "which makes no codes of pictures")
     if changes:
         raise DragomanError(
             f"--set {changes[0]}: {opened.folder} makes codes, which are not searched for"
@@ -229,7 +224,7 @@ def evaluate_run(
     pairs, test = test_set(opened, files, corpus_like, wanted)
     began = time.perf_counter()
     report = _measured(opened, pairs, test, began)
-    if keep and not files:
+    if not files:
         keep_scores(opened, report.to_dict(), own=True)
     return report
 

@@ -14,11 +14,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dragoman.boxes import Box
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
@@ -27,7 +27,6 @@ from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.rows.picture_file import turned_size
 from dragoman.forms.rows.pictures_form import is_place
 from dragoman.forms.rows.zipped import file_of
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 
@@ -83,20 +82,11 @@ class DetectedPicture:
         return "; ".join(map(described, self.above(THRESHOLD))) or "nothing"
 
 
-class Detector(Predictor):
+class Detector(WritingPredictor):
     """A trained detector, ready to look. Not for several threads at once."""
 
-    def __init__(
-        self,
-        run: Run | str | Path,
-        settings: EngineSettings | None = None,
-        search_settings: SearchSettings | None = None,
-    ) -> None:
-        """Errors: ``RunError``, also for a run that finds no boxes."""
-        opened = run if isinstance(run, Run) else Run.open(run)
-        opened.require_task("detection", "which finds no boxes")
-        chosen = settings or detector_settings()
-        super().__init__(opened, Engine.open(opened, chosen, search_settings))
+    asked_of: ClassVar[tuple[str, str]] = ("detection", "which finds no boxes")
+    usual: ClassVar[EngineSettings] = EngineSettings(longest=MOST_PATCHES)
 
     def __call__(
         self, picture: str | Path, *, threshold: float = THRESHOLD, beam: int | None = None
@@ -133,13 +123,6 @@ class Detector(Predictor):
             raise DataError("boxes are given no beginning: leave the prefix out")
         (found,) = self.stream([text])
         return found
-
-
-def detector_settings(precision: str = "") -> EngineSettings:
-    """Those of a detector: a picture is read whole. ``precision``: "" is the fastest."""
-    return EngineSettings.model_validate(
-        {"longest": MOST_PATCHES, "precision": precision or "auto"}
-    )
 
 
 def detect_all(

@@ -18,6 +18,7 @@ from dragoman.data.batches import Batch
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_precision
 from dragoman.models.interface import writing
@@ -27,11 +28,11 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.specs.detection import DETECTION
 from dragoman.tasks.detection.detector import (
+    MOST_PATCHES,
     THRESHOLD,
     DetectedPicture,
     Detector,
     detect_all,
-    detector_settings,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, keep_figures, test_set
@@ -111,11 +112,6 @@ class DetectionReport(EvaluationReport):
         """By name, from 0 to 1."""
         return self.found.scores
 
-    @property
-    def hypotheses(self) -> list[str]:
-        """The boxes of each picture, on one line."""
-        return [str(kept(one)) for one in self.pictures]
-
     def table(self) -> str:
         """Plain text."""
         of = self.found
@@ -137,7 +133,8 @@ class DetectionReport(EvaluationReport):
         return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
 
     def outputs(self) -> Sequence[str]:
-        return self.hypotheses
+        """The boxes of each picture, on one line."""
+        return [str(kept(one)) for one in self.pictures]
 
     def details(self) -> dict[str, Any]:
         return {
@@ -154,12 +151,11 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     precision: str = "auto",
-    keep: bool = True,
 ) -> DetectionReport:
     """Find the boxes of some pictures and score them.
 
     ``files``: one file of COCO's JSON, or a folder with one; without it, it is the recipe's test
-    set. ``changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``, the
+    set. ``changes`` are ``key=value``, merged into the recipe's search settings. The
     figures on the recipe's own test set, by the recipe's own settings, are written to the run's
     scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
@@ -174,7 +170,8 @@ def evaluate_run(
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
     pairs, test = test_set(opened, files, lambda _, some: _boxes_at(some[0]), wanted)
     search = for_test_set(opened.recipe, changes)
-    detector = Detector(opened, detector_settings(precision), search)
+    settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
+    detector = Detector(opened, settings, search)
     logger.info("%s looks at %s", opened.folder, plural(len(pairs), "picture"))
     began = time.perf_counter()
     found = list(detector.stream(pair.source for pair in pairs))
@@ -183,7 +180,7 @@ def evaluate_run(
         opened.folder.name, opened.weights_summary, test, seconds,
         f"beam {search.beam}", detector.description, score_all(pairs, found), found,
     )  # fmt: skip
-    if keep and not files:
+    if not files:
         keep_figures(opened, result, pairs, changes, precision)
     return result
 

@@ -159,17 +159,13 @@ class LanguageModelReport(EvaluationReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    keep: bool = True,
+    run: str | Path | Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
 ) -> LanguageModelReport:
     """Score texts.
 
     ``files``: a file or folder of them, in the format of those that the run has learned from;
     without one it is the recipe's test set. ``changes``: ``window=512`` and ``stride=64``, of the
-    recipe's section ``evaluation``. With ``keep``, the figures on the recipe's own test set are
+    recipe's section ``evaluation``. The figures on the recipe's own test set are
     written to the run's scores.json, if window and stride are the recipe's.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files, and for changes of what only a search has.
@@ -205,7 +201,7 @@ def evaluate_run(
         opened.folder.name, opened.weights_summary, test,
         time.perf_counter() - began, count, nll, length, *how,
     )  # fmt: skip
-    if keep and not files:
+    if not files:
         keep_scores(opened, result.to_dict(), own=how == windows_of(opened))
     return result
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import ClassVar, Literal
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
-from dragoman.engine.settings import EngineSettings
+from dragoman.engine.predictor import WritingPredictor
 from dragoman.errors import DragomanError
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -44,20 +43,15 @@ class Written:
         return self.text
 
 
-class Writer(Predictor):
+class Writer(WritingPredictor):
     """A trained language model, ready to write. Not for several threads at once."""
 
-    def __init__(
-        self,
-        run: Run,
-        settings: EngineSettings | None = None,
-        search_settings: SearchSettings | None = None,
-    ) -> None:
-        """Errors: ``RunError``, also for a run that translates."""
-        run.require_task("language-model", "not a language model")
-        super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
-        self.context = run.recipe.evaluation.window or run.recipe.plan.context
+    asked_of: ClassVar[tuple[str, str]] = ("language-model", "not a language model")
+
+    @cached_property
+    def context(self) -> int:
         """Tokens that the model reads at once."""
+        return self.run.recipe.evaluation.window or self.run.recipe.plan.context
 
     def tokens(self, begin: str) -> int:
         """How many tokens a beginning has."""

@@ -195,17 +195,13 @@ class MaskedReport(EvaluationReport):
 
 @torch.inference_mode()
 def evaluate_run(
-    run: str | Path | Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    keep: bool = True,
+    run: str | Path | Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
 ) -> MaskedReport:
     """Score texts.
 
     ``files``: a file or folder of them, in the format of those that the run has learned from;
-    without one it is the recipe's test set. ``changes``: there is nothing to change. With ``keep``,
-    the figures on the recipe's own test set are written to the run's scores.json.
+    without one it is the recipe's test set. ``changes``: there is nothing to change. The
+    figures on the recipe's own test set are written to the run's scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files, and for changes.
     """
@@ -242,7 +238,7 @@ def evaluate_run(
         MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
         context, settings.share, settings.whole_words,
     )  # fmt: skip
-    if keep and not files:
+    if not files:
         keep_scores(opened, result.to_dict(), own=True)
     return result
 

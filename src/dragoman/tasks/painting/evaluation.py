@@ -146,7 +146,6 @@ def evaluate_run(
     precision: str = "auto",
     judge: str | Path | None = None,
     best_of: int = 1,
-    keep: bool = True,
 ) -> PaintingReport:
     """Paint the captions of some pictures, and compare.
 
@@ -154,21 +153,20 @@ def evaluate_run(
     ``best_of`` pictures of each caption it chooses one.
 
     ``files``: laid out as the training files are; without any, it is the recipe's test set.
-    ``changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``, the
+    ``changes`` are ``key=value``, merged into the recipe's search settings. The
     figures on the recipe's own test set, by the recipe's own settings, are written to the run's
     scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     where there is nothing to measure on.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    opened.require_task("painting", "which does not paint")
     wanted = "are no captions", "a list of pictures", "test.tsv"
     pairs, test = test_set(opened, files, corpus_like, wanted)
     if best_of > 1 and judge is None:
         raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
     chosen = None if judge is None else Judge(judge, precision)
     report = _measured(opened, pairs, test, changes, precision, chosen, best_of)
-    if keep and not files and judge is None:
+    if not files and judge is None:
         keep_figures(opened, report, pairs, changes, precision)
     return report
 

@@ -26,13 +26,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.atomic import write_bytes
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, RunError
@@ -92,20 +93,10 @@ class PaintedPicture:
         return self.caption
 
 
-class Painter(Predictor):
+class Painter(WritingPredictor):
     """A trained painter, ready to paint. Not for several threads at once."""
 
-    def __init__(
-        self,
-        run: Run | str | Path,
-        settings: EngineSettings | None = None,
-        search_settings: SearchSettings | None = None,
-    ) -> None:
-        """Errors: ``RunError``, also for a run that does not paint."""
-        opened = run if isinstance(run, Run) else Run.open(run)
-        opened.require_task("painting", "which does not paint")
-        chosen = settings or EngineSettings()
-        super().__init__(opened, Engine.open(opened, chosen, search_settings))
+    asked_of: ClassVar[tuple[str, str]] = ("painting", "which does not paint")
 
     def paint(
         self,

@@ -96,11 +96,6 @@ class ParsingReport(EvaluationReport):
             del scores["tags"]
         return scores
 
-    @property
-    def hypotheses(self) -> list[str]:
-        """The parses, each on one line."""
-        return [parse.text for parse in self.parses]
-
     def table(self) -> str:
         """Plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
@@ -112,7 +107,8 @@ class ParsingReport(EvaluationReport):
         return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
     def outputs(self) -> Sequence[str]:
-        return self.hypotheses
+        """The parses, each on one line."""
+        return [parse.text for parse in self.parses]
 
     def details(self) -> dict[str, Any]:
         return {
@@ -130,12 +126,11 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     precision: str = "auto",
-    keep: bool = True,
 ) -> ParsingReport:
     """Parse the sentences of some trees and score the parses.
 
     ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
-    ``key=value``, merged into the recipe's search settings. With ``keep``, the figures on the
+    ``key=value``, merged into the recipe's search settings. The figures on the
     recipe's own test set, by the recipe's own settings, are written to the run's scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files.
@@ -148,7 +143,7 @@ def evaluate_run(
     wanted = "are no trees", "a file of them", "test.mrg"
     pairs, test = test_set(opened, files, lambda run, some: _trees_at(some[0], run), wanted)
     result = evaluate_on(opened, pairs, test, changes, precision)
-    if keep and not files:
+    if not files:
         keep_figures(opened, result, pairs, changes, precision)
     return result
 

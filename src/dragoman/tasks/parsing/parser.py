@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, far_too_long
+from dragoman.engine.predictor import WritingPredictor, far_too_long
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, TooLongError
 from dragoman.forms.tree_form import TreeForm, words_of
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -53,18 +52,11 @@ class Parse:
         return self.text
 
 
-class Parser(Predictor):
+class Parser(WritingPredictor):
     """A trained parser, ready to parse. Not for several threads at once."""
 
-    def __init__(
-        self,
-        run: Run,
-        settings: EngineSettings | None = None,
-        search_settings: SearchSettings | None = None,
-    ) -> None:
-        """Errors: ``RunError``, also for a run that does not parse."""
-        run.require_task("parsing", "which does not parse")
-        super().__init__(run, Engine.open(run, settings or parser_settings(), search_settings))
+    asked_of: ClassVar[tuple[str, str]] = ("parsing", "which does not parse")
+    usual: ClassVar[EngineSettings] = EngineSettings(longest=MAX_TOKENS)
 
     @property
     def no_tag(self) -> str:

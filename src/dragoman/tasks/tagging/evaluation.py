@@ -152,19 +152,18 @@ def evaluate_run(
     *,
     columns: str | None = None,
     keys: tuple[str, str] | None = None,
-    keep: bool = True,
 ) -> TaggingReport:
     """Measure a run on tagged sentences.
 
     ``files``: one like those that it has learned from, or one of sentences and one of tags; without
     them it is the recipe's test set. ``columns``, ``keys``: where one file has words and tags; as
-    in training if not given. ``changes``: there are none. With ``keep``, what was found on
+    in training if not given. ``changes``: there are none. What was found on
     the recipe's own test set is written to the run's scores.json.
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
     for changes and further files.
     """
     test_set = partial(tagged_set, files=files, columns=columns, keys=keys)
-    return evaluated(run, changes, test_set, _report, keep and not files)
+    return evaluated(run, changes, test_set, _report, not files)
 
 
 def tagged_set(

@@ -112,16 +112,15 @@ def evaluate_run(
     mbr: int = 0,
     columns: str | None = None,
     keys: tuple[str, str] | None = None,
-    keep: bool = True,
 ) -> TranslationReport:
     """Translate a test set and score it.
 
     ``files``: sources and their references, of which there may be several with other translations
     of the same sources; without files it is the recipe's. ``changes`` are ``key=value``, merged
     into the recipe's search settings. ``ensemble``: runs that translate together with this one.
-    ``mbr``: as ``TranslatorSettings``. ``columns``, ``keys``: where one file has both sides. With
-    ``keep``, the figures of the run alone on the recipe's own test set, by the recipe's own
-    settings, are written to its scores.json.
+    ``mbr``: as ``TranslatorSettings``. ``columns``, ``keys``: where one file has both sides. The
+    figures of the run alone on the recipe's own test set, by the recipe's own settings, are written
+    to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
@@ -184,7 +183,7 @@ def evaluate_run(
         measured.name, seconds, described, translator.description, scores, prepared,
         markup, heard, pairs, hypotheses, noun,
     )  # fmt: skip
-    if keep and not files:
+    if not files:
         own = search == for_test_set(recipe) and settings == TranslatorSettings()
         found = result.to_dict() | samples(opened, pairs, hypotheses)
         keep_scores(opened, found, own=own and not ensemble)
