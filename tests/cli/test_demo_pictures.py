@@ -54,7 +54,7 @@ def test_a_run_from_nothing(
     (step,) = re.findall(r"classify (runs/\S+) (runs/\S+)/test/000\*\.png", said.out)
     one = sorted((tmp_path / step[1] / "test").glob("000*.png"))[0]
     assert dragoman("classify", step[0], one).code == 0
-    figure, (told,) = rollout_sheet(Run.open(to), [Pair("", str(one), "none")])
+    figure, (told,) = rollout_sheet(Run.open(to), [Pair(1, str(one), "none")])
     assert told.endswith(" %, not none") and len(figure.panels) == 3
 
 

@@ -107,10 +107,10 @@ def compare(args: CompareArguments) -> None:
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
     if args.to is not None:
         from dragoman.atomic import write_text
+        from dragoman.pictures.figure import write_figure
         from dragoman.pictures.pages.report import comparison_html
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
-        from dragoman.studies.several import write_figure
 
         found = report(translated, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
