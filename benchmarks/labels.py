@@ -41,6 +41,7 @@ from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.inputs import Inputs
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.seeds import parse_seeds, seed_folder
+from dragoman.studies.systems import ComparisonRequest
 
 RESULTS = Path(__file__).resolve().parent / "results" / "labels.json"
 PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (600, 4096)}
@@ -136,7 +137,7 @@ def table(row: dict[str, Any]) -> str:
 def measured(groups: Sequence[tuple[Start, Path]]) -> list[dict[str, Any]]:
     """Of each start the mean over its seeds, its deviation, and p of the difference from the first,
     on the test set of the recipes."""
-    metrics = compare_labels([to for _, to in groups]).to_dict()["metrics"]
+    metrics = compare_labels(ComparisonRequest([to for _, to in groups])).to_dict()["metrics"]
     rows = []
     for place, (start, _) in enumerate(groups):
         row: dict[str, Any] = {"from": start.name}

@@ -6,15 +6,14 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from command_line import Dragoman
 
-from dragoman.cli.demo_pictures import LOOKED_AT_PICTURE, look_at_pictures
+from dragoman.cli.demo_pictures import LOOKED_AT_PICTURE, rollout_sheet
+from dragoman.data.files.pair import Pair
 from dragoman.demo import shapes
 from dragoman.demo.corpus import Split
 from dragoman.demo.shapes import SHAPES
-from dragoman.pictures.looked_at import LookedAt, looked_at_svg
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 
@@ -48,15 +47,15 @@ def test_a_run_from_nothing(
     assert len(list(pictures.rglob("*.png"))) == 56
     assert "synthetic" in (pictures / "NOTICE.txt").read_text()
     root = ElementTree.parse(to / LOOKED_AT_PICTURE).getroot()
-    assert sum(one.tag.endswith("image") for one in root.iter()) == 2 * len(SHAPES)
+    titles = [one.text for one in root.iter() if one.text == "Attention rollout"]
+    assert len(titles) == len(SHAPES)
     assert (to / "report.html").is_file()
     # What it names next can be done.
     (step,) = re.findall(r"classify (runs/\S+) (runs/\S+)/test/000\*\.png", said.out)
     one = sorted((tmp_path / step[1] / "test").glob("000*.png"))[0]
     assert dragoman("classify", step[0], one).code == 0
-    (looked,) = look_at_pictures(Run.open(to), [(str(one), "circle")])
-    assert looked.pixels.shape == (32, 32, 3) and looked.shares.shape == (8, 8)
-    assert looked.shares.sum() == pytest.approx(1)
+    figure, (told,) = rollout_sheet(Run.open(to), [Pair(1, str(one), "none")])
+    assert told.endswith(" %, not none") and len(figure.panels) == 3
 
 
 def test_what_the_demo_did_not_make_is_left_alone(
@@ -68,17 +67,3 @@ def test_what_the_demo_did_not_make_is_left_alone(
     said = dragoman("demo", "--task", "classify-picture", "--to", tmp_path / "own")
     assert said.code == 1 and "holds no pictures of a demo" in said.err
     assert (tmp_path / "own-pictures" / "a.png").is_file() and not (tmp_path / "own").exists()
-
-
-def test_a_picture_shows_what_was_read_and_dims_what_did_not_count() -> None:
-    pixels = np.full((4, 4, 3), 200, np.uint8)
-    shares = np.array([[0.5, 0.25], [0.25, 0.0]])
-    one = LookedAt(pixels, shares, "<moon>", 0.914, "star")
-    dimmed = one.dimmed
-    assert dimmed[:2, :2].min() == 200  # the patch that counted most is as it was
-    assert np.abs(dimmed[:2, 2:].astype(int) - 200 * (0.12 + 0.88 / 2)).max() <= 1
-    assert dimmed[2:, 2:].max() == 24
-    right = LookedAt(pixels, shares, "star", 1.0, "star")
-    texts = [t.text for t in ElementTree.fromstring(looked_at_svg("x", [one, right])).iter()]
-    assert "<moon> 91 %" in texts and "not star" in texts and texts.count("not star") == 1
-    assert "star 100 %" in texts

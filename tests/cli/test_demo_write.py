@@ -28,8 +28,7 @@ def test_a_language_model_from_nothing(dragoman: Dragoman, tmp_path: Path) -> No
     assert "synthetic" in said.out and "bits per byte" in said.out
     assert "\n  Das Tier" in said.out and "müde[" in said.out and " bits in all" in said.out
     assert Run.open(to).task.name == "language-model"
-    picture = (to / "surprise.svg").read_text(encoding="utf-8")
-    assert picture.count(">müde<") == 2 and (to / "report.html").is_file()
+    assert (to / "report.html").is_file()
     assert not (to / "older.txt").exists()
 
 

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.data.captioned_shapes import write_shapes
-from dragoman.demo.captioned_shapes import COLOURS, SHAPES, CaptionedDrawing, Thing, drawn_shapes
+from dragoman.demo.captioned_shapes import (
+    COLOURS,
+    SHAPES,
+    CaptionedDrawing,
+    Thing,
+    drawn_shapes,
+    write_shapes,
+)
+from dragoman.pictures.bitmaps import png_of
 
 
 def test_what_is_held_out_is_in_no_other_part() -> None:
@@ -49,8 +56,9 @@ def test_a_picture_is_what_its_words_say() -> None:
 
 def test_lists_name_their_pictures(tmp_path: Path) -> None:
     shapes = drawn_shapes(train=3, dev=2, test=2)
-    lists = write_shapes(tmp_path, shapes)
-    for path, part in zip(lists, shapes, strict=True):
-        lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    write_shapes(tmp_path, shapes, png_of)
+    for name, part in shapes._asdict().items():
+        listed = (tmp_path / f"{name}.tsv").read_text(encoding="utf-8")
+        lines = [line.split("\t") for line in listed.splitlines()]
         assert [caption for _, caption in lines] == [one.caption for one in part]
         assert all((tmp_path / file).read_bytes().startswith(b"\x89PNG") for file, _ in lines)

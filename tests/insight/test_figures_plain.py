@@ -170,7 +170,7 @@ def test_variance_and_saturation(tables: Callable[[str], dict[str, Rows]]) -> No
 )
 def test_counts_are_what_torch_is_asked_for(kind: str, count: int) -> None:
     with torch.device("meta"):
-        layer = cost.layer(kind, 40, 24, 3)
+        layer = cost.layer(kind, 40, 24)
     with FlopCounterMode(display=False) as counter:
         layer()
     assert counter.get_total_flops() == count
@@ -179,7 +179,7 @@ def test_counts_are_what_torch_is_asked_for(kind: str, count: int) -> None:
 def operations(kind: str, length: int, width: int) -> float:
     """What torch counts."""
     with FlopCounterMode(display=False) as counter, torch.device("meta"):
-        cost.layer(kind, length, width, 3)()
+        cost.layer(kind, length, width)()
     return counter.get_total_flops()
 
 

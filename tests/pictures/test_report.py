@@ -47,7 +47,6 @@ def summary() -> RunSummary:
     return RunSummary(
         name=EVIL,
         languages=("en", EVIL),
-        description=EVIL,
         notice=EVIL,
         facts=((EVIL, EVIL),),
         scores=(ShownScore("BLEU", 36.44, EVIL, f"nrefs:1|{EVIL}"),),

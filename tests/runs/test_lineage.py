@@ -18,6 +18,7 @@ from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.lineage import learned_itself, record_learned
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import compare
+from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.training import train
 
 SHORT = ("training.updates=1", "training.validate_every=0")
@@ -58,7 +59,7 @@ def test_a_chain_of_runs_is_followed_when_text_and_bases_are_gone(
     shutil.copytree(first.folder, tmp_path / "first")
     said = dragoman("evaluate", run, "--set", "max_length=3", "--beam", "1")
     assert said.code == 0 and told in " ".join(said.err.split())
-    found = compare([run, run], samples=10).compared
+    found = compare(ComparisonRequest([run, run], samples=10)).compared
     assert any(told in warning for warning in found.warnings)
     assert found.unseen is not None and found.unseen.sentences == len(test) - seen
     assert not any("not known" in warning for warning in found.warnings)
@@ -132,7 +133,7 @@ def test_a_base_without_hashes_is_named_as_unknown(
     new = trained_run(second.recipe, tmp_path / "new", start_from=old)
     assert "began from, old, has learned from any of the" in new.notes()["overlap"]
     assert "has no hashes of its texts" in new.notes()["bases"][0]["unknown"]
-    found = compare([new.folder, new.folder], samples=10).compared
+    found = compare(ComparisonRequest([new.folder, new.folder], samples=10)).compared
     assert any("has no hashes of its texts" in warning for warning in found.warnings)
 
 

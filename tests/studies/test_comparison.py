@@ -12,7 +12,7 @@ from untrained_run import untrained_run
 from dragoman.errors import DataError, RunError
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import PREPARED, compare
-from dragoman.studies.systems import System
+from dragoman.studies.systems import ComparisonRequest, System
 
 
 def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
@@ -28,14 +28,14 @@ def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     small = "model.model_dim=16", "model.ffn_dim=16", "search.beam=1"
     run = untrained_run(tmp_path / "moses", "data.moses=true", *small)
-    found = compare([run, lower], *files, samples=10)
+    found = compare(ComparisonRequest([run, lower], *files, samples=10))
     assert found.references[0][0].endswith("&apos; t it ?") and found.tokenizer == "none"
     bleu = found.compared.quality.comparisons[0]
     assert bleu.scores[1].value == pytest.approx(100) and "tok:none" in bleu.signature
     assert PREPARED in found.compared.table()
     assert found.against("lower.de").comparisons[0].scores[0].value == pytest.approx(100)
     run = untrained_run(tmp_path / "plain", *small)
-    found = compare([run, lower], *files, samples=10)
+    found = compare(ComparisonRequest([run, lower], *files, samples=10))
     bleu = found.compared.quality.comparisons[0]
     assert bleu.scores[1].value < 90 and "tok:13a" in bleu.signature
     assert PREPARED not in found.compared.quality.notes
@@ -48,7 +48,7 @@ def test_systems_have_names_that_differ(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / name).write_text("Ein Hund.\nEine Katze.\n")
     monkeypatch.chdir(tmp_path)
     files = [Path("a.de"), Path("a.de"), Path("x/a.de"), Path("x/a.de"), Path("a.de")]
-    found = compare(files, references=[Path("a.de")], samples=10)
+    found = compare(ComparisonRequest(files, references=[Path("a.de")], samples=10))
     names = ["a.de", "a.de (2)", "x/a.de", "x/a.de (2)", "a.de (3)"]
     assert [system.name for system in found.compared.systems] == names
     for comparison in found.compared.quality.comparisons:
@@ -64,7 +64,7 @@ def test_a_run_of_another_task_is_told_what_is_compared(tmp_path: Path) -> None:
     )  # fmt: skip
     words = "is a parser: what is compared are runs that all translate, label, tag or parse"
     with pytest.raises(RunError, match=words):
-        compare([run, run])
+        compare(ComparisonRequest([run, run]))
 
 
 @pytest.mark.parametrize("lines", [1, 3])
@@ -72,7 +72,9 @@ def test_a_file_of_other_length_than_the_test_set_is_refused(tmp_path: Path, lin
     for name, count in (("a", 2), ("b", lines), ("reference", 2)):
         (tmp_path / name).write_text("Ein Hund.\n" * count)
     with pytest.raises(DataError, match=rf"b has {lines} lines? for 2 sentences"):
-        compare([tmp_path / "a", tmp_path / "b"], references=[tmp_path / "reference"])
+        compare(
+            ComparisonRequest([tmp_path / "a", tmp_path / "b"], references=[tmp_path / "reference"])
+        )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_systems_that_have_hardly_learned_are_not_told_apart(
     monkeypatch.setattr(System, "translations", lambda self, *_: [outputs[self.name[-1]]])
     (tmp_path / "my").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     runs = [tmp_path / f"run-{name}" for name in outputs]
-    found = compare(runs, tmp_path / "my", [tmp_path / "my"]).compared
+    found = compare(ComparisonRequest(runs, tmp_path / "my", [tmp_path / "my"])).compared
     table = found.table()
     rows = [next(line for line in table.splitlines() if line.startswith(run.name)) for run in runs]
     assert tuple("*" in row for row in rows[1:]) == marked

@@ -21,6 +21,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.studies import parse_comparison
 from dragoman.studies.parse_comparison import compare_parsers, parse_statistics
+from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.parsing.evaluation import evaluate_run, trees_in
 from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tree import Tree
@@ -104,7 +105,7 @@ def test_runs_of_several_seeds_are_one_system(
     several = tmp_path / "several"
     parser(several / "seed-1", 16, "trees.tags=none")
     parser(several / "seed-2", 24, "seed=2", "trees.tags=none")
-    compared = compare_parsers([runs[0], several], gold, samples=20)
+    compared = compare_parsers(ComparisonRequest([runs[0], several], gold, samples=20))
     one, other = (found.scores["f1"] for found in compared.evaluated[1])
     assert one != other and one == compared.evaluated[0][0].scores["f1"]
     assert compared.scores[1]["f1"] == pytest.approx((one + other) / 2)
@@ -144,7 +145,9 @@ def test_the_test_draws_sentences_with_all_their_brackets() -> None:
 
 @pytest.mark.usefixtures("trained")
 def test_a_run_is_no_other_than_itself(runs: tuple[Path, Path], gold: Path) -> None:
-    found = compare_parsers([runs[0], runs[0]], gold, test="randomisation", samples=20)
+    found = compare_parsers(
+        ComparisonRequest([runs[0], runs[0]], gold, test="randomisation", samples=20)
+    )
     for comparison in found.compared.quality.comparisons:
         assert comparison.scores[1].p_value == 1
 
@@ -182,13 +185,13 @@ def test_runs_with_one_test_set_need_not_be_told_which(
 ) -> None:
     """The demo's, in whose place stand the trees of a file."""
     monkeypatch.setattr(parse_comparison, "own_test_set", lambda run: (trees_in(gold), "the demo"))
-    found = compare_parsers(runs, samples=10)
+    found = compare_parsers(ComparisonRequest(runs, samples=10))
     assert found.compared.test == "the demo" and found.compared.quality.sentences == len(TREES)
 
 
 def test_errors_are_those_of_a_comparison(gold: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="needs two systems"):
-        compare_parsers([tmp_path], gold)
+        compare_parsers(ComparisonRequest([tmp_path], gold))
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="neither a run nor a folder of runs"):
-        compare_parsers([tmp_path / "empty"] * 2, gold)
+        compare_parsers(ComparisonRequest([tmp_path / "empty"] * 2, gold))

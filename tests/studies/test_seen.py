@@ -21,6 +21,7 @@ from dragoman.runs.run import Run
 from dragoman.studies.comparison import compare
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.parse_comparison import compare_parsers
+from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.parsing.parser import Parse, Parser
 
 SHORT = ("training.updates=2", "training.validate_every=0")
@@ -85,7 +86,9 @@ def test_texts_that_a_run_has_learned_from_are_counted(
 def test_trees_that_a_parser_has_learned_from_are_counted(tmp_path: Path) -> None:
     """Of a file that all are measured on."""
     run = trained_run(tiny_recipe_of("parsing", tmp_path, *SHORT), tmp_path / "run")
-    found = compare_parsers([run.folder, run.folder], tmp_path / "toy.mrg", samples=10).compared
+    found = compare_parsers(
+        ComparisonRequest([run.folder, run.folder], tmp_path / "toy.mrg", samples=10)
+    ).compared
     learned = len({pair.source for pair in plain_pairs(run.recipe, "train")})
     told = f"run has learned from {learned} of the 120 test texts: its figures may flatter it"
     assert told in found.warnings and 50 < learned < 110
@@ -94,12 +97,14 @@ def test_trees_that_a_parser_has_learned_from_are_counted(tmp_path: Path) -> Non
 
 def test_what_is_left_is_compared_as_a_set_of_its_own(tmp_path: Path) -> None:
     less, more = two_runs("translation", tmp_path)
-    compared = compare([less.folder, more.folder], samples=20).compared
+    compared = compare(ComparisonRequest([less.folder, more.folder], samples=20)).compared
     learned = {pair.source for pair in plain_pairs(more.recipe, "train")}
     left = [pair for pair in plain_pairs(less.recipe, "test") if pair.source not in learned]
     for name, lines in (("s", [p.source for p in left]), ("t", [p.target for p in left])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    alone = compare([less.folder, more.folder], tmp_path / "s", [tmp_path / "t"], samples=20)
+    alone = compare(
+        ComparisonRequest([less.folder, more.folder], tmp_path / "s", [tmp_path / "t"], samples=20)
+    )
     assert compared.unseen is not None
     for one, other in zip(
         compared.unseen.comparisons, alone.compared.quality.comparisons, strict=True
@@ -116,15 +121,19 @@ def test_nobody_wins_where_nothing_has_learned(tmp_path: Path, dragoman: Dragoma
     for name, content in {"reference": lines, **noise}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
     files = [tmp_path / "a", tmp_path / "b"]
-    found = compare(files, references=[tmp_path / "reference"]).compared
+    found = compare(ComparisonRequest(files, references=[tmp_path / "reference"])).compared
     assert not found.quality.learned and "*" not in found.table()
     assert found.warnings[0].startswith("nothing has learned yet: BLEU is ")
     # Who writes the same sentence whatever it reads has learned nothing either.
-    found = compare([*files, tmp_path / "c"], references=[tmp_path / "reference"]).compared
+    found = compare(
+        ComparisonRequest([*files, tmp_path / "c"], references=[tmp_path / "reference"])
+    ).compared
     assert not found.quality.learned
     better = [line if n % 2 else lines[0] for n, line in enumerate(lines)]
     (tmp_path / "d").write_text("".join(f"{line}\n" for line in better), encoding="utf-8")
-    found = compare([*files, tmp_path / "d"], references=[tmp_path / "reference"]).compared
+    found = compare(
+        ComparisonRequest([*files, tmp_path / "d"], references=[tmp_path / "reference"])
+    ).compared
     assert found.quality.learned and not found.warnings and "*" in found.table()
 
 
@@ -133,13 +142,17 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
     rows = [f"animals\tbread soup {n}\n" for n in range(15)]
     rows += [f"food\tdog cat {n}\n" for n in range(6)]
     (tmp_path / "wrong.tsv").write_text("".join(rows), encoding="utf-8")
-    found = compare_labels([run.folder, run.folder], tmp_path / "wrong.tsv", samples=10)
+    found = compare_labels(
+        ComparisonRequest([run.folder, run.folder], tmp_path / "wrong.tsv", samples=10)
+    )
     assert not found.quality.learned and "accuracy is" in found.warnings[0]
     parser = trained_run(tiny_recipe_of("parsing", tmp_path, *SHORT), tmp_path / "parser")
     trees = tmp_path / "few.mrg"
     lines = (tmp_path / "toy.mrg").read_text(encoding="utf-8").splitlines(keepends=True)
     trees.write_text("".join(lines[:30]), encoding="utf-8")
-    found = compare_parsers([parser.folder, parser.folder], trees, samples=10).compared
+    found = compare_parsers(
+        ComparisonRequest([parser.folder, parser.folder], trees, samples=10)
+    ).compared
     assert not found.quality.learned and "F1 is" in found.warnings[0]
     gold = {" ".join(tree.words): tree for tree in treebank(120)}
 
@@ -147,7 +160,9 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
         yield from ([Parse(gold[sentence], 0.0, ())] for sentence in sentences)
 
     monkeypatch.setattr(Parser, "stream", stream)
-    found = compare_parsers([parser.folder, parser.folder], trees, samples=10).compared
+    found = compare_parsers(
+        ComparisonRequest([parser.folder, parser.folder], trees, samples=10)
+    ).compared
     assert found.quality.learned
 
 

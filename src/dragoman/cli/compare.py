@@ -75,7 +75,8 @@ def compare(args: CompareArguments) -> None:
     Example: dragoman compare runs/transformer runs/lstm --to report.html
     """
     from dragoman.studies.catalogue import check_reads_text, compare_by, task_of
-    from dragoman.studies.comparison import compare as compare_systems
+    from dragoman.studies.comparison import compare as compare_translations
+    from dragoman.studies.systems import ComparisonRequest, chosen_test
 
     prepare_process()
     log_to_stderr(verbose=args.verbose)
@@ -89,24 +90,27 @@ def compare(args: CompareArguments) -> None:
                 f"{path} is a file of translations, and a report (--to) is about runs, their "
                 "training and their speed: leave one of the two out"
             )
-    texts, how = (args.systems, args.source, args.reference), (args.test, args.samples, args.seed)
+    test = chosen_test(args.test)
+    asked = ComparisonRequest(
+        args.systems, args.source, args.reference, test, args.samples, args.seed
+    )
     compared: ComparisonResult
     if (compare_task := compare_by(task_of(args.systems))) is not None:
         if args.to is not None:
             raise DragomanError("--to is a report of runs that translate: leave it out")
-        compared = compare_task(*texts, *how)
+        compared = compare_task(asked)
     else:
         if args.to is not None:
             check_reads_text(args.systems)
-        translated = compare_systems(*texts, *how)
+        translated = compare_translations(asked)
         compared = translated.compared
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
     if args.to is not None:
         from dragoman.atomic import write_text
+        from dragoman.pictures.figure import write_figure
         from dragoman.pictures.pages.report import comparison_html
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
-        from dragoman.studies.several import write_figure
 
         found = report(translated, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)

@@ -42,7 +42,6 @@ _PAIR = (
     "Das Tier überquerte die Straße nicht, weil sie zu müde war.",
 )
 """“es” is the animal and “sie” the street, which nothing tires."""
-PICTURE = "surprise.svg"
 
 
 @arguments
@@ -220,9 +219,7 @@ def show_texts(run: Run, console: Console) -> str:
     """What a language model over letters writes, and what surprises it."""
     from rich.text import Text
 
-    from dragoman.atomic import write_text
     from dragoman.cli.score import LEGEND, coloured
-    from dragoman.pictures.surprise import surprise_svg
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.language_model.evaluation import evaluate_run, windows_of
     from dragoman.tasks.language_model.surprisal import Scorer
@@ -249,10 +246,7 @@ def show_texts(run: Run, console: Console) -> str:
         console.print("  ", coloured(surprise.words[:-1], plain=plain), soft_wrap=True, sep="")
     first, second = (sum(word.bits for word in one.words) for one in found)
     console.print(f"\n  {first:.1f} and {second:.1f} bits in all; {LEGEND}\n", style="dim")
-    texts = [("", [(word.text, word.bits) for word in one.words[:-1]]) for one in found]
-    picture = run.folder / PICTURE
-    write_text(picture, surprise_svg(texts))
-    return f"The picture: {picture}; the whole report: {write_report(run)}"
+    return f"The whole report: {write_report(run)}"
 
 
 class Demo(NamedTuple):

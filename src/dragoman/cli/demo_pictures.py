@@ -4,6 +4,7 @@ trains, and shows of the run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from rich.console import Console
 
+    from dragoman.data.files.pair import Pair
     from dragoman.pictures.boxes import DrawnBox
-    from dragoman.pictures.looked_at import LookedAt
+    from dragoman.pictures.figure import Figure, Panel
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
     from dragoman.tasks.classification.evaluation import ClassificationReport
@@ -49,7 +51,7 @@ def show_shapes(run: Run, console: Console) -> str:
     """How well shapes are told apart in combinations of pattern and colour that training did not
     show them in, and where the model looks."""
     from dragoman.atomic import write_text
-    from dragoman.pictures.looked_at import looked_at_svg
+    from dragoman.pictures.figure import figure_svg
     from dragoman.tasks.classification.evaluation import labelled_set
     from dragoman.tasks.report import write_report
 
@@ -57,11 +59,11 @@ def show_shapes(run: Run, console: Console) -> str:
     found = show_confusions(run, console, of, "Shape")
     pairs = labelled_set(run).pairs
     chosen = [next(pair for pair in pairs if pair.target == name) for name in found.labels]
-    looked = look_at_pictures(run, [(pair.source, pair.target) for pair in chosen])
-    for pair, one in zip(chosen, looked, strict=True):
-        console.print(f"  {Path(pair.source).name}: [bold]{one.said}[/bold]")
+    figure, said = rollout_sheet(run, chosen)
+    for pair, one in zip(chosen, said, strict=True):
+        console.print(f"  {Path(pair.source).name}: [bold]{one}[/bold]")
     path = run.folder / LOOKED_AT_PICTURE
-    write_text(path, looked_at_svg("Above: what was read. Below: what counted.", looked))
+    write_text(path, figure_svg(figure))
     return (
         f"\nWhere it looked in these pictures, by attention rollout: {path}; the whole report: "
         f"{write_report(run)}"
@@ -87,24 +89,25 @@ def show_confusions(run: Run, console: Console, tested: str, label: str) -> Clas
     return found
 
 
-def look_at_pictures(run: Run, pictures: list[tuple[str, str]]) -> list[LookedAt]:
-    """Attention rollout over pictures, each given with its right label."""
-    import numpy as np
+def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]]:
+    """Attention rollout over pictures, a row for each, and what is said of each."""
+    from dragoman.insight.figures.catalogue import make_figure
+    from dragoman.insight.subject import Subject
+    from dragoman.pictures.matrix import MatrixPicture
 
-    from dragoman.forms.rows.pictures_form import PicturesForm
-    from dragoman.insight.figures.patches import rollout
-    from dragoman.pictures.looked_at import LookedAt
-    from dragoman.tasks.classification.labeller import Labeller
-
-    labeller, form, looked = Labeller(run), run.source, list[LookedAt]()
-    assert isinstance(form, PicturesForm)
-    chosen = labeller([source for source, _ in pictures])
-    for (source, true), one in zip(pictures, chosen, strict=True):
-        values = np.asarray(labeller.source_values(source))
-        record = labeller.look(source, ())
-        shares = rollout(record.encoder, len(values)).reshape(form.settings.grid)
-        looked.append(LookedAt(form.picture(values), shares, one.label, one.probability, true))
-    return looked
+    subject = Subject.open(run.folder, pictures[0].source)
+    panels: list[Panel] = []
+    said = []
+    for pair in pictures:
+        one = replace(subject, sentence=pair.source)
+        figure = make_figure("picture-rollout", one)
+        label, probability = one.output.text.rsplit("  ", 1)
+        wrong = "" if label == pair.target else f", not {pair.target}"
+        said.append(f"{label} {100 * float(probability):.0f} %{wrong}")
+        first, *others = figure.panels
+        assert isinstance(first, MatrixPicture)
+        panels += [replace(first, title=said[-1]), *others]
+    return replace(figure, panels=panels), said
 
 
 SCENES_PICTURE = "scenes.svg"
@@ -195,8 +198,8 @@ def sheet(
     return np.kron(whole, np.ones((enlarged, enlarged, 1), np.uint8)), boxes
 
 
-PAINTED_PICTURE = "painted.svg"
-_COLUMNS, _PAINTED = 4, 8
+PAINTED_PICTURE = "painted.png"
+_PAINTED = 8
 _SHOWN = 3
 """Pictures that are drawn in the terminal."""
 CODES_CHANGES: tuple[str, ...] = ()
@@ -212,9 +215,9 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
     """
     import typer
 
-    from dragoman.data.captioned_shapes import write_shapes
-    from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes
+    from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
     from dragoman.forms.rows.picture_file import library
+    from dragoman.pictures.bitmaps import png_of
     from dragoman.recipe import Recipe
 
     library()  # what reads pictures: without it nothing is written
@@ -222,7 +225,7 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
     shapes = drawn_shapes()
     count = sum(map(len, shapes))
     console.print(f"Drawing {count:,} pictures into {folder}: look at one of the PNG files.")
-    write_shapes(folder, shapes)
+    write_shapes(folder, shapes, png_of)
     coder = reading(Recipe.load("demo-codes", CODES_CHANGES), folder)
     codes = folder / "codes"
     from dragoman.tasks.codes.evaluation import evaluate_run
@@ -239,8 +242,8 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
 
 def show_painted(run: Run, console: Console) -> str:
     """What is painted of captions that the model has not learned from."""
-    from dragoman.atomic import write_bytes, write_text
-    from dragoman.pictures.bitmaps import captioned_svg, half_blocks, png_of
+    from dragoman.atomic import write_bytes
+    from dragoman.pictures.bitmaps import half_blocks, png_of
     from dragoman.tasks.painting.evaluation import evaluate_run
     from dragoman.tasks.painting.painter import enlarged, in_a_row
     from dragoman.tasks.report import write_report
@@ -257,6 +260,6 @@ def show_painted(run: Run, console: Console) -> str:
             console.print(half_blocks(one.pixels, console.width))
     picture = run.folder / PAINTED_PICTURE
     pixels = [one.pixels for one in some]
-    write_text(picture, captioned_svg(pixels, [one.caption for one in some], _COLUMNS))
-    write_bytes(picture.with_suffix(".png"), png_of(enlarged(in_a_row(pixels), 4)))
-    return f"More of them: {picture} and .png; the whole report: {write_report(run)}"
+    write_bytes(picture, png_of(enlarged(in_a_row(pixels), 4)))
+    console.print("From left to right: " + "; ".join(one.caption for one in some), markup=False)
+    return f"All of these: {picture}; the whole report: {write_report(run)}"

@@ -10,7 +10,6 @@ from dragoman.cli.demo_files import RECORDINGS, new_folder, reading
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.pictures.looked_at import HeardWords
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
 
@@ -40,6 +39,12 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
 def show_heard(run: Run, console: Console) -> str:
     """What is heard in recordings of voices that the model did not learn from, and where."""
     from dragoman.atomic import write_text
+    from dragoman.forms.rows.frames_form import FramesForm
+    from dragoman.insight.figures.catalogue import make_figure
+    from dragoman.insight.look import LookOptions, look_at_sentence
+    from dragoman.insight.subject import Subject
+    from dragoman.pictures.figure import figure_svg
+    from dragoman.pictures.terminal import rows_text
     from dragoman.tasks.report import write_report
     from dragoman.tasks.translation.evaluation import evaluate_run
     from dragoman.tasks.translation.transcriber import Transcriber
@@ -63,38 +68,15 @@ def show_heard(run: Run, console: Console) -> str:
         )
         console.print(f"  [bold]{heard.text}[/bold]")
         console.print(f"  {times.rstrip(';')}\n", markup=False, soft_wrap=True)
-    looks = look_at_recording(run, found.pairs[0].source)
-    console.print(
-        f"Where it listens while it writes each word ({looks.seconds:.1f} seconds from left to "
-        "right):\n"
-    )
-    console.print(looks.text(min(console.width, 100)))
-    picture = run.folder / PICTURE
-    write_text(picture, looks.svg())
-    return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"
-
-
-def look_at_recording(run: Run, recording: str) -> HeardWords:
-    """The attention of the last decoder layer over a recording, the mean of its heads, while a run
-    writes what is said in it."""
-    import numpy as np
-
-    from dragoman.forms.rows.frames_form import FramesForm
-    from dragoman.insight.look import LookOptions, look_at_sentence
-    from dragoman.pictures.looked_at import HeardWords
-
-    found = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross"))
-    form = run.forms.source
+    recording, form = found.pairs[0].source, run.forms.source
     assert isinstance(form, FramesForm)
-    settings, count = form.settings, len(found.heatmap.columns)
-    picture = form.picture(form.rows(recording))[::-1, :, 0].T / 255
-    # The last row of the encoder may reach behind the end of the sound.
-    behind = count * settings.subsample - len(picture)
-    words = [place for place, word in enumerate(found.heatmap.rows) if word != "</s>"]
-    return HeardWords(
-        bands=np.pad(picture, ((0, max(0, behind)), (0, 0))),
-        words=[found.heatmap.rows[place] for place in words],
-        weights=found.heatmap.weights[words],
-        seconds=count * settings.subsample * settings.hop_ms / 1000,
-        title=f"{Path(recording).name}: {found.output.text}",
+    looks = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross")).heatmap
+    seconds = len(looks.columns) * form.settings.subsample * form.settings.hop_ms / 1000
+    console.print(
+        f"Where it listens while it writes each word ({seconds:.1f} seconds from left to right):\n"
     )
+    console.print(rows_text(looks, min(console.width, 100)))
+    picture = run.folder / PICTURE
+    figure = make_figure("ctc-spikes", Subject.open(run.folder, recording))
+    write_text(picture, figure_svg(figure))
+    return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"

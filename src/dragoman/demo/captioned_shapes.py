@@ -12,10 +12,11 @@ is new in a test is the combination.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -125,6 +126,21 @@ def drawn_shapes(
     return DrawnShapes(
         tuple(_examples(learned)), tuple(_examples(pairs[:dev])), tuple(_examples(pairs[dev:held]))
     )
+
+
+def write_shapes(
+    folder: Path, shapes: DrawnShapes, encoded: Callable[[npt.NDArray[np.uint8]], bytes]
+) -> None:
+    """The pictures as PNG files, and a list of each part: file and caption. ``encoded``: pixels as
+    such a file."""
+    for part, examples in shapes._asdict().items():
+        (folder / part).mkdir(parents=True)
+        lines = []
+        for number, one in enumerate(examples, 1):
+            file = f"{part}/{number:05}.png"
+            (folder / file).write_bytes(encoded(one.drawing.pixels()))
+            lines.append(f"{file}\t{one.caption}\n")
+        (folder / f"{part}.tsv").write_text("".join(lines), encoding="utf-8")
 
 
 def things() -> list[Thing]:

@@ -84,6 +84,10 @@ def _layers(n: int, k: int) -> int:
     return max(layers, 1)
 
 
+KERNEL = 3
+"""Of the convolution that is timed."""
+
+
 # Measured: the same layers spelled out, so that what is counted and timed is what is claimed.
 
 
@@ -116,33 +120,29 @@ def _convolution(x: Tensor, kernel: Tensor) -> Tensor:
     return made
 
 
-def layer(kind: str, n: int, d: int, k: int) -> Callable[[], Tensor]:
+LAYERS: dict[str, tuple[Callable[..., Tensor], Callable[[int], Sequence[tuple[int, ...]]]]] = {
+    "self-attention core": (_attention_core, lambda d: ()),
+    "self-attention whole": (_attention_whole, lambda d: ((d, d),) * 4),
+    "recurrence core": (_lstm, lambda d: ((d, 4 * d),)),
+    "recurrence whole": (_lstm, lambda d: ((d, 4 * d), (d, 4 * d))),
+    "convolution": (_convolution, lambda d: ((d, d, KERNEL),)),
+}
+"""What is timed: the layer, and the shapes of its weights at a width."""
+
+
+def operations(kind: str, n: int, d: int) -> int:
+    """Of one of ``LAYERS``."""
+    name, _, which = kind.partition(" ")
+    made = {"self-attention": attention_cost(n, d), "recurrence": recurrence_cost(n, d)}
+    cost = made.get(name) or convolution_cost(n, d, KERNEL)
+    return cost.whole if which == "whole" else cost.core
+
+
+def layer(kind: str, n: int, d: int) -> Callable[[], Tensor]:
     """One of ``LAYERS`` with random weights, ready to run over n places of width d."""
-
-    def random(*shape: int) -> Tensor:
-        drawn: Tensor = torch.randn(*shape) / math.sqrt(shape[-1])
-        return drawn
-
-    x = random(n, d)
-    made: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
-        "self-attention core": (_attention_core, ()),
-        "self-attention whole": (_attention_whole, ((d, d),) * 4),
-        "recurrence core": (_lstm, ((d, 4 * d),)),
-        "recurrence whole": (_lstm, ((d, 4 * d), (d, 4 * d))),
-        "convolution": (_convolution, ((d, d, k),)),
-    }
-    function, shapes = made[kind]
-    weights = [random(*shape) for shape in shapes]
+    function, shapes = LAYERS[kind]
+    x, *weights = (torch.randn(*shape) / math.sqrt(shape[-1]) for shape in ((n, d), *shapes(d)))
     return lambda: function(x, *weights)
-
-
-LAYERS = (
-    "self-attention core",
-    "self-attention whole",
-    "recurrence core",
-    "recurrence whole",
-    "convolution",
-)
 
 
 WITHIN = (("self-attention core", "self-attention whole"), ("recurrence core", "recurrence whole"))
@@ -159,7 +159,7 @@ def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str
     whole (``WITHIN``) is measured again; None for both if it stays so.
     """
     with torch.inference_mode():
-        runs = {kind: layer(kind, n, d, 3) for kind in kinds}
+        runs = {kind: layer(kind, n, d) for kind in kinds}
         best = dict.fromkeys(kinds, math.inf)
         for run in runs.values():
             run()

@@ -28,7 +28,7 @@ the sentences, in about half the time. The p-values depart from sacreBLEU's in t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -178,12 +178,7 @@ class Significance:
                     "signature": comparison.signature,
                     "systems": [
                         {
-                            "system": score.system,
-                            "value": score.value,
-                            "p_value": score.p_value,
-                            "differing": score.differing,
-                            "mean": score.mean,
-                            "interval": score.interval,
+                            **asdict(score),
                             "runs": list(score.runs),
                             "deviation": score.deviation,
                         }

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate, takewhile
 from typing import Any, Literal
 
@@ -90,12 +90,7 @@ class ErrorCounts:
 
     def to_dict(self) -> dict[str, int]:
         """As plain values, for JSON."""
-        return {
-            "substitutions": self.substitutions,
-            "deletions": self.deletions,
-            "insertions": self.insertions,
-            "reference": self.reference,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)

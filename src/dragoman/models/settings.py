@@ -105,16 +105,7 @@ class TransformerSettings(ModelSettings):
 
     @property
     def sizes(self) -> dict[str, int | str]:
-        heads = self.attention.num_heads
-        return {
-            "model_dim": self.model_dim,
-            "ffn_dim": self.ffn_dim,
-            "heads": heads,
-            "key_width": self.attention.key_width or self.model_dim // heads,
-            "encoder_layers": self.encoder_layers,
-            "decoder_layers": self.decoder_layers,
-            "norm": self.norm,
-        }
+        return _sizes_of_stacks(self, self.encoder_layers, self.decoder_layers)
 
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
@@ -284,16 +275,8 @@ class StackSettings(ModelSettings):
 
     @property
     def sizes(self) -> dict[str, int | str]:
-        heads = self.attention.num_heads
-        return {
-            "model_dim": self.model_dim,
-            "ffn_dim": self.ffn_dim,
-            "heads": heads,
-            "key_width": self.attention.key_width or self.model_dim // heads,
-            "encoder_layers": 0 if self.writes else self.layers,
-            "decoder_layers": self.layers if self.writes else 0,
-            "norm": self.norm,
-        }
+        layers = (0, self.layers) if self.writes else (self.layers, 0)
+        return _sizes_of_stacks(self, *layers)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -412,6 +395,21 @@ class CodesSettings(ModelSettings):
                 f"levels make {prod(self.levels):,} codes; {_MOST_CODES:,} is the most"
             )
         return self
+
+
+def _sizes_of_stacks(
+    model: TransformerSettings | StackSettings, encoder_layers: int, decoder_layers: int
+) -> dict[str, int | str]:
+    heads = model.attention.num_heads
+    return {
+        "model_dim": model.model_dim,
+        "ffn_dim": model.ffn_dim,
+        "heads": heads,
+        "key_width": model.attention.key_width or model.model_dim // heads,
+        "encoder_layers": encoder_layers,
+        "decoder_layers": decoder_layers,
+        "norm": model.norm,
+    }
 
 
 def check_line(positions: PositionSettings) -> None:

@@ -1,14 +1,10 @@
-"""Arrays of pixels as PNG, without a library (https://www.w3.org/TR/png-3/), in SVG and in a
-terminal."""
+"""Arrays of pixels as PNG, without a library (https://www.w3.org/TR/png-3/), and in a terminal."""
 
 from __future__ import annotations
 
 import base64
 import struct
-import textwrap
 import zlib
-from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +15,6 @@ Pixels = npt.NDArray[np.uint8]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES = {1: 0, 3: 2}
 """Of so many channels: grey, or red, green and blue."""
-_SIDE, _GAP, _LINE = 160, 16, 15
-"""Of a picture, between two of them, and of a line of a caption, in pixels of the drawing."""
-_LETTERS = 26
-"""Of such a line."""
 _UPPER = "\N{UPPER HALF BLOCK}"
 
 
@@ -51,33 +43,6 @@ def grey_address(strengths: npt.NDArray[np.floating]) -> str:
 
 def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def captioned_svg(pictures: Sequence[Pixels], captions: Sequence[str], columns: int) -> str:
-    """Pictures (H, W, C) of one size, in rows of ``columns``, each with its caption below."""
-    lines = [textwrap.wrap(caption, _LETTERS) for caption in captions]
-    high = _SIDE + _LINE * max(map(len, lines)) + _GAP + 4
-    wide = _SIDE + _GAP
-    rows = -(-len(pictures) // columns)
-    width, height = columns * wide + _GAP, rows * high + _GAP
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-family="sans-serif" font-size="11" text-anchor="middle">'
-    )
-    out = [head, f'<rect width="{width}" height="{height}" fill="#ffffff"/>']
-    for number, (pixels, told) in enumerate(zip(pictures, lines, strict=True)):
-        x, y = _GAP + number % columns * wide, _GAP + number // columns * high
-        data = png_base64(pixels)
-        out.append(
-            f'<image x="{x}" y="{y}" width="{_SIDE}" height="{_SIDE}" '
-            f'style="image-rendering: pixelated" href="data:image/png;base64,{data}"/>'
-        )
-        for row, line in enumerate(told, 1):
-            out.append(
-                f'<text x="{x + _SIDE // 2}" y="{y + _SIDE + row * _LINE}" fill="#222222">'
-                f"{escape(line)}</text>"
-            )
-    return "\n".join([*out, "</svg>\n"])
 
 
 def half_blocks(pixels: Pixels, width: int = 72) -> Text:

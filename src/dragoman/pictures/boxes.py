@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.text import Text
 
+from dragoman.pictures.bitmaps import png_base64
 from dragoman.pictures.labels import visible
 
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#808000")
@@ -46,7 +46,6 @@ def boxes_svg(pixels: Bytes, boxes: Sequence[DrawnBox]) -> str:
     said = "; ".join(box.name for box in boxes) or "no box"
     wide, high = width * scale, height * scale
     shown = "pixelated" if scale > 1 else "auto"
-    data = base64.b64encode(png_of(pixels)).decode("ascii")
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
         f'height="{high}" role="img" aria-label="{escape(said)}" font-family="sans-serif" '
@@ -54,7 +53,7 @@ def boxes_svg(pixels: Bytes, boxes: Sequence[DrawnBox]) -> str:
     )
     picture = (
         f'<image width="{wide}" height="{high}" style="image-rendering:{shown}" '
-        f'href="data:image/png;base64,{data}"/>'
+        f'href="data:image/png;base64,{png_base64(pixels)}"/>'
     )
     parts = [head, picture]
     for box in reversed(boxes):
@@ -87,7 +86,9 @@ def boxes_png(pixels: Bytes, boxes: Sequence[DrawnBox]) -> bytes:
         around = draw.textbbox((left + 3, at - 12), box.name)
         draw.rectangle((left, at - 12, around[2] + 3, at), fill=colours[box.label])
         draw.text((left + 3, at - 12), box.name, fill="white")
-    return _png(whole)
+    held = BytesIO()
+    whole.save(held, "PNG")
+    return held.getvalue()
 
 
 def boxes_text(pixels: Bytes, boxes: Sequence[DrawnBox], width: int = 72) -> Text:
@@ -130,19 +131,6 @@ def boxes_text(pixels: Bytes, boxes: Sequence[DrawnBox], width: int = 72) -> Tex
             out.append(letter, style=style)
         out.append("\n")
     return out
-
-
-def png_of(pixels: Bytes) -> bytes:
-    """A picture (H, W, C) in a file of its own."""
-    from PIL import Image
-
-    return _png(Image.fromarray(pixels.squeeze()))
-
-
-def _png(image: object) -> bytes:
-    held = BytesIO()
-    image.save(held, "PNG")  # type: ignore[attr-defined]
-    return held.getvalue()
 
 
 def _scale(height: int, width: int) -> int:

@@ -19,12 +19,14 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
 
+from dragoman.atomic import replacing_file, write_text
 from dragoman.errors import DragomanError
 from dragoman.extras import install
 from dragoman.pictures.labels import escape
@@ -159,6 +161,22 @@ def figure_png(figure: Figure, path: Path) -> None:
     with drawing() as page:
         paint(figure_svg(figure, alone=False), page)
         page.savefig(path, dpi=_DOTS_PER_INCH, format="png")
+
+
+def write_figure(folder: Path, figure: Figure) -> list[Path]:
+    """The picture as SVG, its numbers as CSV, and a PNG where matplotlib is there -> the files.
+
+    Errors: ``FileError`` when the disk is full.
+    """
+    files = {f"{figure.name}.svg": figure_svg(figure), **csv_files(figure)}
+    for name, content in files.items():
+        write_text(folder / name, content)
+    if find_spec("matplotlib") is None:
+        return [folder / name for name in files]
+    png = folder / f"{figure.name}.png"
+    with replacing_file(png) as temporary:
+        figure_png(figure, temporary)
+    return [*(folder / name for name in files), png]
 
 
 @contextmanager

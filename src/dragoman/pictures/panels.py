@@ -176,8 +176,6 @@ class Intervals:
     title: str
     x_label: str
     rows: Sequence[IntervalRow]
-    marked: float = 0.0
-    """A place to point out: no difference."""
 
     def svg(self) -> str:
         left = self._left()
@@ -197,7 +195,7 @@ class Intervals:
                 f'<path class="rule" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>'
                 + text_svg(compact_number(round(tick, 12)), x, bottom + 14, "small muted", "middle")
             )
-        x = across(self.marked)
+        x = across(0.0)
         parts.append(f'<path class="axis" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>')
         for place, row in enumerate(self.rows):
             y = _TOP + _ROW * (place + 0.5)
@@ -231,7 +229,7 @@ class Intervals:
     def _ends(self) -> list[float]:
         """What lies on its axis: all points, and whiskers within reason, so that one unsure row
         does not press the others together."""
-        points = [self.marked]
+        points = [0.0]
         for row in self.rows:
             points += [value for value in (row.value, row.published) if value is not None]
         reach = (max(points) - min(points)) or 1.0

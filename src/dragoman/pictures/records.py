@@ -233,7 +233,6 @@ class RunSummary:
     """Of what is read, where something is, and of what is written, as the recipe names them."""
     hub_tag: str = "translation"
     """What model hubs call its task."""
-    description: str = ""
     notice: str = ""
     """Said first and plainly, e.g. that the corpus is synthetic."""
     facts: Sequence[tuple[str, str]] = ()

@@ -49,6 +49,19 @@ def heatmap_text(heatmap: Heatmap, width: int = 100) -> Text:
     return out
 
 
+def rows_text(heatmap: Heatmap, width: int = 80) -> Text:
+    """A heat map of many columns, a line of shades for each word, no wider than ``width``: columns
+    that fall together are added."""
+    margin = max((cell_len(visible(word)) for word in heatmap.rows), default=0) + 2
+    count = max(8, min(width - margin, len(heatmap.columns)))
+    out = Text()
+    for word, row in zip(heatmap.rows, np.asarray(heatmap.weights, float), strict=True):
+        shown = visible(word)
+        out.append(shown + " " * (margin - cell_len(shown)))
+        out.append("".join(shade(part.sum()) for part in np.array_split(row, count)) + "\n")
+    return out
+
+
 def hops_text(hops: Hops, width: int = 100) -> Text:
     """The two hops of a word as two rows: where it looked, and where that word looked."""
     target, source = hops.target[hops.word], hops.source[hops.through]

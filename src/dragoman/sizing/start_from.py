@@ -5,7 +5,6 @@ how gently it then trains.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
@@ -22,9 +21,6 @@ from dragoman.specs.catalogue import TASKS
 from dragoman.specs.sections import LanguageSettings
 from dragoman.task import ModelPart
 from dragoman.training.schedule import make_schedule
-
-if TYPE_CHECKING:
-    pass
 
 FINE_TUNING = 10
 """By which fine-tuning divides the learning rate and the epochs."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dragoman.errors import DragomanError, RecipeError
@@ -188,48 +189,49 @@ def _layers(of: _Values) -> Iterable[AblationRow]:
 
 def _width(of: _Values) -> Iterable[AblationRow]:
     width = of["model.model_dim"]
-    for wide, paper in (
+    papers = (
         (width // 2, Published("d_model 256", 5.75, 24.5)),
         (2 * width, Published("d_model 1024", 4.66, 26.0)),
-    ):
-        yield AblationRow(
-            f"width-{wide}", "width", "C", f"d_model {wide}", (f"model.model_dim={wide}",), paper
-        )
+    )
+    return _set("width", "C", "model.model_dim", "d_model", papers)
 
 
 def _feed_forward(of: _Values) -> Iterable[AblationRow]:
     width = of["model.ffn_dim"]
-    for wide, paper in (
+    papers = (
         (max(1, width // 2), Published("d_ff 1024", 5.12, 25.4)),
         (2 * width, Published("d_ff 4096", 4.75, 26.2)),
-    ):
-        changes = (f"model.ffn_dim={wide}",)
-        yield AblationRow(
-            f"feed-forward-{wide}", "feed-forward", "C", f"d_ff {wide}", changes, paper
-        )
+    )
+    return _set("feed-forward", "C", "model.ffn_dim", "d_ff", papers)
 
 
 def _dropout(of: _Values) -> Iterable[AblationRow]:
-    rate = of["model.dropout"]
-    for value, paper in (
+    twice = min(0.8, round(2 * of["model.dropout"], 4))
+    papers = (
         (0.0, Published("dropout 0", 5.77, 24.6)),
-        (min(0.8, round(2 * rate, 4)), Published("dropout 0.2", 4.95, 25.5)),
-    ):
-        changes = (f"model.dropout={value:g}",)
-        yield AblationRow(
-            f"dropout-{value:g}", "dropout", "D", f"dropout {value:g}", changes, paper
-        )
+        (twice, Published("dropout 0.2", 4.95, 25.5)),
+    )
+    return _set("dropout", "D", "model.dropout", "dropout", papers)
 
 
 def _smoothing(of: _Values) -> Iterable[AblationRow]:
-    share = of["training.label_smoothing"]
-    for value, paper in (
+    twice = min(0.8, round(2 * of["training.label_smoothing"], 4))
+    papers = (
         (0.0, Published("label smoothing 0", 4.67, 25.3)),
-        (min(0.8, round(2 * share, 4)), Published("label smoothing 0.2", 5.47, 25.7)),
-    ):
-        changes = (f"training.label_smoothing={value:g}",)
-        what = f"label smoothing {value:g}"
-        yield AblationRow(f"smoothing-{value:g}", "smoothing", "D", what, changes, paper)
+        (twice, Published("label smoothing 0.2", 5.47, 25.7)),
+    )
+    return _set("smoothing", "D", "training.label_smoothing", "label smoothing", papers)
+
+
+def _set(
+    group: str, part: str, key: str, what: str, papers: Iterable[tuple[float, Published]]
+) -> Iterable[AblationRow]:
+    """A row for each of some values of one setting, each beside what the paper has."""
+    for value, paper in papers:
+        change = (f"{key}={value:.12g}",)
+        yield AblationRow(
+            f"{group}-{value:.12g}", group, part, f"{what} {value:.12g}", change, paper
+        )
 
 
 def _positions(of: _Values) -> Iterable[AblationRow]:
@@ -244,23 +246,10 @@ def _positions(of: _Values) -> Iterable[AblationRow]:
         )  # fmt: skip
 
 
-def _scaling(of: _Values) -> Iterable[AblationRow]:
-    yield _switched(
-        of, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"
-    )
-
-
-def _slices(of: _Values) -> Iterable[AblationRow]:
-    yield _switched(
-        of, "slices", "model.attention.whole_input", "heads over slices of the input",
-        "heads over the whole input",
-    )  # fmt: skip
-
-
-def _switched(of: _Values, name: str, key: str, off: str, on: str) -> AblationRow:
+def _switched(name: str, key: str, off: str, on: str, of: _Values) -> Iterable[AblationRow]:
     """A row with a setting the other way round."""
     now = bool(of[key])
-    return AblationRow(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
+    yield AblationRow(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
 
 
 def _warmup(_: _Values) -> Iterable[AblationRow]:
@@ -277,12 +266,6 @@ def _norm(of: _Values) -> Iterable[AblationRow]:
     other = "pre" if of["model.norm"] == "post" else "post"
     yield AblationRow("norm", "norm", "", f"{other}-norm", (f"model.norm={other}",))
     yield AblationRow("no-norm", "norm", "", "no layer norms", ("model.norm=none",))
-
-
-def _residual(of: _Values) -> Iterable[AblationRow]:
-    yield _switched(
-        of, "residual", "model.residual", "no residual connections", "residual connections"
-    )
 
 
 def _synthetic_voices(of: _Values) -> Iterable[AblationRow]:
@@ -302,14 +285,21 @@ _GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "dropout": _dropout,
     "smoothing": _smoothing,
     "positions": _positions,
-    "scaling": _scaling,
-    "slices": _slices,
+    "scaling": partial(
+        _switched, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"
+    ),
+    "slices": partial(
+        _switched, "slices", "model.attention.whole_input", "heads over slices of the input",
+        "heads over the whole input",
+    ),
     "warm-up": _warmup,
     "optimizer": _optimizer,
     "norm": _norm,
-    "residual": _residual,
+    "residual": partial(
+        _switched, "residual", "model.residual", "no residual connections", "residual connections"
+    ),
     "synthetic-voices": _synthetic_voices,
-}
+}  # fmt: skip
 """In the order of the paper's table, then our own."""
 
 GROUPS = tuple(_GROUPS)

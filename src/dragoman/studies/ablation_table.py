@@ -10,14 +10,13 @@ from statistics import fmean
 from dragoman.atomic import write_text
 from dragoman.measure import Measure
 from dragoman.metrics.interval import Estimate
-from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
 from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
 from dragoman.studies.records import Record, judged_by
-from dragoman.studies.several import write_figure
 
 _SHOWN = 1
 """Scores of the table and the picture, beside the loss; ablation.csv has all of them."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from dragoman.errors import DragomanError, RunError
 from dragoman.specs.spec import Spec
 from dragoman.studies.seeds import runs_of
+from dragoman.studies.systems import ComparisonRequest
 
 
 class ComparisonResult(Protocol):
@@ -21,10 +22,7 @@ class ComparisonResult(Protocol):
         """As plain values, for JSON."""
 
 
-Compare = Callable[
-    [Sequence[Path], Path | None, Sequence[Path], str, int | None, int], ComparisonResult
-]
-"""(systems, source, references, test, samples, seed), as ``comparison.compare`` has them."""
+Compare = Callable[[ComparisonRequest], ComparisonResult]
 
 
 def task_of(paths: Sequence[Path]) -> Spec | None:
@@ -48,41 +46,27 @@ def check_reads_text(paths: Sequence[Path]) -> None:
 
 def compare_by(task: Spec | None) -> Compare | None:
     """How runs of a task are compared, where not as translations are."""
-    return _COMPARED.get(task.name) if task is not None else None
+    if task is None or task.writes_text:
+        return None
+    # They import torch; what is wrong with files of translations is said without it.
+    from dragoman.studies.label_comparison import compare_labels, compare_taggers
+    from dragoman.studies.parse_comparison import compare_parsers
 
-
-def _labels(*asked: Any) -> ComparisonResult:
-    from dragoman.studies.label_comparison import compare_labels  # imports torch
-
-    return compare_labels(*asked)
-
-
-def _tags(*asked: Any) -> ComparisonResult:
-    from dragoman.studies.label_comparison import compare_taggers  # imports torch
-
-    return compare_taggers(*asked)
-
-
-def _parses(*asked: Any) -> ComparisonResult:
-    from dragoman.studies.parse_comparison import compare_parsers  # imports torch
-
-    return compare_parsers(*asked)
+    pictures = _refused("painters and their codes", "test.tsv")
+    compared: dict[str, Compare] = {
+        "classification": compare_labels, "parsing": compare_parsers, "tagging": compare_taggers,
+        "detection": _refused("detectors", "boxes.json"), "codes": pictures, "painting": pictures,
+    }  # fmt: skip
+    return compared.get(task.name)
 
 
 def _refused(who: str, test: str) -> Compare:
     """Of runs that no test of significance is for. ``test``: what one of them is measured on."""
 
-    def compare(*asked: Any) -> ComparisonResult:
+    def compare(asked: ComparisonRequest) -> ComparisonResult:
         raise DragomanError(
             f"{who} are not compared by a test of significance: measure each on the same pictures "
             f"(dragoman evaluate RUN {test})"
         )
 
     return compare
-
-
-_PICTURES = _refused("painters and their codes", "test.tsv")
-_COMPARED: dict[str, Compare] = {
-    "classification": _labels, "parsing": _parses, "tagging": _tags,
-    "detection": _refused("detectors", "boxes.json"), "codes": _PICTURES, "painting": _PICTURES,
-}  # fmt: skip

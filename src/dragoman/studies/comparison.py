@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from dragoman.data.files.pair import Pair
@@ -15,7 +14,6 @@ from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
     MeasuredSystem,
     Significance,
-    Test,
     compare_statistics,
     compare_systems,
 )
@@ -26,8 +24,8 @@ from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
 from dragoman.specs.translation import writes_what_it_reads
 from dragoman.studies.systems import (
+    ComparisonRequest,
     System,
-    chosen_test,
     require_one_language,
     require_one_test_set,
     seen_by,
@@ -154,24 +152,23 @@ class ComparisonReport:
 
 
 def checked(
+    asked: ComparisonRequest,
     systems: Sequence[System],
     test: str,
-    quality: Significance,
     pairs: Sequence[Pair],
+    over: Callable[[Sequence[int]], Significance],
     *,
-    own: bool,
     chance: Mapping[str, float],
-    again: Callable[[Sequence[int]], Significance],
     samples: Sequence[SideBySide],
 ) -> ComparisonReport:
     """A comparison, with what a reader must know of it.
 
-    ``own``: the texts are the test set of the first run. ``chance``: what guessing scores, by the
-    names of metrics; nobody wins where no system scores better by any, nor of two systems that have
-    hardly learned. ``again``: the comparison over the texts at some places.
+    ``test``: what the texts are called. ``over``: the comparison over the texts at some places.
+    ``chance``: what guessing scores, by the names of metrics; nobody wins where no system scores
+    better by any, nor of two systems that have hardly learned.
     """
     runs = [run for system in systems for run in system.runs]
-    embedded = runs[0].recipe.data.embedded if own and runs else None
+    embedded = runs[0].recipe.data.embedded if runs and not asked.files else None
     named = [(system.name, system.runs) for system in systems]
     seen = seen_by(named, pairs, kept_apart=embedded)
     trained = tuple(tuple(map(TrainingSummary.of, system.runs)) for system in systems)
@@ -183,11 +180,11 @@ def checked(
     warnings = [f"{name} {why}" for name, why in reasons.items()]
     if len(reasons) > 1:
         warnings.append("no difference between systems that have hardly learned is marked")
-    unlearned = frozenset(reasons)
+    quality, unlearned = over(range(len(pairs))), frozenset(reasons)
     if guessed := _all_guess(quality, chance):
         unlearned, warnings = frozenset(system.name for system in systems), [guessed]
     quality = replace(quality, unlearned=unlearned)
-    unseen = again(seen.left) if seen.left else None
+    unseen = over(seen.left) if seen.left else None
     if unseen is not None:
         unseen = replace(unseen, unlearned=quality.unlearned)
     warnings += seen.summary()
@@ -197,13 +194,12 @@ def checked(
 
 
 def by_statistics(
+    asked: ComparisonRequest,
     systems: Sequence[System],
-    pairs: Sequence[Pair],
     test: str,
+    pairs: Sequence[Pair],
     measured: Mapping[str, MeasuredSystem],
-    how: tuple[Test, int | None, int],
     *,
-    own: bool,
     chance: Mapping[str, float],
     outputs: Sequence[Sequence[str]],
     shown: Sequence[Pair] | None = None,
@@ -211,8 +207,8 @@ def by_statistics(
     """A comparison by what is summed over examples before it is scored.
 
     ``measured``: by the name of each metric, over all ``pairs``; ``{}`` in a signature is their
-    number. ``how``: test, samples and seed. ``outputs``: of the first run of each system.
-    ``shown``: the pairs as they are shown. ``test``, ``own``, ``chance``: as ``checked`` has them.
+    number. ``outputs``: of the first run of each system. ``shown``: the pairs as they are shown.
+    ``test``, ``chance``: as ``checked`` has them.
     """
     names = [system.name for system in systems]
 
@@ -225,10 +221,10 @@ def by_statistics(
             )
             for name, one in measured.items()
         }
-        return compare_statistics(names, by_metric, *how)
+        return compare_statistics(names, by_metric, asked.test, asked.samples, asked.seed)
 
     return checked(
-        systems, test, over(range(len(pairs))), pairs, own=own, chance=chance, again=over,
+        asked, systems, test, pairs, over, chance=chance,
         samples=side_by_side(shown or pairs, dict(zip(names, outputs, strict=True))),
     )  # fmt: skip
 
@@ -283,24 +279,14 @@ def _speakers(pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def compare(
-    paths: Sequence[Path],
-    source: Path | None = None,
-    references: Sequence[Path] = (),
-    test: str = "bootstrap",
-    samples: int | None = None,
-    seed: int = 12345,
-) -> ComparedTranslations:
-    """Compare what lies at ``paths``: run folders, folders of runs that differ by their seed
-    (``train --seeds``), and files of finished translations.
+def compare(asked: ComparisonRequest) -> ComparedTranslations:
+    """Compare runs that translate, and finished translations.
 
-    ``source``, ``references``: the sentences; left out, the test set of the first run's recipe.
-    ``test``: bootstrap or randomisation; ``samples`` None: as many as is usual for it.
     Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
     ``RunError`` for a folder that holds no run, or one that does not translate, and for runs of
     different languages.
     """
-    chosen, systems = chosen_test(test), systems_at(paths)
+    systems, references = systems_at(asked.paths), asked.references
     runs = [run for system in systems for run in system.runs]
     for run in runs:
         if run.task.name != "translation":
@@ -310,12 +296,12 @@ def compare(
                 f"{run.folder} tells what this one is worth"
             )
     require_one_language(systems)
-    if runs and references and source is None:
+    if runs and references and asked.source is None:
         raise DragomanError("comparing runs on files needs --source and --reference")
     if not runs and not references:
         raise DragomanError("comparing files of translations needs --reference FILE")
     if runs:
-        measured = EvaluationSet.of(runs[0], [*([source] if source else []), *references])
+        measured = EvaluationSet.of(runs[0], asked.files)
     else:
         measured = EvaluationSet.of_references(references)
     if not references:
@@ -341,10 +327,12 @@ def compare(
         if by_words:
             said, groups = [wanted[0][n] for n in places], [speakers[n] for n in places]
             noun = runs[0].task.noun.removesuffix("s")
-            return compare_word_errors(some, said, groups, chosen, samples, seed, noun)
+            return compare_word_errors(
+                some, said, groups, asked.test, asked.samples, asked.seed, noun
+            )
         quality = compare_systems(
-            some, [[lines[n] for n in places] for lines in wanted], language, chosen,
-            tokenizer=tokenizer, samples=samples, seed=seed,
+            some, [[lines[n] for n in places] for lines in wanted], language,
+            asked.test, tokenizer=tokenizer, samples=asked.samples, seed=asked.seed,
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
@@ -357,8 +345,7 @@ def compare(
     else:
         chance = {"BLEU": chance_of_translations(wanted, learned, language, tokenizer)["bleu"]}
     compared = checked(
-        systems, measured.name, over(range(len(pairs))), pairs,
-        own=source is None and not references, chance=chance, again=over,
+        asked, systems, measured.name, pairs, over, chance=chance,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
     return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from dragoman.metrics.significance import MeasuredSystem
 from dragoman.metrics.tagging import has_spans, spans_of
 from dragoman.specs.tagging import TAGGING
 from dragoman.studies.comparison import ComparisonReport, by_statistics
-from dragoman.studies.systems import chosen_test, runs_at
+from dragoman.studies.systems import ComparisonRequest, runs_at
 from dragoman.tasks.classification.evaluation import labelled_set
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.runtime import chance_of_labels
@@ -23,14 +22,7 @@ from dragoman.tasks.tagging.runtime import chance_of_tags
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 
 
-def compare_labels(
-    paths: Sequence[Path],
-    source: Path | None = None,
-    references: Sequence[Path] = (),
-    test: str = "bootstrap",
-    samples: int | None = None,
-    seed: int = 12345,
-) -> ComparisonReport:
+def compare_labels(asked: ComparisonRequest) -> ComparisonReport:
     """Compare run folders, and folders of runs that differ by their seed.
 
     ``source``: labelled texts in the format of those that the first run has learned from, or texts
@@ -39,9 +31,8 @@ def compare_labels(
     Errors: ``DataError`` if there are fewer than two systems, one is a file, or texts cannot be
     used; ``RunError`` for a folder that holds no run that labels.
     """
-    chosen, systems = chosen_test(test), runs_at(paths)
-    files = [*([source] if source else []), *references]
-    measured = labelled_set(systems[0].runs[0], files)
+    systems = runs_at(asked.paths)
+    measured = labelled_set(systems[0].runs[0], asked.files)
     texts = [pair.source for pair in measured.pairs]
     labellers = [[Labeller(run) for run in system.runs] for system in systems]
     names = sorted({name for system in labellers for one in system for name in one.labels.names})
@@ -57,12 +48,11 @@ def compare_labels(
     guess = chance_of_labels([pair.target.strip() for pair in measured.pairs], learned)
     called = {"accuracy": "accuracy", "macro_f1": "macro F1"}
     return by_statistics(
-        systems, measured.pairs, measured.name,
+        asked, systems, measured.name, measured.pairs,
         {
             "accuracy": MeasuredSystem(statistics, accuracies, signature),
             "macro F1": MeasuredSystem(statistics, macro_f1s, signature),
         },
-        (chosen, samples, seed), own=not files,
         chance={called[name]: value for name, value in guess.items() if name in called},
         outputs=[runs[0] for runs in found],
     )  # fmt: skip
@@ -71,14 +61,7 @@ def compare_labels(
 Statistics = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
-def compare_taggers(
-    paths: Sequence[Path],
-    source: Path | None = None,
-    references: Sequence[Path] = (),
-    test: str = "bootstrap",
-    samples: int | None = None,
-    seed: int = 12345,
-) -> ComparisonReport:
+def compare_taggers(asked: ComparisonRequest) -> ComparisonReport:
     """Compare run folders, and folders of runs that differ by their seed.
 
     ``source``: tagged words in the format of those that the first run has learned from, or
@@ -87,9 +70,8 @@ def compare_taggers(
     Errors: ``DataError`` if there are fewer than two systems, one is a file, or sentences cannot be
     used; ``RunError`` for a folder that holds no run that tags.
     """
-    chosen, systems = chosen_test(test), runs_at(paths)
-    files = [*([source] if source else []), *references]
-    measured = tagged_set(systems[0].runs[0], files)
+    systems = runs_at(asked.paths)
+    measured = tagged_set(systems[0].runs[0], asked.files)
     texts = [pair.source for pair in measured.pairs]
     taggers = [[Tagger(run) for run in system.runs] for system in systems]
     tags = taggers[0][0].tags
@@ -107,8 +89,7 @@ def compare_taggers(
     }  # fmt: skip
     guess = chance_of_tags(tags, measured.pairs)
     return by_statistics(
-        systems, measured.pairs, measured.name, by_metric, (chosen, samples, seed),
-        own=not files,
+        asked, systems, measured.name, measured.pairs, by_metric,
         chance={called[name]: value for name, value in guess.items() if name in called},
         outputs=[[str(one) for one in runs[0]] for runs in found],
         shown=[

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -24,11 +23,13 @@ from dragoman.metrics.parseval import (
     statistics_of,
 )
 from dragoman.metrics.significance import MeasuredSystem
+from dragoman.pictures.figure import Cell
+from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import ComparisonReport, by_statistics
-from dragoman.studies.systems import chosen_test, runs_at
+from dragoman.studies.systems import ComparisonRequest, runs_at
 from dragoman.tasks.parsing.evaluation import (
     SIGNATURE,
     ParsingReport,
@@ -80,29 +81,18 @@ class ComparedParsers:
     def table(self) -> str:
         """Plain text: what was tested, then the other scores and F1 by length side by side."""
         names = [system.name for system in self.compared.systems]
-        widths = [max(len(name), 7) for name in names]
-
-        def row(title: str, cells: Sequence[float | str | None]) -> str:
-            texts = ["-" if x is None else x if isinstance(x, str) else f"{x:.2f}" for x in cells]
-            padded = (text.rjust(width) for text, width in zip(texts, widths, strict=True))
-            return f"{title:<20} {'  '.join(padded)}"
-
-        scores = self.scores
-        found = self.evaluated[0][0].found
-        shown = [(n, t) for n, t in _SHOWN.items() if any(n in one for one in scores)]
-        by_length = self.f1_by_length.items()
-        return "\n".join([
-            self.compared.table(),
-            "",
-            row("", names),
-            *(row(title, [one.get(name) for one in scores]) for name, title in shown),
-            "",
-            row("F1 by length", names) + "  brackets",
-            *(
-                f"{row(length_name(most), values)} {found.by_length[most].reference:9,}"
-                for most, values in by_length
-            ),
-        ])  # fmt: skip
+        scores, found = self.scores, self.evaluated[0][0].found
+        rows = [
+            [title, *(f"{one[name]:.2f}" if name in one else "-" for one in scores)]
+            for name, title in _SHOWN.items()
+            if any(name in one for one in scores)
+        ]
+        lengths: list[list[Cell]] = [
+            [length_name(most), *(f"{one:.2f}" for one in values), found.by_length[most].reference]
+            for most, values in self.f1_by_length.items()
+        ]
+        by_length = plain_table(("F1 by length", *names, "brackets"), lengths)
+        return "\n\n".join((self.compared.table(), plain_table(("", *names), rows), by_length))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -116,14 +106,7 @@ class ComparedParsers:
         }
 
 
-def compare_parsers(
-    paths: Sequence[Path],
-    source: Path | None = None,
-    references: Sequence[Path] = (),
-    test: str = "bootstrap",
-    samples: int | None = None,
-    seed: int = 12345,
-) -> ComparedParsers:
+def compare_parsers(asked: ComparisonRequest) -> ComparedParsers:
     """Compare run folders, and folders of runs that differ by their seed.
 
     ``source``: a file or folder of trees; left out, the test set of the runs' recipes, which must
@@ -131,9 +114,9 @@ def compare_parsers(
     Errors: ``DataError`` if there are fewer than two systems, one is a file, or trees cannot be
     used; ``RunError`` for a folder that holds no run that parses.
     """
-    if references:
+    if asked.references:
         raise DragomanError("trees hold their sentences: name them with --source alone")
-    chosen, systems = chosen_test(test), runs_at(paths)
+    source, systems = asked.source, runs_at(asked.paths)
     runs = [run for system in systems for run in system.runs]
     pairs, name = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
     evaluated = tuple(
@@ -142,8 +125,8 @@ def compare_parsers(
     sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated]
     guess = chance_of_trees(pairs, learned_answers(systems[0].runs[0].recipe))
     compared = by_statistics(
-        systems, pairs, name, parse_statistics(sentences), (chosen, samples, seed),
-        own=source is None, chance={"F1": guess["f1"]} if guess else {},
+        asked, systems, name, pairs, parse_statistics(sentences),
+        chance={"F1": guess["f1"]} if guess else {},
         outputs=[runs[0].outputs() for runs in evaluated],
     )  # fmt: skip
     return ComparedParsers(compared, evaluated)

@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from dragoman.data.hashing import keyed
 from dragoman.errors import DragomanError, RecipeError
@@ -58,20 +57,6 @@ _HOW = (
 )
 
 
-class Over(Protocol):
-    """The values of one setting that are searched."""
-
-    @property
-    def key(self) -> str:
-        """Which setting."""
-
-    def value(self, share: float) -> str:
-        """The value at a share, from 0 to below 1, of all there are, as TOML."""
-
-    def __str__(self) -> str:
-        """As it is written on the command line."""
-
-
 @dataclass(frozen=True)
 class Range:
     """Any number between two."""
@@ -85,6 +70,7 @@ class Range:
     """Whole numbers, both ends included."""
 
     def value(self, share: float) -> str:
+        """The value at a share, from 0 to below 1, of all there are, as TOML."""
         high = self.high + 1 if self.whole else self.high
         if self.log:
             drawn = self.low * (high / self.low) ** share
@@ -104,10 +90,15 @@ class Choices:
     values: tuple[str, ...]
 
     def value(self, share: float) -> str:
+        """The same of these."""
         return self.values[int(share * len(self.values))]
 
     def __str__(self) -> str:
         return f"{self.key}={','.join(self.values)}"
+
+
+Over = Range | Choices
+"""The values of one setting that are searched; as text, what the command line takes."""
 
 
 def parse_over(text: str) -> Over:

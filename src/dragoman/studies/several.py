@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.atomic import remove_folder, replacing_file, write_text
+from dragoman.atomic import remove_folder, write_text
 from dragoman.errors import UntrainableError
-from dragoman.pictures.figure import Figure, csv_files, figure_png, figure_svg
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
@@ -90,22 +88,6 @@ def train_all(
         if not keep:
             shutil.rmtree(folder / RUNS, ignore_errors=True)
     return True
-
-
-def write_figure(folder: Path, figure: Figure) -> list[Path]:
-    """The picture as SVG, its numbers as CSV, and a PNG where matplotlib is there -> the files.
-
-    Errors: ``FileError`` when the disk is full.
-    """
-    files = {f"{figure.name}.svg": figure_svg(figure), **csv_files(figure)}
-    for name, content in files.items():
-        write_text(folder / name, content)
-    if find_spec("matplotlib") is None:
-        return [folder / name for name in files]
-    png = folder / f"{figure.name}.png"
-    with replacing_file(png) as temporary:
-        figure_png(figure, temporary)
-    return [*(folder / name for name in files), png]
 
 
 def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:

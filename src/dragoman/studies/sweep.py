@@ -21,7 +21,7 @@ from pydantic import Field
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError
 from dragoman.measure import Measure
-from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
@@ -41,7 +41,6 @@ from dragoman.studies.records import (
     require_validation,
 )
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
-from dragoman.studies.several import write_figure
 
 PLAN, BEST = "sweep.json", "best.toml"
 

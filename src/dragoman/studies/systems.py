@@ -33,6 +33,27 @@ _OTHER_REFERENCES = 0.1
 
 
 @dataclass(frozen=True)
+class ComparisonRequest:
+    """What is to be compared, on which texts, and by which test."""
+
+    paths: Sequence[Path]
+    """Run folders, folders of runs that differ by their seed (``train --seeds``), and files of
+    finished translations. The first is what the others are compared with."""
+    source: Path | None = None
+    references: Sequence[Path] = ()
+    """The texts; left out, the test set of the first run's recipe."""
+    test: Test = "bootstrap"
+    samples: int | None = None
+    """None: as many as is usual for the test."""
+    seed: int = 12345
+
+    @property
+    def files(self) -> list[Path]:
+        """Those of the texts; none where the test set of the first run is meant."""
+        return [*([self.source] if self.source else []), *self.references]
+
+
+@dataclass(frozen=True)
 class System:
     """What is compared with others: a run, runs that differ by their seed alone, or a file of
     finished translations."""

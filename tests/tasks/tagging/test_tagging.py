@@ -28,6 +28,7 @@ from dragoman.runs.run import LEXICON, Run
 from dragoman.sizing.start_from import for_part
 from dragoman.specs.tagging import words_and_tags
 from dragoman.studies.label_comparison import compare_taggers
+from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
@@ -276,7 +277,7 @@ def test_a_tagger_from_a_masked_model_and_from_a_tagger(
 def test_two_are_compared_on_the_same_words(words: Run, tagged: Path, tmp_path: Path) -> None:
     recipe, _ = recipe_of([str(tagged)], task="tagging", changes=(*SMALL, "training.updates=2"))
     poor = trained_run(recipe, tmp_path / "poor")
-    found = compare_taggers([poor.folder, words.folder], samples=200)
+    found = compare_taggers(ComparisonRequest([poor.folder, words.folder], samples=200))
     assert "accuracy" in found.table() and "words" in found.table()
     first, second = found.to_dict()["metrics"]["accuracy"]["systems"]
     assert first["value"] < 60 and second["value"] == 100 and second["p_value"] < 0.05

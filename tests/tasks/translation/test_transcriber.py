@@ -17,6 +17,7 @@ from dragoman.errors import DataError, RunError
 from dragoman.forms.rows import recording_file
 from dragoman.recordings.cutting import CuttingSettings, RecordingCutter
 from dragoman.studies.comparison import compare
+from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.training import train
 from dragoman.tasks.translation import lines
 from dragoman.tasks.translation.evaluation import evaluate_run
@@ -96,7 +97,7 @@ def test_what_is_measured_is_what_is_transcribed(
     report = evaluate_run(transcriber.run, [listing])
     assert report.hypotheses == wanted and len(wanted[0].split()) > 12 and not wanted[1]
     assert report.heard is not None and report.heard.words.rate < 10
-    compared = compare([transcriber.run.folder] * 2, listing)
+    compared = compare(ComparisonRequest([transcriber.run.folder] * 2, listing))
     assert [outputs for [outputs] in compared.outputs.values()] == [wanted, wanted]
     translator = Translator(transcriber.run)
     assert list(map(str, translator.stream(map(str, files)))) == wanted

@@ -10,7 +10,7 @@ from dragoman.demo.corpus import NOTICE
 from dragoman.extras import install
 from dragoman.insight.figures.catalogue import every_figure
 from dragoman.insight.subject import Subject
-from dragoman.pictures.figure import Figure, Words, csv_files, figure_png, figure_svg
+from dragoman.pictures.figure import Figure, Words, write_figure
 from dragoman.pictures.pages.book import book_html
 
 _SYNTHETIC = Words(
@@ -38,11 +38,7 @@ def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]
             say(f"{name}: left out: {reason}")
             continue
         figures.append(made)
-        (folder / f"{name}.svg").write_text(figure_svg(made), encoding="utf-8")
-        for file, content in csv_files(made).items():
-            (folder / file).write_text(content, encoding="utf-8")
-        if png:
-            figure_png(made, folder / f"{name}.png")
+        write_figure(folder, made)
         say(f"{name}: {made.title.english}")
     about = [_SYNTHETIC] if subject is not None and subject.is_demo else []
     page = folder / "index.html"

@@ -15,6 +15,7 @@ from dragoman.insight.cost import (
     LAYERS,
     attention_cost,
     convolution_cost,
+    operations,
     recurrence_cost,
     restricted_cost,
     timed,
@@ -36,8 +37,8 @@ def cost_figure() -> Drawn:
     rows = [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every]
     small = 256
     measured = [
-        (kind, _operations(kind, small, small), seconds)
-        for kind, seconds in timed(LAYERS, small, small).items()
+        (kind, operations(kind, small, small), seconds)
+        for kind, seconds in timed(tuple(LAYERS), small, small).items()
         if seconds is not None
     ]
     left_out = [kind for kind in LAYERS if kind not in {row[0] for row in measured}]
@@ -83,18 +84,6 @@ def _left_out(kinds: Sequence[str]) -> list[Words]:
             f"표시하지 않았습니다: {', '.join(kinds)}.",
         )
     ]
-
-
-def _operations(kind: str, n: int, d: int) -> int:
-    """The count that belongs to one of ``LAYERS``."""
-    by_layer = {
-        "self-attention core": attention_cost(n, d).core,
-        "self-attention whole": attention_cost(n, d).whole,
-        "recurrence core": recurrence_cost(n, d).core,
-        "recurrence whole": recurrence_cost(n, d).whole,
-        "convolution": convolution_cost(n, d, 3).core,
-    }
-    return by_layer[kind]
 
 
 def length_figure() -> Drawn:

@@ -26,9 +26,8 @@ def card_markdown(run: RunSummary) -> str:
         f"# {_inline(run.title)}",
         "",
     ]
-    for text in (run.description, f"**{_inline(run.notice)}**" if run.notice else ""):
-        if text:
-            parts += [text if text.startswith("**") else _inline(text), ""]
+    if run.notice:
+        parts += [f"**{_inline(run.notice)}**", ""]
     if run.facts:
         parts += [*(f"- {_inline(name)}: {_inline(value)}" for name, value in run.facts), ""]
     if run.scores:

@@ -58,8 +58,6 @@ def _header(run: RunSummary) -> str:
         f'<p class="eyebrow">{escape(run.name)}</p>' if run.direction else "",
         f"<h1>{escape(run.direction or run.name)}</h1>",
     ]
-    if run.description:
-        parts.append(f'<p class="lead">{escape(run.description)}</p>')
     if run.notice:
         parts.append(f'<p class="notice">{escape(run.notice)}</p>')
     parts.append(_scores(run.scores))
