@@ -309,7 +309,7 @@ def test_what_was_not_used_for_long_goes(
     rubbish, fresh = folder / ".writing-1", folder / ".writing-2"
     for path in (rubbish, fresh):
         path.touch()
-    os.utime(rubbish, (time.time() - 7200,) * 2)
+    os.utime(rubbish, (old, old))
     opened(weights, settings, folder)
     left = set(folder.iterdir())
     assert {three[0], three[2], fresh} < left and not {three[1], rubbish} & left

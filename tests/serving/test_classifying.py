@@ -171,7 +171,7 @@ def test_keys_and_turns_hold_for_labelling_too(
 
     monkeypatch.setattr(Labeller, "parts", waiting)
     run = ServedClassifier.open(topics, settings, "topics")
-    turns = run.labelling
+    turns = run.asking
 
     async def check() -> None:
         async with client_of(run, settings=settings) as client:
@@ -201,7 +201,7 @@ def test_many_texts_are_labelled_in_turns(topics: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr(served_classifier, "TOKENS_AT_ONCE", 30)
     found = ServedClassifier.open(topics, ServeSettings(), "topics")
     read: list[int] = []
-    network = found.labeller.network
+    network = found.predictor.network
     original = network.encode
 
     def counted(source: Any) -> Any:
@@ -222,7 +222,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (Text, "encode_lists"), (BaseModel, "model_dump_json"), (served_classifier, "reasons"),
-        (served_classifier, "_told"), (connection, "_parsed"),
+        (served_classifier, "labels_told"), (connection, "_parsed"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

@@ -169,7 +169,7 @@ def test_turns_are_fair_and_bounded_and_nobody_is_filled_for_who_is_gone(
     monkeypatch.setattr(served_run, "OF_CLIENT", 2)
     settings = ServeSettings()
     run = ServedFillMask.open(blanks, settings, "blanks")
-    turns = run.filling
+    turns = run.asking
 
     async def check() -> None:
         async with client_of(run, settings=settings) as client:

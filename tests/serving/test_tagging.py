@@ -241,7 +241,7 @@ def test_long_texts_are_tagged_in_turns(spans: Run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(served_tagger, "WORDS_AT_ONCE", 5)
     run = ServedTagger.open(spans, ServeSettings(), "spans")
     read: list[int] = []
-    network = run.tagger.network
+    network = run.predictor.network
     original = network.encode
 
     def counted(source: Any) -> Any:

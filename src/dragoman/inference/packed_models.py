@@ -37,7 +37,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import TEMPORARY, replacing_file
+from dragoman.atomic import replacing_file
 from dragoman.errors import FileError, RunError
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import ModelSettings
@@ -163,8 +163,6 @@ MAX_SECONDS = 30 * 24 * 3600
 MIN_FREE = 8
 """Times its size must be free on the disk before a file is written: the cache is no reason for
 others to find it full."""
-_RUBBISH_SECONDS = 3600
-"""After which a half-written file belongs to a process that was killed."""
 
 
 def packed_model(
@@ -269,11 +267,6 @@ def _tidy(folder: Path, most: int) -> None:
     now, total = time.time(), 0
     found = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
     for stat, path in sorted(found, key=lambda one: -one[0].st_mtime):
-        age = now - stat.st_mtime
-        if path.name.startswith(TEMPORARY):
-            goes = age > _RUBBISH_SECONDS
-        else:
-            total += stat.st_size
-            goes = age > MAX_SECONDS or total > most
-        if goes:
+        total += stat.st_size
+        if now - stat.st_mtime > MAX_SECONDS or total > most:
             path.unlink(missing_ok=True)

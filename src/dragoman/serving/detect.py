@@ -134,8 +134,7 @@ class ServedDetector(FileRun):
         settings = self.form.settings
         assert isinstance(settings, PictureSource)
         down, across = settings.grid
-        width, height, png = drawn(self.form, rows)
-        return SeenPicture(width=width, height=height, png=png, rows=down, columns=across)
+        return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 
 
 def endpoints(service: Service) -> Endpoints:

@@ -305,10 +305,8 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 def _command(name: str, run: ServedRun) -> str | None:
     """What makes a figure in a shell that this server does not make."""
-    here = missing(name, run.engine.network) is None
-    if not (FIGURES[name].trains and here):
-        return None
-    return f"dragoman figure {name}"
+    is_made = FIGURES[name].trains and missing(name, run.engine.network) is None
+    return f"dragoman figure {name}" if is_made else None
 
 
 def _both(words: Words) -> TwoLanguages:

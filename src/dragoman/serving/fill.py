@@ -13,9 +13,8 @@ from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.checks import Asked, Cut
-from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
-from dragoman.serving.service.served_run import ServedRun, measured_on, short
+from dragoman.serving.service.served_run import AskedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler, NoTokenFitsError
 
@@ -74,21 +73,12 @@ _AROUND = 6
 """Words on either side of a blank of an example."""
 
 
-class ServedFillMask(ServedRun):
+class ServedFillMask(AskedRun[Filler]):
     """A masked model that is served."""
 
     task, does, path = "masked", "fills in blanks", "/v1/fill"
     trained = "dragoman train my.txt --task masked"
-
-    def __init__(self, name: str, filler: Filler, settings: ServeSettings) -> None:
-        super().__init__(name, filler.engine, settings, filler.run, filler)
-        self._filler = filler
-        self.filling = self.executor("fill")
-        """Where blanks are filled."""
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFillMask:
-        return cls(name, Filler(run, settings), settings)
+    opens, work = Filler, "fill"
 
     @staticmethod
     def examples(run: Run) -> list[str]:
@@ -143,7 +133,7 @@ class ServedFillMask(ServedRun):
         their turn. Raises Refusal 400 for what cannot be filled, or costs too much."""
         asked = request.text, request.top, request.pieces
         try:
-            tokens = self._filler.tokens_read(*asked)
+            tokens = self.predictor.tokens_read(*asked)
             blanks, pieces = self.check_blanks(request.text), plural(request.pieces, "piece")
             self.check_cost(
                 tokens * READING,
@@ -151,7 +141,7 @@ class ServedFillMask(ServedRun):
                 f"{plural(blanks, 'blank')} of {pieces} each; {tokens:,} tokens are read",
                 "Send fewer blanks at once, or ask for fewer pieces or candidates (top).",
             )
-            yield from self._filler.parts(*asked)
+            yield from self.predictor.parts(*asked)
         except TooLongError as error:
             raise too_long(error, f"{error}.") from None
         except NoTokenFitsError as error:
@@ -193,7 +183,7 @@ def endpoints(service: Service) -> Endpoints:
         service.check_texts(request.text, client)
         run = service.catalogue.of(ServedFillMask, request.run)
         run.check(request)
-        *_, found = await run.filling.all(client, run.parts(request))
+        *_, found = await run.asking.all(client, run.parts(request))
         assert found is not None, "the filled text comes last"
         service.meters.count_characters(run.name, client, len(request.text))
         return await service.written(client, partial(run.answer, request.text, found))

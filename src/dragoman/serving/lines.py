@@ -131,10 +131,9 @@ class ServedLines(FileRun):
 
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """What is read of a line, and where the run looked."""
-        width, height, png = drawn(self.form, rows)
         shares = looked(self.engine, rows, best.tokens)
         tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
-        return SeenLine(width=width, height=height, png=png, tokens=tokens)
+        return SeenLine(**drawn(self.form, rows), tokens=tokens)
 
     def told(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
         """What was read in a picture, as the API tells it."""

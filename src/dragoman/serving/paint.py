@@ -197,23 +197,20 @@ class ServedPainter(ServedRun):
         """How the codes of each picture were written."""
         ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
         words = len(request.prompt.split())
+        symbols = codes_form(self.engine).symbols
         for one, alignment in zip(found, looked, strict=True):
-            yield self._written(one, by_words(alignment, numbers, words))
-
-    def _written(self, found: Hypothesis, looked: Alignment) -> WrittenCodes:
-        symbols, count = codes_form(self.engine).symbols, len(found.tokens)
-        return WrittenCodes(
-            rows=symbols.source.grid[0],
-            columns=symbols.source.grid[1],
-            codes=[token - symbols.first for token in found.tokens],
-            probabilities=[
-                round(math.exp(one), 4) for one in found.token_log_probabilities[:count]
-            ],
-            attention=[
-                [round(share, 4) for share in line] if looked.any() else []
-                for line in looked.tolist()
-            ],
-        )
+            shares = by_words(alignment, numbers, words)
+            each = one.token_log_probabilities[: len(one.tokens)]
+            yield WrittenCodes(
+                rows=symbols.source.grid[0],
+                columns=symbols.source.grid[1],
+                codes=[token - symbols.first for token in one.tokens],
+                probabilities=[round(math.exp(value), 4) for value in each],
+                attention=[
+                    [round(share, 4) for share in line] if shares.any() else []
+                    for line in shares.tolist()
+                ],
+            )
 
     async def images(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str

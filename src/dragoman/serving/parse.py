@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -97,15 +96,6 @@ Looks = npt.NDArray[np.float64]
 """(T, W): how much each symbol of a tree looked at each word when it was chosen."""
 
 
-@dataclass(frozen=True)
-class BracketedSentence:
-    """One that is to be parsed."""
-
-    text: str
-    """Its words, as treebanks write them."""
-    request: Request
-
-
 class ServedParser(ServedRun):
     """A parser that is served."""
 
@@ -136,8 +126,9 @@ class ServedParser(ServedRun):
 
     def sentences(
         self, texts: Sequence[str], settings: SearchSettings
-    ) -> Iterator[BracketedSentence]:
-        """One after another, cut and ready to be searched for. Raises Refusal 400."""
+    ) -> Iterator[tuple[str, Request]]:
+        """One after another, its words as treebanks write them, and what is searched for. Raises
+        Refusal 400."""
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
             if not text.strip():
@@ -154,20 +145,23 @@ class ServedParser(ServedRun):
                 request = self.engine.request(values, settings, raw=sentence)
             except DataError as error:
                 raise Refusal("bad_text", f"{which}: {error}.", problem=str(error)) from None
-            yield BracketedSentence(sentence, request)
+            yield sentence, request
 
     # ---- what was found
 
-    def pair(self, sentence: BracketedSentence, found: Hypothesis) -> TokenPair:
+    def pair(self, sentence: str, found: Hypothesis) -> TokenPair:
         """What is asked where the model looked."""
-        ((tokens, _),) = self.engine.source.tokens_of_words([sentence.text])
+        ((tokens, _),) = self.engine.source.tokens_of_words([sentence])
         return tokens, found.tokens
 
     def to_schema(
-        self, sentence: BracketedSentence, found: Sequence[Hypothesis], alignment: Alignment | None
+        self, sentence: str, found: Sequence[Hypothesis], alignment: Alignment | None
     ) -> ParsedSentence:
         """The trees of a sentence; ``alignment``: of the best, by tokens of the source."""
-        looks = None if alignment is None else self._by_words(sentence, alignment)
+        looks = None
+        if alignment is not None:
+            ((_, numbers),) = self.engine.source.tokens_of_words([sentence])
+            looks = by_words(alignment, numbers, len(sentence.split()))
         return ParsedSentence(
             trees=[
                 self._tree(sentence, one, looks if number == 0 else None)
@@ -175,14 +169,8 @@ class ServedParser(ServedRun):
             ]
         )
 
-    def _by_words(self, sentence: BracketedSentence, alignment: Alignment) -> Looks:
-        ((_, numbers),) = self.engine.source.tokens_of_words([sentence.text])
-        return by_words(alignment, numbers, len(sentence.text.split()))
-
-    def _tree(
-        self, sentence: BracketedSentence, found: Hypothesis, looks: Looks | None
-    ) -> ParsedTree:
-        tree = self._form.tree(found.tokens, sentence.text)
+    def _tree(self, sentence: str, found: Hypothesis, looks: Looks | None) -> ParsedTree:
+        tree = self._form.tree(found.tokens, sentence)
         words: list[TreeWord] = []
         brackets: list[Bracket] = []
         self._write(tree, None, words, brackets)
@@ -227,8 +215,8 @@ def endpoints(service: Service) -> Endpoints:
         texts = service.check_texts(request.text, client)
         run = service.catalogue.of(ServedParser, request.run)
         settings = run.search_settings(len(texts), request)
-        sentences = await service.texts.all(client, run.sentences(texts, settings))
-        requests = [one.request for one in sentences]
+        both = await service.texts.all(client, run.sentences(texts, settings))
+        sentences, requests = zip(*both, strict=True) if both else ((), ())
         run.check_searches(requests)
         found = await run.queue.search(requests, client)
         alignments: Sequence[Alignment | None] = [None] * len(texts)

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from dragoman.forms.languages import name_of
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
@@ -130,15 +130,14 @@ def view_of(run: Run, name: str, source: str, target: str) -> RunView:
             for s in summary.scores
         ],
         samples=[SampleView.model_validate(one) for one in summary.samples],
-        charts=[ChartView.model_validate(_thinned(one)) for one in summary.charts],
+        charts=[
+            ChartView.model_validate(replace(one, series=list(map(_line, one.series))))
+            for one in summary.charts
+        ],
         tables=[TableView.model_validate(one) for one in summary.data],
         recipe=summary.recipe,
         limits=list(summary.limits),
     )
-
-
-def _thinned(chart: Chart) -> Chart:
-    return replace(chart, series=[_line(one) for one in chart.series])
 
 
 def _line(whole: Series) -> Series:

@@ -11,12 +11,10 @@ from pydantic import Field
 
 from dragoman.metrics.tagging import has_spans, spans_of
 from dragoman.plural import plural
-from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
-from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import AskedRun
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
@@ -109,23 +107,13 @@ class TaggedPart(NamedTuple):
     """Whether what was read together begins with them."""
 
 
-class ServedTagger(ServedRun):
+class ServedTagger(AskedRun[Tagger]):
     """A run that tags and is served."""
 
     task, does, path = "tagging", "tags words", "/v1/tag"
     trained = "dragoman train my.tsv --task tagging"
+    opens, work = Tagger, "tag"
     has_figures = False
-
-    def __init__(self, name: str, tagger: Tagger, settings: ServeSettings) -> None:
-        super().__init__(name, tagger.engine, settings, tagger.run, tagger)
-        self.tagger = tagger
-        self.tagging = self.executor("tag")
-        """Where texts are tagged."""
-        self._has_spans = has_spans(tagger.tags.counts)
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTagger:
-        return cls(name, Tagger(run, settings), settings)
 
     def tag(self, texts: Sequence[str], top: int) -> Iterator[TaggedPart]:
         """Parts of texts as they come: a turn's worth is read at once. Raises Refusal 400 for more
@@ -134,20 +122,20 @@ class ServedTagger(ServedRun):
         count = sum(map(len, found))
         check_total(
             "too_many_tags",
-            (min(top, self.tagger.tags.size), "tag"),
+            (min(top, self.predictor.tags.size), "tag"),
             (count, "words"),
             MAX_PROBABILITIES,
             "Ask for fewer of each (top), or send less text.",
         )
-        parts = self.tagger.cut([[word[0] for word in words] for words in found])
-        tokens = self.tagger.tokens_read(parts)
+        parts = self.predictor.cut([[word[0] for word in words] for words in found])
+        tokens = self.predictor.tokens_read(parts)
         self.check_cost(
             tokens * READING,
             "tags",
             f"{plural(count, 'word')} of {plural(len(texts), 'text')}; {tokens:,} tokens are read",
             "Send fewer or shorter texts at once.",
         )
-        for scored in self.tagger.scored(parts, TOKENS_AT_ONCE):
+        for scored in self.predictor.scored(parts, TOKENS_AT_ONCE):
             told = self._words(texts[scored.sentence], found[scored.sentence], scored, top)
             for first in range(0, len(scored.log_probabilities), WORDS_AT_ONCE):
                 some = list(islice(told, WORDS_AT_ONCE))
@@ -162,7 +150,7 @@ class ServedTagger(ServedRun):
     def _words(
         self, text: str, words: Sequence[re.Match[str]], scored: ScoredWords, top: int
     ) -> Iterator[TaggedWord]:
-        names = self.tagger.tags.labels.names
+        names = self.predictor.tags.labels.names
         end = words[scored.first - 1].end() if scored.first else 0
         for word, scores in zip(words[scored.first :], scored.log_probabilities, strict=False):
             choices = [
@@ -193,11 +181,11 @@ class ServedTagger(ServedRun):
             )
             for parts in of_texts
         )
-        answer = TagAnswer(run=self.name, longest=self.tagger.longest, texts=[])
+        answer = TagAnswer(run=self.name, longest=self.predictor.longest, texts=[])
         yield from json_in_parts(answer, "texts", texts_told)
 
     def _spans(self, parts: Sequence[TaggedPart]) -> list[TaggedSpan] | None:
-        if not self._has_spans:
+        if not has_spans(self.predictor.tags.counts):
             return None
         tags = [tag for part in parts for tag in part.tags]
         return [
@@ -216,7 +204,7 @@ def endpoints(service: Service) -> Endpoints:
         tags are B-X, I-X and O, the spans that they make as well."""
         texts = service.check_texts(request.text, client)
         run = service.catalogue.of(ServedTagger, request.run)
-        found = await run.tagging.all(client, run.tag(texts, request.top))
+        found = await run.asking.all(client, run.tag(texts, request.top))
         service.meters.count_characters(run.name, client, sum(map(len, texts)))
         return b"".join(await service.texts.all(client, run.answer(len(texts), found)))
 

@@ -14,7 +14,7 @@ from dragoman.forms.rows.in_memory import File
 from dragoman.forms.rows.log_mel import LogMel, normalised
 from dragoman.forms.rows.mfcc import FEATURE_FILE, read_features
 from dragoman.forms.rows.recording_file import Recording, called, library
-from dragoman.forms.rows.recordings import Floats, blocks_of, costly_seconds, samples_of, seconds_of
+from dragoman.forms.rows.recordings import Floats, blocks_of, samples_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count, low
 from dragoman.forms.rows.settings import FramesSource
 
@@ -48,14 +48,6 @@ class FramesForm(RowsForm):
 
     def check_library(self) -> None:
         library()
-
-    def size_of(self, file: File) -> float:
-        """Its seconds."""
-        return seconds_of(file)
-
-    def work_of(self, file: File) -> float:
-        """Its seconds, or more where each has more than ``SAMPLES_A_SECOND``."""
-        return costly_seconds(file)
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         return self._of_recording(file, most)

@@ -18,7 +18,7 @@ import numpy as np
 from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes
 from dragoman.forms.rows.in_memory import File
-from dragoman.forms.rows.picture_file import library, line_of, picture_size
+from dragoman.forms.rows.picture_file import library, line_of
 from dragoman.forms.rows.rows_form import MOST_ROWS, Rows, RowsForm
 from dragoman.forms.rows.settings import DrawingSettings, LineSource
 from dragoman.forms.rows.zipped import file_of
@@ -48,11 +48,6 @@ class LinesForm(RowsForm):
 
     def check_library(self) -> None:
         library()
-
-    def size_of(self, file: File) -> float:
-        """Its pixels."""
-        height, width = picture_size(file)
-        return height * width
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         yield self._of_file(file, most)

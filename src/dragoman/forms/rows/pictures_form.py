@@ -13,7 +13,7 @@ import numpy as np
 from dragoman.errors import DataError
 from dragoman.forms.rows.idx import Bytes, is_idx, read_idx
 from dragoman.forms.rows.in_memory import File
-from dragoman.forms.rows.picture_file import library, picture_size, pixels_of
+from dragoman.forms.rows.picture_file import library, pixels_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.rows.zipped import file_of
@@ -56,11 +56,6 @@ class PicturesForm(RowsForm):
 
     def check_library(self) -> None:
         library()
-
-    def size_of(self, file: File) -> float:
-        """Its pixels."""
-        height, width = picture_size(file)
-        return height * width
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         settings = self.settings

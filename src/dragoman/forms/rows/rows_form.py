@@ -47,15 +47,6 @@ class RowsForm(Form):
         """Errors: ``DataError`` where what decodes files is not installed."""
 
     @abstractmethod
-    def size_of(self, file: File) -> float:
-        """How much a file holds, told before it is decoded: its seconds, or its pixels. Errors:
-        ``DataError`` for one that cannot be used."""
-
-    def work_of(self, file: File) -> float:
-        """The same by what decoding costs. Errors: as those of ``size_of``."""
-        return self.size_of(file)
-
-    @abstractmethod
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         """What a file holds, step by step: None after each, and its rows in the end. Errors:
         ``DataError`` as ``rows``, also for more rows than ``most``."""

@@ -35,11 +35,11 @@ def endpoints(service: Service) -> Endpoints:
         assert request.text is not None
         given = service.check_texts(request.text, client)
         run.check(given, request)
-        found = dict(await run.labelling.all(client, run.label(given, request)))
+        found = dict(await run.asking.all(client, run.label(given, request)))
         service.meters.count_characters(run.name, client, sum(map(len, given)))
         answer = ClassifyAnswer(
             run=run.name,
-            longest=run.labeller.longest,
+            longest=run.predictor.longest,
             texts=[found[number] for number in range(len(given))],
         )
         return await service.written(client, lambda: answer)

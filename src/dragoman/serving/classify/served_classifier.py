@@ -10,14 +10,12 @@ from typing import Any
 from pydantic import Field
 
 from dragoman.plural import plural
-from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.http.uploads import WithFiles
-from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import EXPLAINING
 from dragoman.serving.service.seen import Grid, SeenFile
-from dragoman.serving.service.served_run import ServedRun, sentences_of
+from dragoman.serving.service.served_run import AskedRun, sentences_of
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
 
@@ -151,31 +149,22 @@ MAX_LABELS = 20_000
 _WORD = re.compile(r"\S+")
 
 
-class ServedClassifier(ServedRun):
+class ServedClassifier(AskedRun[Labeller]):
     """A run that labels and is served."""
 
     task, does, path = "classification", "labels texts", "/v1/classify"
     trained = "dragoman train my.tsv --task classification"
+    opens, work = Labeller, "classify"
     has_figures = False
-
-    def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
-        super().__init__(name, labeller.engine, settings, labeller.run, labeller)
-        self.labeller = labeller
-        self.labelling = self.executor("classify")
-        """Where texts are labelled."""
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedClassifier:
-        return cls(name, Labeller(run, settings), settings)
 
     examples = staticmethod(sentences_of)
 
     def check(self, texts: Sequence[str], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for more labels than one answer holds, and for what costs too much."""
         count = len(texts)
-        check_labels(count, "texts", len(self.labeller.labels.names), request.top)
+        check_labels(count, "texts", len(self.predictor.labels.names), request.top)
         if request.why:
-            tokens = sum(min(len(text), self.labeller.longest) for text in texts)
+            tokens = sum(min(len(text), self.predictor.longest) for text in texts)
             self.check_cost(
                 tokens * EXPLAINING,
                 "reasons",
@@ -187,14 +176,20 @@ class ServedClassifier(ServedRun):
         self, texts: Sequence[str], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledText]]:
         """Each text with its number, as they come: a turn's worth is read at once."""
-        for number, found in self.labeller.parts(texts, TOKENS_AT_ONCE):
-            words = self._words(found.text) if request.why else None
-            yield number, _told(found, request.top, words)
+        for number, found in self.predictor.parts(texts, TOKENS_AT_ONCE):
+            told = LabelledText(
+                label=found.label,
+                probability=round(found.probability, 6),
+                labels=labels_told(found, request.top),
+                cut=found.cut,
+                words=self._words(found.text) if request.why else None,
+            )
+            yield number, told
 
     def _words(self, text: str) -> list[LabelledWord]:
         known = {}
         if text.split():
-            known = {word.number: word for word in reasons(self.labeller, text).words}
+            known = {word.number: word for word in reasons(self.predictor, text).words}
         words, end = [], 0
         for number, found in enumerate(_WORD.finditer(text)):
             word = known.get(number)
@@ -232,14 +227,3 @@ def labels_told(found: ClassifiedText, top: int | None) -> list[Label]:
         Label(name=name, probability=round(probability, 6))
         for name, probability in found.ranked[:top]
     ]
-
-
-def _told(found: ClassifiedText, top: int | None, words: list[LabelledWord] | None) -> LabelledText:
-    """A labelled text, as the API tells it."""
-    return LabelledText(
-        label=found.label,
-        probability=round(found.probability, 6),
-        labels=labels_told(found, top),
-        cut=found.cut,
-        words=words,
-    )

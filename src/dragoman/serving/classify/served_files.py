@@ -69,7 +69,7 @@ class ServedFileClassifier(FileRun):
 
     def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for what needs no file to be read."""
-        self.check_files(uploads)
+        self.check_files(uploads, self.settings.limits.items)
         count = len(uploads)
         if request.why:
             raise Refusal(
@@ -172,11 +172,8 @@ def seen(
         if asked.reading and isinstance(form, PicturesForm) and places <= _MOST_READ:
             way, _ = reading(labeller, form, read, ranked)
             panels = [panel.to_dict() for panel in way]
-    width, height, png = drawn(form, read)
-    return Seen(
-        width=width, height=height, png=png, rollout=looked,
-        grid=grid_of(form, len(read)), heads=of_heads, reading=panels,
-    )  # fmt: skip
+    grid = grid_of(form, len(read))
+    return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
 
 
 def _attended(

@@ -106,10 +106,7 @@ class DocumentWorkers:
         told, frames = await self._done(
             client, [data], name=name, language=None, most=most, **wanted
         )
-        return ReadDocument(
-            data, name, wanted, told["media"], told["units"], told["characters"],
-            told["source"], told["doubts"], frames,
-        )  # fmt: skip
+        return ReadDocument(data, name, wanted, frames=frames, **told)
 
     async def written(
         self, client: str, read: ReadDocument, targets: Sequence[Target], language: str, most: int
@@ -170,7 +167,7 @@ class DocumentWorkers:
         try:
             async with asyncio.timeout(self._seconds):
                 told, found = await work
-            goes_on = told["goes_on"]
+            goes_on = told.pop("goes_on")
         except TimeoutError:
             raise BadDocument(
                 f"{name} takes more than {self._seconds:,.0f} seconds to be read: {_CUT}"
@@ -219,7 +216,7 @@ class _Worker:
         for frame in frames:
             self._pipe.send_bytes(frame)
         told = json.loads(self._pipe.recv_bytes())
-        return told, [self._pipe.recv_bytes() for _ in range(told["frames"])]
+        return told, [self._pipe.recv_bytes() for _ in range(told.pop("frames"))]
 
     def kill(self) -> None:
         """End it, whatever it does."""

@@ -93,7 +93,7 @@ def _found(
     units = document.units
     characters = sum(len(one.text) for one in units)
     values = {
-        "units": len(units), "characters": characters, "media": form.media,
+        "count": len(units), "characters": characters, "media": form.media,
         "source": source, "doubts": doubts,
     }  # fmt: skip
     return values, [] if characters > wanted["most"] else list(units_written(units))

@@ -74,12 +74,8 @@ class Guard:
         """Connections that were closed, by the reason."""
         self._open: dict[str, dict[GuardedConnection, None]] = {}
         """By who holds the address; proxies under their address too, but without a limit."""
-        self._count = 0
-
-    @property
-    def open(self) -> int:
+        self.open = 0
         """Connections of strangers."""
-        return self._count
 
     def protocol(self, **given: Any) -> GuardedConnection:
         """A new connection, as uvicorn asks for one."""
@@ -91,9 +87,9 @@ class Guard:
         if not connection.is_proxy:
             if len(own) >= self.most_each and not self._make_room(own):
                 return False
-            if self._count >= self.most and not self._make_room(self._strangers()):
+            if self.open >= self.most and not self._make_room(self._strangers()):
                 return False
-            self._count += 1
+            self.open += 1
         self._open.setdefault(connection.holder, {})[connection] = None
         return True
 
@@ -110,7 +106,7 @@ class Guard:
         own = self._open.get(connection.holder, {})
         if connection in own:
             del own[connection]
-            self._count -= not connection.is_proxy
+            self.open -= not connection.is_proxy
             if not own:
                 del self._open[connection.holder]
 

@@ -37,11 +37,12 @@ def event_of(name: str, values: dict[str, Any]) -> bytes:
     return event(name, json.dumps(values, ensure_ascii=False, allow_nan=False))
 
 
-async def until(deadline: float, parts: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
-    """What ``parts`` gives before ``deadline``, on the event loop's clock. Raises TimeoutError.
+async def until(seconds: float, parts: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
+    """What ``parts`` gives within so many seconds of the first. Raises TimeoutError.
 
     ``asyncio.timeout`` around the whole would belong to the task that took the first part only.
     """
+    deadline = asyncio.get_running_loop().time() + seconds
     try:
         while True:
             async with asyncio.timeout_at(deadline):
@@ -62,13 +63,16 @@ class EventStream(Response):
         parts: AsyncGenerator[bytes, None],
         at_end: Callable[[], Awaitable[None]],
         seconds: float,
+        too_slow: Refusal,
+        error: Callable[[int, dict[str, Any]], bytes] = lambda _, body: event_of("error", body),
     ) -> None:
         """``at_end`` is called once, however it ends. ``seconds``: a client that has not read all
-        by then is cut off."""
+        by then is cut off. ``too_slow``: what is said after TimeoutError. ``error``: the event of a
+        status and a body."""
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         super().__init__(headers=headers, media_type="text/event-stream")
         del self.headers["content-length"]
-        self._parts = parts
+        self._parts = _event_stream(parts, too_slow, error)
         self._at_end = at_end
         self._seconds = seconds
 
@@ -104,18 +108,6 @@ class EventStream(Response):
             await asyncio.gather(following, return_exceptions=True)
             await self._parts.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def event_stream(
-    parts: AsyncGenerator[bytes, None],
-    at_end: Callable[[], Awaitable[None]],
-    seconds: float,
-    too_slow: Refusal,
-    error: Callable[[int, dict[str, Any]], bytes] = lambda _, body: event_of("error", body),
-) -> EventStream:
-    """``too_slow``: what is said after TimeoutError.
-    ``error``: the event of a status and a body."""
-    return EventStream(_event_stream(parts, too_slow, error), at_end, seconds)
 
 
 async def _event_stream(

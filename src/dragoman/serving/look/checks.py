@@ -38,7 +38,7 @@ class LookChecks:
         self._engine = engine
         self._predictor = predictor
         self._target = engine.target
-        self._model = model
+        self.model = model
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
@@ -85,7 +85,7 @@ class LookChecks:
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
         """Where nothing is read: the text itself, or what else it begins with."""
         (tokens,) = self._target.tokens([request.text])
-        if (places := self._model.settings.longest) is not None:
+        if (places := self.model.settings.longest) is not None:
             longest = min(longest, places - 1)  # the start symbol stands before them
         if len(tokens) > longest:
             raise _too_long(len(tokens), longest)
@@ -123,7 +123,7 @@ class LookChecks:
 
     def layer(self, part: Part, layer: int, head: int, where: str) -> AttentionLayer:
         """An attention that has such a head. Raises Refusal."""
-        layers = self._model.attentions_of(part)
+        layers = self.model.attentions_of(part)
         if layer >= len(layers) or head >= layers[layer].heads:
             heads = layers[0].heads if layers else 0
             raise Refusal(

@@ -58,17 +58,14 @@ Sizes = Callable[[int, int], int]
 """Source tokens, target tokens -> attention weights in the answer."""
 
 
-class Inspector:
+class Inspector(LookChecks):
     """Looks into one model, in a turn of ``turns``."""
 
     def __init__(self, engine: Engine, predictor: Predictor | None, turns: FairExecutor) -> None:
         """``predictor``: who reads a text as one, where it is not cut into sentences. ``turns``:
         where that is done."""
-        self._engine = engine
-        self._target = engine.target
         self._session = InspectionSession(engine, predictor)
-        self.model = self._session.model
-        self.checks = LookChecks(engine, predictor, self.model)
+        super().__init__(engine, predictor, self._session.model)
         self.turns = turns
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
@@ -85,7 +82,7 @@ class Inspector:
 
     def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
-        layer = self.checks.layer(request.part, request.layer, request.head or 0, "this model")
+        layer = self.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
         every = sum(one.heads for one in self.model.attentions_of(request.part))
@@ -95,7 +92,7 @@ class Inspector:
         )
         heads = seen.attention[request.part][request.layer]
         if request.mean:
-            off = self.checks.under(request).heads_off
+            off = self.under(request).heads_off
             on = [head for head in range(len(heads)) if (layer.name, head) not in off]
             heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
         elif request.head is not None:
@@ -145,7 +142,7 @@ class Inspector:
 
     def cell(self, request: CellRequest, ids: list[int]) -> bytes:
         """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
-        layer = self.checks.layer(request.part, request.layer, request.head, "this model")
+        layer = self.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
             raise Refusal(
                 "no_queries",
@@ -172,7 +169,7 @@ class Inspector:
             request.column,
             torch.tensor(ids),
             torch.tensor([self._target.bos, *seen.best.tokens]),
-            heads_off=self.checks.under(request).heads_off,
+            heads_off=self.under(request).heads_off,
             hidden=request.hidden,
         )
         return written(CellAnswer.of(found))
@@ -195,7 +192,7 @@ class Inspector:
         def believed(under: Intervention) -> float:
             return self._session.believed(request.text, ids, tokens, under)
 
-        under = self.checks.under(request)
+        under = self.under(request)
         whole = believed(under)
         without = self._session.without_each_head(believed, under)
         fallen = {
@@ -227,7 +224,7 @@ class Inspector:
         return seen
 
     def _look(self, request: LookRequest, ids: list[int], most: Sizes) -> Inspection:
-        under, tokens = self.checks.under(request), request.compare
+        under, tokens = self.under(request), request.compare
         wanted = InspectionRequest(
             request.text, ids, self._settings(request), under, request.prefix_tokens, request.given
         )

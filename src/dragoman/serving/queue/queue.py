@@ -56,7 +56,9 @@ class SearchQueue:
         with self._waiting.changed:
             self._waiting.closing = True
             self._waiting.changed.notify_all()
-        await asyncio.to_thread(self._join)
+        for worker in self._workers:
+            if worker.thread.is_alive():
+                await asyncio.to_thread(worker.thread.join)
 
     async def search(self, requests: Sequence[Request], client: str) -> list[list[Hypothesis]]:
         """The n best of each request. Cancelling this call gives its places back.
@@ -166,8 +168,3 @@ class SearchQueue:
             waiting.sentences -= len(queued.requests) - queued.taken
             queued.taken = len(queued.requests)
             waiting.fair.forget(queued)
-
-    def _join(self) -> None:
-        for worker in self._workers:
-            if worker.thread.is_alive():
-                worker.thread.join()

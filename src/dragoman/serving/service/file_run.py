@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 from dragoman.engine.engine import Engine
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.recordings import costly_seconds
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
@@ -71,14 +72,10 @@ class FileRun(ServedRun):
         assert isinstance(form, RowsForm)
         form.check_library()
         super().__init__(name, engine, settings, run, looked_into=False)
-        self.form = form
+        self.form, self.reads = form, form.settings.raws
         self.is_sound = isinstance(form.settings, FramesSource)
         self.opening, self._decoding = map(self.executor, self.kinds)
         """Where files are opened, and decoded where they hold little; and where others are."""
-
-    @property
-    def reads(self) -> str:
-        return self.form.settings.raws
 
     @staticmethod
     def examples(run: Run) -> list[str]:
@@ -96,7 +93,7 @@ class FileRun(ServedRun):
     ) -> tuple[list[OpenedFile], list[Rows], list[list[Hypothesis]]]:
         """The files of a request, their rows, of which each has ``most`` at most, and the n best of
         each. Raises Refusal 400."""
-        self.check_files(request.uploads)
+        self.check_files(request.uploads, self.settings.limits.items)
         if request.seen and len(request.uploads) > 1:
             raise wrong_field("seen", "it is told of one picture: send one at a time")
         settings = self.search_settings(request.beam)
@@ -113,23 +110,26 @@ class FileRun(ServedRun):
             self.check_cost(count * LOOKING, "look", much, "Leave seen out.")
         return files, rows, await self.queue.search(wanted, client)
 
-    def check_files(self, uploads: Sequence[Upload]) -> None:
+    def check_files(self, uploads: Sequence[Upload], most: int) -> None:
         """Raises Refusal 400 for no file, and for too many."""
         if not uploads:
             raise missing_field("file")
-        if len(uploads) > self.settings.limits.items:
-            raise too_many_files(len(uploads), self.settings.limits.items)
+        if len(uploads) > most:
+            raise too_many_files(len(uploads), most)
 
-    def opened(self, uploads: Sequence[Upload]) -> Iterator[OpenedFile]:
+    def opened(
+        self, uploads: Sequence[Upload], most_bytes: int | None = None
+    ) -> Iterator[OpenedFile]:
         """Each file with how much it holds. Raises Refusal 400 for one that cannot be read, and as
-        soon as they hold too much together."""
+        soon as they hold too much together, or have more than ``most_bytes``."""
         limits = self.settings.limits
+        most = most_bytes or limits.upload_bytes
         total, count = 0.0, 0
         for upload in uploads:
             file = upload.read()
             count += len(file.data)
-            if count > limits.upload_bytes:
-                raise body_too_large(limits.upload_bytes)
+            if count > most:
+                raise body_too_large(most)
             with readable(file):
                 opened = self._opened(file)
             total += opened.size
@@ -141,7 +141,7 @@ class FileRun(ServedRun):
 
     def _opened(self, file: InMemory) -> OpenedFile:
         if self.is_sound:
-            return OpenedFile(file, self.form.work_of(file))
+            return OpenedFile(file, costly_seconds(file))
         height, width = turned_size(file)
         return OpenedFile(file, height * width, height, width)
 

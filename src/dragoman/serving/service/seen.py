@@ -12,6 +12,7 @@ Shapes: S rows of the encoder, N tokens that were written.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +46,10 @@ class LookedToken(Message):
     """The share of the attention of the last layer that each row of the encoder gets."""
 
 
-def drawn(form: RowsForm, rows: Rows) -> tuple[int, int, str]:
-    """The width, height and PNG of what is read."""
+def drawn(form: RowsForm, rows: Rows) -> dict[str, Any]:
+    """What is read, as the fields of a ``SeenFile``."""
     pixels = form.picture(rows)
-    return pixels.shape[1], pixels.shape[0], png_base64(pixels)
+    return {"width": pixels.shape[1], "height": pixels.shape[0], "png": png_base64(pixels)}
 
 
 def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.float32] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -33,6 +33,8 @@ from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
 
 logger = logging.getLogger("dragoman")
+
+Asks = TypeVar("Asks", bound=Predictor)
 
 
 class Knowledge(Message):
@@ -143,6 +145,10 @@ class ServedRun(ABC):
     """Whether it is chosen by the languages of a text."""
     takes_files: ClassVar[bool] = False
     """Whether it reads files, and no text."""
+    reads: str = "text"
+    """What it reads: text, recordings or pictures."""
+    times_words: bool | None = None
+    """Whether it can tell when each word is said; None where nothing is transcribed."""
     has_figures: bool = True
     """Whether figures of the book can be made of it: of what writes or fills in, and of what labels
     pictures those that show no file."""
@@ -198,16 +204,6 @@ class ServedRun(ABC):
         """Some short texts to try, such as it was measured on. Errors: ``RunError``."""
         return sorted(short(measured_on(run)), key=len)
 
-    @property
-    def reads(self) -> str:
-        """What it reads: text, recordings or pictures."""
-        return "text"
-
-    @property
-    def times_words(self) -> bool | None:
-        """Whether it can tell when each word is said; None where nothing is transcribed."""
-        return None
-
     def start(self) -> None:
         self.queue.start()
 
@@ -254,7 +250,7 @@ class ServedRun(ABC):
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
-        cut = self.inspector.checks.cut(request, self.settings.look_longest)
+        cut = self.inspector.cut(request, self.settings.look_longest)
         if self.engine.writes and not cut.request.given:  # the search is what costs
             asked, search = cut.request, self.engine.search_settings
             rows = asked.beam or search.beam
@@ -334,6 +330,25 @@ class ServedRun(ABC):
                 most=most,
                 work=work,
             )
+
+
+class AskedRun(ServedRun, Generic[Asks]):
+    """A run whose predictor is asked, in turns beside the event loop."""
+
+    opens: ClassVar[Callable[..., Any]]
+    """Makes the predictor of a run and settings."""
+    work: ClassVar[str]
+    """What its work is called where it is too much."""
+
+    def __init__(self, name: str, predictor: Asks, settings: ServeSettings) -> None:
+        super().__init__(name, predictor.engine, settings, predictor.run, predictor)
+        self.predictor = predictor
+        self.asking = self.executor(self.work)
+        """Where it is asked."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> Self:
+        return cls(name, cls.opens(run, settings), settings)
 
 
 def bad_field(error: ValidationError, begin: str = "") -> Refusal:

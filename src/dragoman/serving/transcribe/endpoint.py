@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -25,7 +24,7 @@ from dragoman.serving.http.messages import (
     openai_error,
     written,
 )
-from dragoman.serving.http.stream import event_stream, until
+from dragoman.serving.http.stream import EventStream, until
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.transcribe.schema import (
@@ -36,7 +35,7 @@ from dragoman.serving.transcribe.schema import (
     TranscriptionRequest,
     Usage,
 )
-from dragoman.serving.transcribe.served_transcriber import FoundSegment, ServedTranscriber, words_of
+from dragoman.serving.transcribe.served_transcriber import FoundSegment, ServedTranscriber
 
 ANY = "whisper-1"
 """A name that clients have built in: it stands for any run that transcribes."""
@@ -80,10 +79,9 @@ def endpoints(service: Service) -> Endpoints:
             hearing = _Hearing(run, request, client, file, length)
             if request.stream:
                 leave = held.pop_all().aclose
-                deadline = asyncio.get_running_loop().time() + seconds
-                events = until(deadline, hearing.events())
+                events = until(seconds, hearing.events())
                 too_slow = service.too_slow(seconds)
-                return event_stream(events, leave, 2 * seconds, too_slow, _error_event)
+                return EventStream(events, leave, 2 * seconds, too_slow, _error_event)
             return await service.finish(http, hearing.whole(), seconds)
 
     @routes.get(MODELS, summary="List the runs", responses={200: {"model": ModelList}})
@@ -151,7 +149,7 @@ class _Hearing:
     ) -> TranscriptionAnswer:
         asked = self.request.timestamp_granularities
         segments = [self.run.message(number, *one) for number, one in enumerate(found)]
-        words = [_word(one) for one in words_of([one.segment for one in found])]
+        words = [_word(word) for one in found for word in one.segment.words]
         told.task, told.language = "transcribe", name_of(self.run.target).lower()
         told.duration = round(self.seconds, 3)
         told.segments = segments if "segment" in asked else None

@@ -22,11 +22,11 @@ import numpy as np
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.recordings import Floats
+from dragoman.forms.rows.recordings import Floats, seconds_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.text_form import as_text
-from dragoman.recordings.captions import Segment, SpokenWord
+from dragoman.recordings.captions import Segment
 from dragoman.recordings.cutting import RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -34,11 +34,10 @@ from dragoman.serving.http.messages import TRANSCRIPTIONS
 from dragoman.serving.http.refusals import (
     Refusal,
     body_too_large,
-    missing_field,
     too_much_sound,
     wrong_field,
 )
-from dragoman.serving.http.uploads import Upload, readable, too_many_files
+from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import FileRun
 from dragoman.serving.service.seen import (
@@ -82,7 +81,7 @@ class ServedTranscriber(FileRun):
 
     def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
         super().__init__(name, transcriber.engine, settings, transcriber.run)
-        self.transcriber = transcriber
+        self.transcriber, self.times_words = transcriber, transcriber.times_words
         self.hearing = self.executor("transcribe")
         """Where CTC ranks what was found, and tells when each word is said."""
 
@@ -96,10 +95,6 @@ class ServedTranscriber(FileRun):
         engine = settings.model_dump(include=set(EngineSettings.model_fields))
         return cls(name, Transcriber(run, TranslatorSettings(**engine)), settings)
 
-    @property
-    def times_words(self) -> bool:
-        return self.transcriber.times_words
-
     def writes(self, language: str) -> bool:
         """Whether its texts are in a language, as far as is known."""
         return self.target == "und" or base(self.target) == base(language.lower())
@@ -109,10 +104,7 @@ class ServedTranscriber(FileRun):
     def check(self, request: TranscriptionRequest) -> Upload:
         """The recording. Raises for what needs no recording to be read."""
         uploads, limits = request.uploads, self.settings.limits
-        if not uploads:
-            raise missing_field("file")
-        if len(uploads) > 1:
-            raise too_many_files(len(uploads), 1)
+        self.check_files(uploads, 1)
         if request.language and not self.writes(request.language):
             raise Refusal(
                 "language_not_supported",
@@ -147,22 +139,9 @@ class ServedTranscriber(FileRun):
 
     async def opened_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
         """The recording, and how many seconds it has by its header."""
-
-        def read() -> tuple[InMemory, float]:
-            file = upload.read()
-            if len(file.data) > self.settings.limits.recording_bytes:
-                raise body_too_large(self.settings.limits.recording_bytes)
-            with readable(file):
-                seconds = self.form.size_of(file)
-                self._check_seconds(self.form.work_of(file))
-            return file, seconds
-
-        return await self.opening.do(client, read)
-
-    def _check_seconds(self, seconds: float) -> None:
-        most = self.settings.limits.sound_seconds
-        if seconds > most:
-            raise too_much_sound(seconds, most)
+        opening = self.opened([upload], self.settings.limits.recording_bytes)
+        (opened,) = await self.opening.all(client, opening)
+        return opened.file, await self.opening.do(client, partial(seconds_of, opened.file))
 
     async def heard(
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
@@ -191,9 +170,11 @@ class ServedTranscriber(FileRun):
                             yield one if shares <= MOST_SHARES else one._replace(seen=None)
 
     def _measured(self, file: InMemory) -> Iterator[tuple[Floats, float]]:
+        most = self.settings.limits.sound_seconds
         with readable(file):
             for levels, seconds in self.transcriber.cutter.measuring(file):
-                self._check_seconds(seconds)  # there may be more than the header has promised
+                if seconds > most:  # there may be more than the header has promised
+                    raise too_much_sound(seconds, most)
                 yield levels, seconds
 
     def _spans(self, measured: Sequence[tuple[Floats, float]]) -> tuple[list[Span], float]:
@@ -247,11 +228,6 @@ class ServedTranscriber(FileRun):
         )
 
 
-def words_of(segments: Sequence[Segment]) -> list[SpokenWord]:
-    """The words of some segments."""
-    return [word for segment in segments for word in segment.words]
-
-
 _SURE = 0.5
 """Probability from which on CTC is sure of a token."""
 
@@ -260,9 +236,8 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
     """Of the rows of a part, and what was written of it."""
     names = as_text(transcriber.run.target).shown(best.tokens)
     shares = looked(transcriber.engine, rows, best.tokens)
-    width, height, png = drawn(form, rows)
     return Heard(
-        width=width, height=height, png=png, grid=grid_of(form, len(rows)),
+        **drawn(form, rows), grid=grid_of(form, len(rows)),
         spikes=_spikes(transcriber, form, rows), tokens=looked_tokens(names, shares),
     )  # fmt: skip
 

@@ -35,18 +35,19 @@ from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.unit import Target
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.document_workers.pool import DocumentWorkers, ReadDocument
+from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
 from dragoman.serving.http.limits import Places
 from dragoman.serving.http.messages import REFUSALS, error_of, json_response, written
 from dragoman.serving.http.middleware import DOWNLOADS, HEAD
 from dragoman.serving.http.refusals import Refusal, missing_field
-from dragoman.serving.http.stream import event_of, event_stream, until
+from dragoman.serving.http.stream import EventStream, event_of, until
 from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.translate import schema
 from dragoman.serving.translate.served_translator import ServedTranslator
 from dragoman.tasks.translation.lines import requests_of
+from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
 SECONDS = 600.0
 """As long as a document waits."""
@@ -142,11 +143,13 @@ def endpoints(service: Service) -> Endpoints:
             request, client = await held.enter_async_context(received)
             held.enter_context(under_way.held(client, 1))
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
-            document = _document(request)
+            if not request.uploads:
+                raise missing_field("file")
+            document = request.uploads[0].read()
             if request.stream:
                 events, leave = work.events(document, request), held.pop_all()
-                seconds = 2 * service.settings.limits.file_seconds
-                return event_stream(events, leave.aclose, seconds, work.too_slow)
+                seconds = service.settings.limits.file_seconds
+                return EventStream(events, leave.aclose, 2 * seconds, service.too_slow(seconds))
             found = await service.finish(
                 http, work.address(document, request), service.settings.limits.file_seconds
             )
@@ -173,16 +176,14 @@ def endpoints(service: Service) -> Endpoints:
     return routes
 
 
+@dataclass(frozen=True)
 class _Work:
     """The translation of one document for one client."""
 
-    def __init__(self, service: Service, kept: KeptDocuments, client: str, base: str) -> None:
-        self._service = service
-        self._workers: DocumentWorkers = service.document_workers
-        self._kept = kept
-        self._client = client
-        self._base = base
-        self.too_slow = service.too_slow(service.settings.limits.file_seconds)
+    service: Service
+    kept: KeptDocuments
+    client: str
+    base: str
 
     async def address(
         self, document: InMemory, request: schema.DocumentRequest
@@ -196,8 +197,8 @@ class _Work:
         self, document: InMemory, request: schema.DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
         """How far it is, and where the translation waits."""
-        deadline = asyncio.get_running_loop().time() + self._service.settings.limits.file_seconds
-        async with aclosing(until(deadline, self._parts(document, request))) as told:
+        seconds = self.service.settings.limits.file_seconds
+        async with aclosing(until(seconds, self._parts(document, request))) as told:
             async for one in told:
                 if isinstance(one, schema.TranslatedFile):
                     yield event_of("done", one.model_dump(exclude_defaults=True))
@@ -208,12 +209,12 @@ class _Work:
     async def _parts(
         self, document: InMemory, request: schema.DocumentRequest
     ) -> AsyncGenerator[tuple[int, int] | schema.TranslatedFile, None]:
-        service, client = self._service, self._client
+        service, client = self.service, self.client
         try:
             most = service.settings.limits.file_characters
             source = None if request.source == AUTO else request.source
             name = document.called
-            read = await self._workers.read(
+            read = await service.document_workers.read(
                 client, document.data, name, most, request.columns, source, request.target
             )
             await self._check(read)
@@ -222,7 +223,7 @@ class _Work:
             runs = service.catalogue.every(ServedTranslator, None)
             source = source or read.source or AUTO
             (choice,) = await service.choose(runs, [text], client, source, request.target)
-            run, check = choice.run, choice.run.plain_check()
+            run, check = choice.run, PlainCheck(choice.run.source, choice.run.proofs.lexicon)
             yield 0, read.count
             running = steps(read.units(), run.engine)
             answer: Any = None
@@ -241,18 +242,18 @@ class _Work:
             take = partial(check.take_targets, list(read.units()), asked)
             await service.documents.do(client, take)
             doubts = [*read.doubts, *map(str, check.found)]
-            made = await self._workers.written(client, read, asked, run.target, most)
+            made = await service.document_workers.written(client, read, asked, run.target, most)
         except DragomanError as error:
             problem = str(error)
             raise Refusal("bad_document", problem, problem=problem) from None
         service.meters.count_characters(run.name, client, read.characters)
-        key = self._kept.keep(client, _translated_name(name, run.target), read.media, made)
-        asyncio.get_running_loop().call_later(610, self._kept.forget_old)
-        url = f"{self._base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
+        key = self.kept.keep(client, _translated_name(name, run.target), read.media, made)
+        asyncio.get_running_loop().call_later(610, self.kept.forget_old)
+        url = f"{self.base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
         yield schema.TranslatedFile(translatedFileUrl=url, warnings=doubts or None)
 
     async def _check(self, read: ReadDocument) -> None:
-        service, most = self._service, self._service.settings.limits.file_characters
+        service, most = self.service, self.service.settings.limits.file_characters
         if read.characters > most:
             raise Refusal(
                 "text_too_long",
@@ -262,18 +263,18 @@ class _Work:
                 most=most,
             )
         checked = map(service.limiter.check_marks, ([one] for one in read.texts()))
-        await service.documents.all(self._client, checked)
+        await service.documents.all(self.client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
         """The best of each piece, some at a time: the queue is everybody's."""
         begun: list[tuple[int, ...]] = [()] * len(asked.passages)
         settings = run.engine.search_settings
-        requests = await self._service.documents.do(
-            self._client, lambda: requests_of(run.engine, asked.passages, settings, begun)
+        requests = await self.service.documents.do(
+            self.client, lambda: requests_of(run.engine, asked.passages, settings, begun)
         )
         found: list[Hypothesis] = []
         for some in parts(requests, SENTENCES):
-            found += [best for best, *_ in await run.queue.search(some, self._client)]
+            found += [best for best, *_ in await run.queue.search(some, self.client)]
         return found
 
 
@@ -284,13 +285,6 @@ def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target
     except StopIteration as end:
         targets: list[Target] = end.value
         return targets
-
-
-def _document(request: schema.DocumentRequest) -> InMemory:
-    """The document of a request. Raises Refusal 400 for none, or several."""
-    if not request.uploads:
-        raise missing_field("file")
-    return request.uploads[0].read()
 
 
 def _translated_name(name: str, language: str) -> str:

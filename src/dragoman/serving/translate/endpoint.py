@@ -16,7 +16,7 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_response
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import event, event_of, event_stream, until
+from dragoman.serving.http.stream import EventStream, event, event_of, until
 from dragoman.serving.look.outputs import hypothesis_message, texts_of
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.service import Endpoints, Service
@@ -77,7 +77,7 @@ def endpoints(service: Service) -> Endpoints:
                 options = await service.texts.do(client, partial(choice.run.options, request))
                 parts, leave = _events(service, choice, texts[0], options, client), held.pop_all()
                 seconds = 2 * service.settings.limits.seconds
-                return event_stream(parts, leave.aclose, seconds, service.too_slow())
+                return EventStream(parts, leave.aclose, seconds, service.too_slow())
             answer = _answer(service, choices, texts, request, client)
             return json_response(await service.finish(http, answer))
 
@@ -122,11 +122,12 @@ async def _events(
     """A translation as events."""
     run, began = choice.run, time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
-    deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
+    seconds = service.settings.limits.seconds
+    deadline = asyncio.get_running_loop().time() + seconds
     try:
         (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
         yield await service.texts.do(client, partial(_start, choice, passage))
-        async with aclosing(until(deadline, run.queue.watch(requests, client))) as watched:
+        async with aclosing(until(seconds, run.queue.watch(requests, client))) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
                 async for some, _ in service.texts.turns(client, told):

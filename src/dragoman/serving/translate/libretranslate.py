@@ -19,7 +19,7 @@ from dragoman.formats.html.document import HtmlDocument
 from dragoman.formats.units.unit import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import REFUSALS, written
+from dragoman.serving.http.messages import written
 from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -65,22 +65,22 @@ def endpoints(service: Service) -> Endpoints:
         service.count(http)
         return await service.rendered(http, lambda: _languages(service.catalogue.translating))
 
-    @routes.post(
+    @routes.answers(
         "/detect",
-        summary="Detect the language of a text",
-        responses={200: {"model": list[DetectedLanguage]}, **REFUSALS},
-        openapi_extra=routes.reads(schema.DetectLanguageRequest, form=True),
+        schema.DetectLanguageRequest,
+        list[DetectedLanguage],
+        "Detect the language of a text",
+        form=True,
     )
-    async def detect(http: Request) -> list[DetectedLanguage]:
+    async def detect(request: schema.DetectLanguageRequest, client: str) -> bytes:
         """The most probable languages, of all that the detector knows."""
-        receiving = service.receive(http, schema.DetectLanguageRequest, forms=True)
-        async with receiving as (request, client):
-            service.check_texts(request.q, client)
-            if not request.q.strip():
-                raise missing_field("q")
-            rank = partial(service.catalogue.detector.rank, request.q)
-            ranked = (await service.texts.do(client, rank))[:DETECTED]
-            return [detected(*guess) for guess in ranked]
+        service.check_texts(request.q, client)
+        if not request.q.strip():
+            raise missing_field("q")
+        rank = partial(service.catalogue.detector.rank, request.q)
+        ranked = (await service.texts.do(client, rank))[:DETECTED]
+        told = [detected(*guess) for guess in ranked]
+        return TypeAdapter(list[DetectedLanguage]).dump_json(told)
 
     @routes.get(
         "/frontend/settings",

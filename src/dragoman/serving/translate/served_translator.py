@@ -36,7 +36,6 @@ from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_
 from dragoman.serving.service.service import Service
 from dragoman.serving.translate import schema
 from dragoman.tasks.translation.lines import requests_of
-from dragoman.tasks.translation.proofreading.plain import PlainCheck
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 MAX_PROOFS_KEPT = 16_000_000
@@ -155,10 +154,6 @@ class ServedTranslator(ServedRun):
         return cls(name, engine, settings, run, proofreader)
 
     examples = staticmethod(sentences_of)
-
-    def plain_check(self) -> PlainCheck:
-        """Looks at the translations of a document for what is seen without the model."""
-        return PlainCheck(self.source, self.proofs.lexicon)
 
     # ---- all of these are for a thread beside the event loop; each raises Refusal 400
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
@@ -15,7 +14,7 @@ from starlette.responses import Response
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import REFUSALS, json_response
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import event, event_of, event_stream, until
+from dragoman.serving.http.stream import EventStream, event, event_of, until
 from dragoman.serving.queue.queued_request import Answer
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.serving.write.served_language_model import (
@@ -66,7 +65,7 @@ def endpoints(service: Service) -> Endpoints:
             if not request.stream:
                 return json_response(await service.finish(http, writing.whole()))
             leave, seconds = held.pop_all().aclose, 2 * service.settings.limits.seconds
-            return event_stream(writing.events(), leave, seconds, service.too_slow())
+            return EventStream(writing.events(), leave, seconds, service.too_slow())
 
     @routes.answers(
         "/surprisal",
@@ -124,9 +123,9 @@ class _Writing:
         """As it grows."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)
         began = time.monotonic()
-        deadline = asyncio.get_running_loop().time() + self.service.settings.limits.seconds
+        seconds = self.service.settings.limits.seconds
         yield await do(self._start)
-        async with aclosing(until(deadline, self._grown(self._text))) as grown:
+        async with aclosing(until(seconds, self._grown(self._text))) as grown:
             async for some in grown:
                 if some:
                     yield some

@@ -315,10 +315,11 @@ class ServedLanguageModel(ServedRun):
     def continuations(self, place: TextPlace, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
         """The words with which the hypotheses go on, each once, the most probable first."""
         known: dict[str, Continuation] = {}
-        for one in sorted((self._continuation(place, one) for one in found), key=_unlikely):
+        every = [self._continuation(place, one) for one in found]
+        for one in sorted(every, key=lambda one: -one.probability):
             known.setdefault(one.before + one.text, one)
-        every = list(known.values())
-        return ContinuationsAnswer(run=self.name, begin=place.begin, continuations=every)
+        some = list(known.values())
+        return ContinuationsAnswer(run=self.name, begin=place.begin, continuations=some)
 
     def _continuation(self, place: TextPlace, found: Hypothesis) -> Continuation:
         first = len(place.kept)
@@ -344,10 +345,6 @@ def word_message(word: SurprisalWord) -> TextWord:
     """A word, as the API tells it."""
     bits = None if math.isnan(word.bits) else round(max(0.0, word.bits), 4)
     return TextWord(before=word.before, text=word.text, bits=bits)
-
-
-def _unlikely(one: Continuation) -> float:
-    return -one.probability
 
 
 def _bits(log_probabilities: Sequence[float]) -> float:
