@@ -169,8 +169,11 @@ def lines_given(
     from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     if files:
-        for file in files:
-            yield from _told(_lines_of(file, language, plain), str(file), language)
+        from dragoman.data.files.corpora import read_lines
+
+        for file in files:  # a pipe too, as the shell makes of <(zcat my.gz)
+            read = read_lines(file, _check(language, plain), once=True)
+            yield from _told(read, str(file), language)
     elif texts:
         yield from texts
     else:
@@ -190,14 +193,6 @@ def running_text(files: Sequence[Path], texts: Sequence[str], language: str, *, 
     if check is not None:
         check(read[:LOOKED_AT], STANDARD_INPUT)
     return read.decode("utf-8", "replace")
-
-
-def _lines_of(file: Path, language: str, plain: bool) -> Iterator[str]:
-    """Of a file; an empty one has none."""
-    from dragoman.data.files.corpora import read_lines
-
-    # A pipe too, as the shell makes of <(zcat my.gz).
-    yield from read_lines(file, _check(language, plain), once=True)
 
 
 def _check(language: str, plain: bool) -> Check | None:

@@ -7,6 +7,7 @@ follows from that row.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,8 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, decided_by
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
-from dragoman.forms.rows.settings import RowsSource
+from dragoman.forms.rows.settings import FramesSource, RowsSource
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.inputs import Inputs, absolute, given_language
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
@@ -35,6 +37,10 @@ _FEWEST, _FEW = 40, 400
 """Of so many examples a twentieth is counted out one by one: by their hashes it may be nothing. Of
 fewer nothing is held out; of more it is something in all but one of a hundred million cases."""
 
+NO_SPEAKERS = (
+    "warning: nothing tells who speaks, so a speaker may stand in training and in test, and scores "
+    "flatter. --groups PATTERN tells it by the name of the file"
+)
 Sections = Mapping[str, Mapping[str, Any]]
 """Sections of a recipe, as plain values."""
 
@@ -71,6 +77,9 @@ class RecipeBuilder(ABC):
     """Whether the name of a file tells that language."""
     texts_alone: ClassVar[str] = "--task language-model, or --task masked"
     """What is told of ``--texts`` where texts do not stand alone."""
+
+    tells_speakers: ClassVar[str] = ""
+    """What else than ``--groups`` tells who speaks in a recording."""
 
     # --- what a task says of its files ------------------------------------------------------------
 
@@ -165,7 +174,12 @@ class RecipeBuilder(ABC):
         inputs: Inputs,
     ) -> dict[str, Any]:
         """The section ``data``, without how examples are treated."""
-        return data_of(corpus, seen.different, held)
+        about = data_of(corpus, seen.different, held)
+        if seen.groups:
+            return by_groups(about, seen.groups, inputs)
+        if isinstance(seen.source, FramesSource):
+            inputs.say(f"{NO_SPEAKERS}{self.tells_speakers}")
+        return about
 
     def learned(self, row: Size, family: str | None) -> Sections:
         """Model and training of a row. ``family``: of the model (``size.py``).
@@ -301,6 +315,21 @@ def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
     kept = cleaner.some_pairs(pair for corpus in data.train for pair in read_pairs(corpus))
     split = data.split.for_few(map(decided_by, kept))
     return recipe.model_copy(update={"data": data.model_copy(update={"split": split})})
+
+
+def by_groups(data: dict[str, Any], groups: Mapping[str, int], inputs: Inputs) -> dict[str, Any]:
+    """The section ``data``, of which whole groups are held out, or examples of each where the
+    groups are too few. ``groups``: how many examples each has."""
+    split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
+    if split.whole_texts or not (split.dev or split.test):
+        return {**data, "split": split.model_dump()}
+    told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
+    inputs.say(
+        f"warning: {told} too few to hold whole ones out, so each stands in training and in test, "
+        "and scores flatter. --dev and --test name examples of others"
+    )
+    train = [{k: v for k, v in one.items() if not k.startswith("group_")} for one in data["train"]]
+    return {**data, "train": train}
 
 
 def data_of(

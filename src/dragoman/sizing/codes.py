@@ -34,8 +34,6 @@ CODES_TABLE = (
 )
 """``layers`` are the blocks before the codes; ``tokens_per_update`` counts patches."""
 
-HELD = ("one list or folder", "two IDX files")
-"""What ``--dev`` and ``--test`` take."""
 _SIDES = (8, 7, 4, 6, 5, 2, 3, 1)
 """Sides of the square that one code stands for, the one that is tried first in front."""
 _LOOKED_AT = 20_000
@@ -44,15 +42,24 @@ _CAPTIONS = 50
 take a tenth of the pictures with it."""
 
 
-class CodesBuilder(RecipeBuilder):
-    """Pictures: a list of them, folders, or IDX files."""
+class PicturesBuilder(RecipeBuilder):
+    """Pictures: a list of them, folders, or IDX files; and what stands beside each."""
+
+    def takes(self, inputs: Inputs) -> bool:
+        return inputs.names_task or inputs.are_files
+
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        return held_like(option, named, train, "one list or folder", "two IDX files")
+
+
+class CodesBuilder(PicturesBuilder):
+    """Pictures, whatever stands beside them."""
 
     task: ClassVar[Spec] = CODES_TASK
     table: ClassVar[Sequence[Size]] = CODES_TABLE
     side = None
-
-    def takes(self, inputs: Inputs) -> bool:
-        return inputs.names_task or inputs.are_files
 
     def check(self, inputs: Inputs) -> None:
         inputs.refuse(("texts", "label_ends"), " does not go with pictures")
@@ -74,11 +81,6 @@ class CodesBuilder(RecipeBuilder):
         with naming_lines(corpus):
             source = _coded_source(corpus, files)
         return CorpusSummary(len(files), len(files), source=source)
-
-    def held_corpus(
-        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
-    ) -> CorpusSettings:
-        return held_like(option, named, train, *HELD)
 
     def learned(self, row: Size, family: str | None) -> Sections:
         model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}

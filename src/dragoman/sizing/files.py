@@ -8,9 +8,8 @@ are read follows from theirs.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -23,7 +22,6 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import check_undivided, passed_over
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
-from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.labels import plain
 from dragoman.forms.rows.file_kinds import PICTURES, kind_among
@@ -49,10 +47,6 @@ FILE_TABLE = (
 """``tokens_per_update`` counts frames or patches. A first choice, tried on spoken and on written
 digits (docs/results.md)."""
 
-NO_SPEAKERS = (
-    "warning: nothing tells who speaks, so a speaker may stand in training and in test, and scores "
-    "flatter. --groups PATTERN tells it by the name of the file"
-)
 _CONTEXT = 3_000
 """Frames that are read of a recording: half a minute."""
 
@@ -131,18 +125,6 @@ class FilesBuilder(HeadBuilder):
         one = "one folder" if train.format == "folders" else "one list"
         return held_like(option, named, train, one, "two files, of pictures and of their labels")
 
-    def data(
-        self,
-        corpus: CorpusSettings,
-        seen: CorpusSummary,
-        held: Mapping[str, CorpusSettings],
-        inputs: Inputs,
-    ) -> dict[str, Any]:
-        about = super().data(corpus, seen, held, inputs)
-        if not seen.groups and isinstance(seen.source, FramesSource):
-            inputs.say(NO_SPEAKERS)
-        return by_groups(about, seen.groups, inputs) if seen.groups else about
-
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert seen.source is not None
         source, context = seen.source, _CONTEXT
@@ -174,21 +156,6 @@ def grouped_corpus(about: dict[str, Any], pattern: str | None) -> CorpusSettings
     except ValidationError as error:
         why = error.errors(include_input=False, include_url=False)[0]["msg"]
         raise RecipeError(f"--groups {pattern}: {why.removeprefix('Value error, ')}") from None
-
-
-def by_groups(data: dict[str, Any], groups: Mapping[str, int], inputs: Inputs) -> dict[str, Any]:
-    """The section ``data``, of which whole groups are held out, or examples of each where the
-    groups are too few. ``groups``: how many examples each has."""
-    split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
-    if split.whole_texts or not (split.dev or split.test):
-        return {**data, "split": split.model_dump()}
-    told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
-    inputs.say(
-        f"warning: {told} too few to hold whole ones out, so each stands in training and in test, "
-        "and scores flatter. --dev and --test name examples of others"
-    )
-    train = [{k: v for k, v in one.items() if not k.startswith("group_")} for one in data["train"]]
-    return {**data, "train": train}
 
 
 def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:

@@ -15,8 +15,8 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
 from dragoman.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default, held_like
-from dragoman.sizing.codes import HELD, pictures_corpus
+from dragoman.sizing.builder import CorpusSummary, Sections, check_default
+from dragoman.sizing.codes import PicturesBuilder, pictures_corpus
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
 from dragoman.specs.painting import PAINTING, codes_run
@@ -36,15 +36,12 @@ _MANY = 4
 """Pictures of a caption, on average, from which on paintings are drawn and not searched for."""
 
 
-class PaintingBuilder(RecipeBuilder):
+class PaintingBuilder(PicturesBuilder):
     """Pictures and their captions."""
 
     task: ClassVar[Spec] = PAINTING
     table: ClassVar[Sequence[Size]] = PAINTING_TABLE
     name_tells = False
-
-    def takes(self, inputs: Inputs) -> bool:
-        return inputs.names_task or inputs.are_files
 
     def check(self, inputs: Inputs) -> None:
         inputs.refuse(("texts", "label_ends"), " does not go with pictures and their captions")
@@ -63,11 +60,6 @@ class PaintingBuilder(RecipeBuilder):
             if amount <= _SAMPLE_SIZE:
                 captions.append(pair.source)
         return CorpusSummary(amount, amount, captions)
-
-    def held_corpus(
-        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
-    ) -> CorpusSettings:
-        return held_like(option, named, train, *HELD)
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         # Where a caption has many pictures, each as right as another, no picture is exact, and the

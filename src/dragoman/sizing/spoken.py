@@ -22,7 +22,7 @@ from dragoman.forms.rows.settings import FramesSource
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
-from dragoman.sizing.files import NO_SPEAKERS, by_groups, grouped_corpus
+from dragoman.sizing.files import grouped_corpus
 from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
 from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
@@ -57,6 +57,7 @@ class SpokenBuilder(RecipeBuilder):
     table: ClassVar[Sequence[Size]] = SPOKEN_TABLE
     side = "target"
     noun = "recordings"
+    tells_speakers = ", a list by a column named speaker"
 
     def takes(self, inputs: Inputs) -> bool:
         named = inputs.spec.name == self.task.name and len(inputs.names) == 1 and inputs.are_files
@@ -131,14 +132,9 @@ class SpokenBuilder(RecipeBuilder):
         held: Mapping[str, CorpusSettings],
         inputs: Inputs,
     ) -> dict[str, Any]:
-        about = super().data(corpus, seen, held, inputs)
         minutes = seen.amount * 60
         inputs.say(f"{plural(seen.different, 'recording')}, about {minutes:,.1f} minutes of sound")
-        if seen.groups:
-            about = by_groups(about, seen.groups, inputs)
-        else:
-            inputs.say(f"{NO_SPEAKERS}, a list by a column named speaker")
-        return about
+        return super().data(corpus, seen, held, inputs)
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert seen.source is not None
