@@ -24,9 +24,9 @@ class MaskedRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.masked.evaluation import MaskedValidation
         from dragoman.tasks.shared.examples import MaskedTexts
-        from dragoman.training.losses.objectives import masked_tokens
+        from dragoman.training.losses.objectives import MaskedTokens
 
-        return TrainingParts(MaskedTexts, masked_tokens, MaskedValidation)
+        return TrainingParts(MaskedTexts, MaskedTokens, MaskedValidation)
 
     @property
     def evaluate(self) -> Evaluate:
