@@ -13,7 +13,7 @@ from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
-from dragoman.training.losses.objectives import label
+from dragoman.training.losses.objectives import LabelObjective
 
 TEXTS = [np.array(text, np.int32) for text in ([5, 6, 7], [8], [9, 10, 11, 12, 13], [5])]
 
@@ -62,7 +62,7 @@ def test_a_long_text_is_read_from_its_beginning() -> None:
 def test_the_objective_is_cross_entropy_over_labels(settings: ModelSettings) -> None:
     model = made(settings)
     batch = labelled_batch(TEXTS, [0, 2, 1, 1], reading(settings), ids=[4, 5, 6, 7])
-    loss, nll, count = label(model, 0.1)(model, batch)
+    loss, nll, count = LabelObjective(model, 0.1)(model, batch)
     logits = model.project(model.encode(batch.source).rows)
     plain = torch.nn.functional.cross_entropy(logits, batch.labels, reduction="sum")
     smooth = torch.nn.functional.cross_entropy(

@@ -187,7 +187,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     """25,600 boxes of 256 pictures took more than half a second to be told."""
     slow = [
-        (uploads.Upload, "read"), (file_run, "turned_size"), (PicturesForm, "in_turns"),
+        (uploads.Upload, "read"), (file_run, "picture_size"), (PicturesForm, "in_turns"),
         (served_detector, "detected"), (FoundBox, "__init__"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

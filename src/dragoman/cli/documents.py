@@ -44,7 +44,6 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
         called_so,
         check_is_another,
         check_is_new,
-        check_some,
         files_in,
     )
 
@@ -59,7 +58,8 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
         )
     if first.is_dir():
         found = list(files_in(first, to))
-        check_some(found, first)
+        if not found:
+            raise DragomanError(f"{first} has no files to translate")
         return found
     if len(sources) > 1:
         if not to.is_dir():

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman.atomic import check_is_file, replacing_file
-from dragoman.errors import DataError, DragomanError, FileError
+from dragoman.errors import DataError, FileError
 from dragoman.formats.catalogue import called, looks_like_a_document, read_document
 from dragoman.formats.units.document import BadDocument, Document
 
@@ -91,9 +91,3 @@ def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
         is_hidden = any(part.startswith(".") for part in relative.parts)
         if path.is_file() and not path.is_symlink() and not is_hidden:
             yield path, to / relative
-
-
-def check_some(found: Sequence[tuple[Path, Path]], folder: Path) -> None:
-    """Errors: ``DragomanError`` for a folder without files."""
-    if not found:
-        raise DragomanError(f"{folder} has no files to translate")

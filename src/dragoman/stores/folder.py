@@ -52,14 +52,14 @@ class FolderStore(Store):
             raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         return data
 
-    def names(self, below: str, after: str = "") -> Iterator[tuple[str, Stat]]:
+    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
         top = self.folder / below.rpartition("/")[0]
         found = []
         for folder, _, files in os.walk(top, onerror=_unreadable):
             inside = Path(folder).relative_to(self.folder).as_posix()
             for file in files:
                 name = file if inside == "." else f"{inside}/{file}"
-                if name.startswith(below) and name > after and not file.startswith(TEMPORARY):
+                if name.startswith(below) and not file.startswith(TEMPORARY):
                     found.append(name)
         for name in sorted(found):
             if not os.path.isfile(self.folder / name):  # a pipe, which would be waited for

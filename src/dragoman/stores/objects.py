@@ -69,10 +69,6 @@ class ObjectStore(Store):
             raise StoreError(self._denied(address, error.__cause__ or error)) from error
         self._whole: tuple[str, str, bytes] | None = None
 
-    @property
-    def _is_web(self) -> bool:
-        return self._scheme in ("http", "https")
-
     def stat(self, name: str) -> Stat | None:
         try:
             return _stat(self._asked(name, lambda: self._obstore.head(self._store, name)))
@@ -95,8 +91,8 @@ class ObjectStore(Store):
             raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         return data
 
-    def names(self, below: str, after: str = "") -> Iterator[tuple[str, Stat]]:
-        if self._is_web:
+    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
+        if self._scheme in ("http", "https"):
             raise StoreError(
                 f"{self.place(below)}: a server of files has no list of them; name each file"
             )
@@ -106,7 +102,7 @@ class ObjectStore(Store):
 
         def list_rest() -> None:
             # A list of many names takes many requests: it goes on behind the last that came.
-            last = found[-1][0] if found else after
+            last = found[-1][0] if found else ""
             for chunk in self._obstore.list(self._store, top, offset=last or None):
                 found.extend(
                     (one["path"], _stat(one))

@@ -48,9 +48,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def names(self, below: str, after: str = "") -> Iterator[tuple[str, Stat]]:
-        """All objects whose names begin with ``below``, in the order of their names: from the
-        first behind ``after`` on."""
+    def names(self, below: str) -> Iterator[tuple[str, Stat]]:
+        """All objects whose names begin with ``below``, in the order of their names."""
 
     @abstractmethod
     def create(self, name: str, data: bytes) -> bool:

@@ -86,7 +86,8 @@ class ShownPace:
     """
 
     def __init__(self, updates: int, fills: float = 0.0) -> None:
-        self._updates = updates
+        self.updates = updates
+        """Those that the run will have."""
         self._fills = fills
         self._first = 0
         self._started = time.monotonic()
@@ -97,17 +98,17 @@ class ShownPace:
 
     def replan(self, updates: int) -> None:
         """The run will have so many updates, which are not counted again."""
-        self._updates, self._fills = updates, 0.0
+        self.updates, self._fills = updates, 0.0
 
     def left(self, update: int, elapsed: float) -> str:
         """``1:02:03 left``, or nothing before the first update. ``elapsed``: seconds of the run."""
         done = update - self._first
         if done <= 0:
             return ""
-        if update < self._updates and elapsed < self._fills:
+        if update < self.updates and elapsed < self._fills:
             return f"{clock(self._fills - elapsed)} left"
         per_update = (time.monotonic() - self._started) / done
-        return f"{clock(per_update * (self._updates - update))} left"
+        return f"{clock(per_update * (self.updates - update))} left"
 
 
 class PlainDisplay(Listener):
@@ -117,7 +118,6 @@ class PlainDisplay(Listener):
         self, task: Task, updates: int, line_every: float, stream: TextIO, fills: float
     ) -> None:
         self._task = task
-        self._updates = updates
         self._every = line_every
         self._stream = stream
         self._recent = RecentLoss(task)
@@ -134,18 +134,18 @@ class PlainDisplay(Listener):
     def on_update(self, record: UpdateRecord) -> None:
         self._recent.add(record)
         now = time.monotonic()
-        if now < self._next_line and record.update != self._updates:
+        if now < self._next_line and record.update != self._pace.updates:
             return
         self._next_line = now + self._every
         left = self._pace.left(record.update, record.elapsed)
         self._print(
-            f"update {record.update:,} of {self._updates:,}  "
+            f"update {record.update:,} of {self._pace.updates:,}  "
             f"{self._recent.read(record.learning_rate)}  {left}"
         )
 
     def on_validation(self, record: ValidationRecord) -> None:
         self._print(describe(record, self._task))
-        now, last = time.monotonic(), record.update >= self._updates
+        now, last = time.monotonic(), record.update >= self._pace.updates
         if now < self._next_samples and not last:
             return
         self._next_samples = now + self._every
@@ -155,7 +155,6 @@ class PlainDisplay(Listener):
             self._print(f"  {line}")
 
     def on_plan(self, updates: int) -> None:
-        self._updates = updates
         self._pace.replan(updates)
 
     def on_message(self, text: str) -> None:
@@ -173,7 +172,6 @@ class LiveDisplay(Listener):
 
     def __init__(self, task: Task, updates: int, console: Console, fills: float = 0.0) -> None:
         self._task = task
-        self._updates = updates
         self._recent = RecentLoss(task)
         self._pace = ShownPace(updates, fills)
         self._next_reading = 0.0
@@ -197,7 +195,7 @@ class LiveDisplay(Listener):
     def on_update(self, record: UpdateRecord) -> None:
         self._recent.add(record)
         now = time.monotonic()
-        if now < self._next_reading and record.update != self._updates:
+        if now < self._next_reading and record.update != self._pace.updates:
             return
         self._next_reading = now + 1.0
         self._numbers = Text(self._recent.read(record.learning_rate))
@@ -210,7 +208,6 @@ class LiveDisplay(Listener):
         self._draw()
 
     def on_plan(self, updates: int) -> None:
-        self._updates = updates
         self._pace.replan(updates)
         self._bar.update(self._row, total=updates)
 

@@ -166,7 +166,7 @@ class Trainer:
         splits = Splits(self.folder / "training", self.ranks.rank)
         gradients = self._updater.gradients(self._seed, splits, self._say)
         self._validate_if_due()  # one that was interrupted
-        while not self._asked_to_stop():
+        while not self.ranks.any(self._stop.requested):  # all stop after the same update
             if self._is_done():
                 return self._finish()
             self._update(gradients)
@@ -280,10 +280,6 @@ class Trainer:
     def _has_ended(self) -> bool:
         """Whether it is done, and what model.safetensors holds is decided."""
         return self._is_done() and self._state.finished == self._state.update
-
-    def _asked_to_stop(self) -> bool:
-        """Whether any process was asked; all then stop after the same update."""
-        return self.ranks.any(self._stop.requested)
 
     # ---- endings
 

@@ -16,7 +16,7 @@ from PIL import Image
 from dragoman.errors import DataError
 from dragoman.forms.rows import picture_file, picture_parts
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.picture_file import pixels_of, turned_size
+from dragoman.forms.rows.picture_file import picture_size, pixels_of
 from dragoman.forms.rows.picture_parts import check_parts
 
 GREY = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 200), dtype=np.uint8))
@@ -80,8 +80,8 @@ COSTLY = {
 @pytest.mark.parametrize("name", COSTLY)
 def test_what_would_take_long_is_refused(name: str) -> None:
     content, kind = COSTLY[name]
-    assert turned_size(InMemory("a", PNG)) == (300, 200)
-    for read in (turned_size, lambda file: pixels_of(file, 8, 8, 1)):
+    assert picture_size(InMemory("a", PNG)) == (300, 200)
+    for read in (picture_size, lambda file: pixels_of(file, 8, 8, 1)):
         with pytest.raises(DataError, match=rf"^a has more than .* no {kind} file"):
             read(InMemory("a", content))
 
@@ -97,26 +97,26 @@ def test_little_exif_is_read(kind: str) -> None:
         else:
             data = png_exif(exif)[kind]
         if is_read:
-            assert turned_size(InMemory("a", data)) == (200, 300)
+            assert picture_size(InMemory("a", data)) == (200, 300)
         else:
             with pytest.raises(DataError, match="a has more than 65,536 bytes of EXIF"):
-                turned_size(InMemory("a", data))
+                picture_size(InMemory("a", data))
 
 
 def test_run_lengths_are_not_decoded() -> None:
     """Pillow does that byte by byte, with no turn for another thread."""
     plain = written(GREY, "BMP")
-    assert turned_size(InMemory("a", plain)) == (300, 200)
+    assert picture_size(InMemory("a", plain)) == (300, 200)
     for kind in (1, 2):
         with pytest.raises(DataError, match="a is a BMP file of run lengths"):
-            turned_size(InMemory("a", plain[:30] + struct.pack("<I", kind) + plain[34:]))
+            picture_size(InMemory("a", plain[:30] + struct.pack("<I", kind) + plain[34:]))
 
 
 def test_little_text_is_inflated() -> None:
     text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(1_000_000)))
-    assert turned_size(InMemory("a", PNG[:33] + text * 3 + PNG[33:])) == (300, 200)
+    assert picture_size(InMemory("a", PNG[:33] + text * 3 + PNG[33:])) == (300, 200)
     with pytest.raises(DataError, match="a is damaged"):
-        turned_size(InMemory("a", PNG[:33] + text * 5 + PNG[33:]))
+        picture_size(InMemory("a", PNG[:33] + text * 5 + PNG[33:]))
 
 
 def test_a_deep_picture_takes_no_more_than_its_pixels() -> None:
@@ -144,7 +144,7 @@ def test_what_programs_write_is_read(kind: str) -> None:
     for image, more in ((GREY, {}), (large, how.get(kind, {}))):
         data = written(image, kind, **more)
         check_parts("a", data)
-        assert turned_size(InMemory("a", data)) == image.size[::-1]
+        assert picture_size(InMemory("a", data)) == image.size[::-1]
     if kind in ("PNG", "GIF", "WEBP"):
         data = written(many[0], kind, save_all=True, append_images=many[1:])
         assert pixels_of(InMemory("a", data), 7, 9, 1).shape == (7, 9, 1)

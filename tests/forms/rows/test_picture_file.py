@@ -14,7 +14,7 @@ from PIL import Image, PngImagePlugin
 
 from dragoman.errors import DataError
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.picture_file import picture_size, pixels_of, turned_size
+from dragoman.forms.rows.picture_file import picture_size, pixels_of
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
 
 HALVES = np.zeros((8, 6), np.uint8)
@@ -91,7 +91,7 @@ def test_how_a_png_was_held_is_told_before_it_is_decoded(monkeypatch: pytest.Mon
     assert pixels_of(turned, 4, 2, 1).shape == (4, 2, 1)
     decoded: list[object] = []
     monkeypatch.setattr(PngImagePlugin.PngImageFile, "load", lambda one: decoded.append(one))
-    assert [turned_size(turned), turned_size(plain)] == [(4, 2), (2, 4)]
+    assert [picture_size(turned), picture_size(plain)] == [(4, 2), (2, 4)]
     assert not decoded
 
 
@@ -107,7 +107,9 @@ def test_a_jpeg_file_of_many_scans_is_refused() -> None:
     with pytest.raises(DataError, match=r"one\.jpg has more than 50 scans"):
         pixels_of(many_scans(60), 8, 8, 1)
     with pytest.raises(DataError, match="more than 1,000 segments"):
-        turned_size(InMemory("one.jpg", many_scans(0).data[:2] + b"\xff\xe1\0\x08Exif\0\0" * 2_000))
+        picture_size(
+            InMemory("one.jpg", many_scans(0).data[:2] + b"\xff\xe1\0\x08Exif\0\0" * 2_000)
+        )
     # What stands behind the picture, as a film beside a photo does, and what is in EXIF.
     assert pixels_of(many_scans(30, b"\xff\xda\0\x08" * 100), 8, 8, 1).max() == 90
     exif = Image.Exif()
@@ -123,11 +125,11 @@ def test_a_file_of_a_million_parts_is_refused() -> None:
     at = gif.index(b",\0\0\0\0\x08\0\x08")
     for comments in (b"!\xfe\1a\0" * 60_000, b"!\xfe" + b"\1a" * 60_000 + b"\0"):
         with pytest.raises(DataError, match=r"one\.gif has more than 10,000 blocks"):
-            turned_size(InMemory("one.gif", gif[:at] + comments + gif[at:]))
-    assert turned_size(InMemory("one.gif", gif[:at] + b"!\xfe\1a\0" * 99 + gif[at:])) == (8, 8)
+            picture_size(InMemory("one.gif", gif[:at] + comments + gif[at:]))
+    assert picture_size(InMemory("one.gif", gif[:at] + b"!\xfe\1a\0" * 99 + gif[at:])) == (8, 8)
     with pytest.raises(DataError, match=r"one\.png has more than 10,000 chunks"):
-        turned_size(InMemory("one.png", png[:33] + chunk * 60_000 + png[33:]))
-    assert turned_size(InMemory("one.png", png[:33] + chunk * 99 + png[33:])) == (8, 8)
+        picture_size(InMemory("one.png", png[:33] + chunk * 60_000 + png[33:]))
+    assert picture_size(InMemory("one.png", png[:33] + chunk * 99 + png[33:])) == (8, 8)
 
 
 def test_another_shape_is_cut_around_its_middle() -> None:

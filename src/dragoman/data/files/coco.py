@@ -22,7 +22,7 @@ from dragoman.boxes import Box, Scene
 from dragoman.data.files.file_examples import checked
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
-from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.picture_file import picture_size
 from dragoman.forms.rows.unusable import unusable
 from dragoman.plural import plural
 from dragoman.shortened import shortened
@@ -94,7 +94,7 @@ def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
         if name in seen:
             raise DataError(f"{at}: {picture} is image {seen[name]} already: list it once")
         seen[name] = number
-        height, width = turned_size(picture)
+        height, width = picture_size(picture)
         if (width, height) != (image["width"], image["height"]):
             raise DataError(
                 f"{at}: {picture} is {width} x {height} pixels (width, height) as its camera was "

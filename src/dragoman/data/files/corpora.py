@@ -129,18 +129,16 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     if corpus.lists_files:
         for pair in listed(_read_pairs(corpus), Path(corpus.source)):
             digest.update(content_of(pair.source).encode())
-    if corpus.format == "spoken":
-        for pair in read_spoken(corpus, read_lines):
-            told = f"{content_of(pair.source)} {pair.target}\n"
-            digest.update(told.encode("utf-8", "surrogateescape"))
-    if corpus.format == "coco":
-        for pair in read_coco(Path(corpus.source)):
-            digest.update(content_of(pair.source).encode())
     sides: tuple[str | None, ...] = (corpus.source, corpus.target)
     if corpus.format == "spoken":
         sides = ()
+        for pair in read_spoken(corpus, read_lines):
+            told = f"{content_of(pair.source)} {pair.target}\n"
+            digest.update(told.encode("utf-8", "surrogateescape"))
     elif corpus.format == "coco":
         sides = (str(annotations_in(Path(corpus.source))),)
+        for pair in read_coco(Path(corpus.source)):
+            digest.update(content_of(pair.source).encode())
     for path in chain.from_iterable(map(files_of, sides)):
         with _opened(path, packed=True) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())  # type: ignore[arg-type]

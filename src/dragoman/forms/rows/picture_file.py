@@ -67,13 +67,8 @@ def foreign(file: Path, kind: str) -> DataError:
 
 
 def picture_size(file: File) -> tuple[int, int]:
-    """Height and width by the header, before anything is decoded. Errors: ``DataError``."""
-    with _opened(file) as image:
-        return image.height, image.width
-
-
-def turned_size(file: File) -> tuple[int, int]:
-    """Height and width as the camera was held. Errors: ``DataError``."""
+    """Height and width as the camera was held, by the header, before anything is decoded. Errors:
+    ``DataError``."""
     with _opened(file) as image:
         lies = _orientation(image) in (5, 6, 7, 8)
         return (image.width, image.height) if lies else (image.height, image.width)

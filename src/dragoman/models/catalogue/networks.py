@@ -5,7 +5,7 @@ Modules are imported when they are asked for: kinds that nobody uses cost nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dragoman.models.settings import ModelSettings
@@ -16,77 +16,28 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
 
 
-def _transformer() -> type[Network]:
-    from dragoman.models.transformer.model import Transformer
-
-    return Transformer
-
-
-def _recurrent() -> type[Network]:
-    from dragoman.models.recurrent import Recurrent
-
-    return Recurrent
-
-
-def _convolutional() -> type[Network]:
-    from dragoman.models.convolutional import Convolutional
-
-    return Convolutional
-
-
-def _decoder() -> type[Network]:
-    from dragoman.models.decoder import Decoder
-
-    return Decoder
-
-
-def _encoder() -> type[Network]:
-    from dragoman.models.encoder import Encoder
-
-    return Encoder
-
-
-def _recurrent_decoder() -> type[Network]:
-    from dragoman.models.recurrent.decoder import RecurrentDecoder
-
-    return RecurrentDecoder
-
-
-def _codes() -> type[Network]:
-    from dragoman.models.picture_codes import PictureCodes
-
-    return PictureCodes
-
-
-def _transformer_paths() -> tuple[FastPath, ...]:
-    from dragoman.models.transformer.fast_paths import paths
-
-    return paths()
-
-
-def _prepared_paths() -> tuple[FastPath, ...]:
-    from dragoman.models.catalogue.prepared_paths import paths
-
-    return paths()
-
-
-_NETWORKS: dict[str, Callable[[], Any]] = {
-    "transformer": _transformer,
-    "recurrent": _recurrent,
-    "convolutional": _convolutional,
-    "decoder": _decoder,
-    "encoder": _encoder,
-    "recurrent-decoder": _recurrent_decoder,
-    "codes": _codes,
+_NETWORKS = {
+    "transformer": ("transformer.model", "Transformer"),
+    "recurrent": ("recurrent.model", "Recurrent"),
+    "convolutional": ("convolutional", "Convolutional"),
+    "decoder": ("decoder", "Decoder"),
+    "encoder": ("encoder", "Encoder"),
+    "recurrent-decoder": ("recurrent.decoder", "RecurrentDecoder"),
+    "codes": ("picture_codes", "PictureCodes"),
 }
+"""Of each kind, the module of ``models`` and its class."""
 
-_PATHS: dict[str, Callable[[], tuple[FastPath, ...]]] = {
-    "transformer": _transformer_paths,
-    "recurrent": _prepared_paths,
-    "convolutional": _prepared_paths,
-    "recurrent-decoder": _prepared_paths,
+_PATHS = {
+    "transformer": "transformer.fast_paths",
+    "recurrent": "catalogue.prepared_paths",
+    "convolutional": "catalogue.prepared_paths",
+    "recurrent-decoder": "catalogue.prepared_paths",
 }
-"""A kind that is left out runs as it is."""
+"""The module that lists its paths. A kind that is left out runs as it is."""
+
+
+def _module(name: str) -> Any:
+    return import_module(f"dragoman.models.{name}")
 
 
 def new_network(
@@ -95,10 +46,13 @@ def new_network(
     """A model with fresh weights, drawn from torch's generator. ``source_vocabulary``: the number
     of different tokens that it reads, or what its rows are. ``target_vocabulary``: the number of
     its outputs, where it writes nothing."""
-    made: Network = _NETWORKS[settings.kind]()(settings, source_vocabulary, target_vocabulary)
+    module, name = _NETWORKS[settings.kind]
+    network = getattr(_module(module), name)
+    made: Network = network(settings, source_vocabulary, target_vocabulary)
     return made
 
 
 def fast_paths(kind: str) -> tuple[FastPath, ...]:
     """The faster ways to run models of a kind on this machine, the most promising first."""
-    return _PATHS[kind]() if kind in _PATHS else ()
+    paths: tuple[FastPath, ...] = _module(_PATHS[kind]).paths() if kind in _PATHS else ()
+    return paths

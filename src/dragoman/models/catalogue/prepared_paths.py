@@ -12,7 +12,7 @@ from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch, tr
 from dragoman.models.interface import Advancing, Model
 from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.recurrent.model import Recurrent
-from dragoman.models.settings import ConvolutionalSettings, ModelSettings, RecurrentSettings
+from dragoman.models.settings import ConvolutionalSettings, RecurrentSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import int8 as native
 from dragoman.native import library, loader
@@ -73,13 +73,10 @@ def _agrees(level: str | None) -> bool:
 def _by_kernels(level: str | None) -> FastPath:
     make = partial(_make, "int8")
 
-    def why_not(_: ModelSettings | None) -> str | None:
-        return why_not_int8(level)
-
     return FastPath(
         "int8",
         make=make,
-        why_not=why_not,
+        why_not=lambda _: why_not_int8(level),
         trial=partial(trial, _small, make),
         line=lambda: f"int8, native kernels for {level}, between them torch",
         units=lambda: f"int8 by kernels for {level}",

@@ -45,7 +45,7 @@ UNITS = {
 def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
     from dragoman.models.transformer.int8 import Int8Transformer
 
-    return Int8Transformer(model, shortlist, checked=True)
+    return Int8Transformer(model, shortlist)
 
 
 def _search_of(made: Int8Transformer) -> SearchModel:

@@ -19,7 +19,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dragoman.errors import DragomanError
 from dragoman.models.interface import Adjust, DecodeState, Memory, Model
 from dragoman.models.searched import Constrain, Floats32
 from dragoman.models.settings import TransformerSettings
@@ -65,18 +64,12 @@ class Int8State(DecodeState):
 class Int8Transformer(Model):
     """``model`` in int8. Its weights are packed now; later changes to ``model`` do not show.
 
-    Safe to share between threads as long as each state stays with one of them.
-
-    Errors: ``DragomanError`` where ``why_not`` of its settings gives a reason.
+    Safe to share between threads as long as each state stays with one of them. Whoever makes one
+    has asked ``why_not`` of its settings.
     """
 
-    def __init__(
-        self, model: Transformer, shortlist: Shortlist | None = None, *, checked: bool = False
-    ) -> None:
-        """``shortlist``: see ``Int8Search``. ``checked``: the caller has asked ``why_not``."""
-        missing = None if checked else why_not(model.settings)
-        if missing is not None:
-            raise DragomanError(f"int8 cannot be had: {missing}; use precision bf16 or fp32")
+    def __init__(self, model: Transformer, shortlist: Shortlist | None = None) -> None:
+        """``shortlist``: see ``Int8Search``."""
         self.model = model
         self.settings = model.settings
         named = {name: w.detach().numpy() for name, w in model.named_parameters()}
@@ -174,7 +167,7 @@ def _agrees(level: str | None) -> bool:
         plain = Transformer(settings, 70, 70).eval()
         source = Sequences.of([torch.arange(3, 10), torch.arange(20, 22)])
         tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
-        fast = Int8Transformer(plain, checked=True)
+        fast = Int8Transformer(plain)
         expected = plain.step(tokens, plain.start(plain.encode(source)))
         found = fast.step(tokens, fast.start(fast.encode(source)))
         return bool((found - expected).norm() < 0.05 * expected.norm())

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 from dragoman.engine.engine import Engine
 from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.picture_file import picture_size
 from dragoman.forms.rows.recordings import costly_seconds
 from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource
@@ -142,7 +142,7 @@ class FileRun(ServedRun):
     def _opened(self, file: InMemory) -> OpenedFile:
         if self.is_sound:
             return OpenedFile(file, costly_seconds(file))
-        height, width = turned_size(file)
+        height, width = picture_size(file)
         return OpenedFile(file, height * width, height, width)
 
     def for_size(self, size: float) -> tuple[FairExecutor, int]:

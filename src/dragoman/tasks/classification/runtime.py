@@ -38,9 +38,9 @@ class ClassificationRuntime(LabelRuntime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.classification.evaluation import ClassificationValidation
         from dragoman.tasks.shared.examples import LabelledTexts
-        from dragoman.training.losses.objectives import label
+        from dragoman.training.losses.objectives import LabelObjective
 
-        return TrainingParts(LabelledTexts, label, ClassificationValidation)
+        return TrainingParts(LabelledTexts, LabelObjective, ClassificationValidation)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts[plain(pair.target)] += 1

@@ -24,7 +24,7 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
-from dragoman.forms.rows.picture_file import turned_size
+from dragoman.forms.rows.picture_file import picture_size
 from dragoman.forms.rows.pictures_form import is_place
 from dragoman.forms.rows.zipped import file_of
 from dragoman.search.hypothesis import Hypothesis
@@ -147,7 +147,7 @@ def size_of(picture: str, engine: Engine) -> tuple[int, int]:
     IDX file, which must have them."""
     if is_place(picture):
         return box_form(engine).symbols.read
-    return turned_size(file_of(picture))
+    return picture_size(file_of(picture))
 
 
 def box_form(engine: Engine) -> BoxForm:

@@ -25,9 +25,9 @@ class MaskedRuntime(Runtime):
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.masked.evaluation import MaskedValidation
         from dragoman.tasks.shared.examples import MaskedTexts
-        from dragoman.training.losses.objectives import masked_tokens
+        from dragoman.training.losses.objectives import MaskedTokens
 
-        return TrainingParts(MaskedTexts, masked_tokens, MaskedValidation)
+        return TrainingParts(MaskedTexts, MaskedTokens, MaskedValidation)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.metrics.perplexity import perplexity

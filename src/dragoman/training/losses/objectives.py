@@ -72,8 +72,8 @@ class NextToken:
 class MaskedTokens:
     """The tokens that are asked for, given all that is read (Devlin et al., 2019, §3.1)."""
 
-    def __init__(self, cross_entropy: CrossEntropy) -> None:
-        self._cross_entropy = cross_entropy
+    def __init__(self, model: Network, smoothing: float) -> None:
+        self._cross_entropy = cross_entropy_of(model, smoothing)
 
     def __call__(self, model: Network, batch: MaskedBatch) -> Sums:
         rows = model.encode(batch.source).rows  # (P, D)
@@ -91,11 +91,6 @@ def next_token(model: Writing, smoothing: float) -> NextToken:
     return NextToken(cross_entropy_of(model, smoothing))
 
 
-def masked_tokens(model: Network, smoothing: float) -> MaskedTokens:
-    """Likewise."""
-    return MaskedTokens(cross_entropy_of(model, smoothing))
-
-
 def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
     """By a kernel where this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
@@ -103,9 +98,10 @@ def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
 
 
 class LabelObjective:
-    """The label of each text; what is counted are texts."""
+    """The label of each text; what is counted are texts. Of a ``models.classifier.Classifier``,
+    whose logits are few: no kernel is needed."""
 
-    def __init__(self, smoothing: float) -> None:
+    def __init__(self, model: Network, smoothing: float) -> None:
         self._smoothing = smoothing
 
     def __call__(self, model: Network, batch: LabelledBatch) -> Sums:
@@ -116,8 +112,3 @@ class LabelObjective:
             mixture = batch.labels, batch.others, batch.shares
             loss, nll = mixed_cross_entropy(logits, *mixture, self._smoothing)
         return Sums(loss, nll, len(batch))
-
-
-def label(model: Network, smoothing: float) -> LabelObjective:
-    """Of a ``models.classifier.Classifier``, whose logits are few: no kernel is needed."""
-    return LabelObjective(smoothing)
