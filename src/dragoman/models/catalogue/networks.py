@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
 
 _PREPARED = ("recurrent", "convolutional", "recurrent-decoder")
-"""The kinds whose networks are laid out once for translating (``prepared.py``)."""
+"""The kinds whose networks are laid out once for translating (``models/prepared.py``)."""
 
 
 def new_network(
