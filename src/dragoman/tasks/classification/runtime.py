@@ -23,14 +23,13 @@ from dragoman.tasks.shared.progress_made import (
     entropy,
     learned_answers,
 )
-from dragoman.tasks.shared.runtime import TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, TrainingParts, tokens_in
 
 
 class ClassificationRuntime(LabelRuntime):
     """A text is read, and one of some labels chosen."""
 
     spec: ClassVar[Spec] = CLASSIFICATION
-    predicts: ClassVar[tuple[str, str]] = ("labeller", "Labeller")
     counts: ClassVar[str] = "labels"
     one_label: ClassVar[str] = "label"
     labelled: ClassVar[str] = "texts"
@@ -45,11 +44,23 @@ class ClassificationRuntime(LabelRuntime):
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts[plain(pair.target)] += 1
 
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.classification.evaluation import evaluate_run
+
+        return evaluate_run
+
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_majority(run)
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.classification.labeller import Labeller
+
+        return Labeller
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}; {plural(run.forms.labels.size, 'label')}"

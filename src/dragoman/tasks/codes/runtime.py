@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.codes import CODES_TASK
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
-from dragoman.tasks.shared.runtime import MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
@@ -35,6 +35,12 @@ class CodesRuntime(Runtime):
         from dragoman.tasks.codes.evaluation import CodesValidation, Pictures, squared_error
 
         return TrainingParts(Pictures, squared_error, CodesValidation)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.codes.evaluation import evaluate_run
+
+        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the mean of all pictures in place of each."""

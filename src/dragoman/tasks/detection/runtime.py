@@ -14,7 +14,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
-from dragoman.tasks.shared.runtime import Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN_AP50 = 0.1
 """Below it hardly any box is where something is."""
@@ -24,7 +24,6 @@ class DetectionRuntime(Runtime):
     """A picture is read, and boxes around what is in it are written."""
 
     spec: ClassVar[Spec] = DETECTION
-    predicts: ClassVar[tuple[str, str]] = ("detector", "Detector")
     begun: ClassVar[tuple[str, float]] = ("ap50", BEGUN_AP50)
     test_file: ClassVar[str] = "test.json"
     counts: ClassVar[str] = "categories of boxes"
@@ -38,6 +37,12 @@ class DetectionRuntime(Runtime):
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(box.label for box in scene_of(pair.target).single)
 
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.detection.evaluation import evaluate_run
+
+        return evaluate_run
+
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the boxes of the next picture, in place of each picture's own."""
         from dragoman.metrics.detection import ScoredBox, average_precision
@@ -48,6 +53,12 @@ class DetectionRuntime(Runtime):
         guesses = [[ScoredBox(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
         found = average_precision(boxes, guesses).scores
         return {name: found[name] for name in ("ap50", "ap") if name in found}
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.detection.detector import Detector
+
+        return Detector
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}, {run.target.size:,} symbols of boxes"

@@ -12,14 +12,13 @@ from dragoman.runs.run import Run
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import of_tokens
-from dragoman.tasks.shared.runtime import Runtime, TrainingParts
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
 class LanguageModelRuntime(Runtime):
     """Nothing is read, and a text is written."""
 
     spec: ClassVar[Spec] = LANGUAGE_MODEL
-    predicts: ClassVar[tuple[str, str]] = ("writer", "Writer")
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.language_model.evaluation import LanguageModelValidation
@@ -27,6 +26,12 @@ class LanguageModelRuntime(Runtime):
         from dragoman.training.losses.objectives import next_token
 
         return TrainingParts(TextWindows, next_token, LanguageModelValidation)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.language_model.evaluation import evaluate_run
+
+        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.tasks.language_model.surprisal import Length
@@ -40,6 +45,12 @@ class LanguageModelRuntime(Runtime):
             Length.of(vocabulary, text, tokens) for text, tokens in zip(texts, written, strict=True)
         )
         return costs | length.scores(costs["loss"] * length.tokens)
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.language_model.writer import Writer
+
+        return Writer
 
     def vocabulary(self, run: Run) -> str:
         return f"{run.target.size:,} {run.recipe.text.kind} tokens"

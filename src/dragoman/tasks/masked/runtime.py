@@ -13,14 +13,13 @@ from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
-from dragoman.tasks.shared.runtime import Runtime, TrainingParts
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
 
 
 class MaskedRuntime(Runtime):
     """A text with blanks is read, and what stands in them is said."""
 
     spec: ClassVar[Spec] = MASKED
-    predicts: ClassVar[tuple[str, str]] = ("filler", "Filler")
 
     def training_parts(self) -> TrainingParts:
         from dragoman.tasks.masked.evaluation import MaskedValidation
@@ -28,6 +27,12 @@ class MaskedRuntime(Runtime):
         from dragoman.training.losses.objectives import MaskedTokens
 
         return TrainingParts(MaskedTexts, MaskedTokens, MaskedValidation)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.masked.evaluation import evaluate_run
+
+        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.metrics.perplexity import perplexity
@@ -39,6 +44,12 @@ class MaskedRuntime(Runtime):
         loss = entropy(counts.values())
         most = max(counts.values()) / counts.total()
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.masked.filler import Filler
+
+        return Filler
 
     def vocabulary(self, run: Run) -> str:
         return f"{run.target.size:,} {run.recipe.text.kind} tokens"

@@ -22,7 +22,7 @@ from dragoman.tasks.shared.progress_made import (
     learned_answers,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 from dragoman.tree import read_trees
 
 BEGUN_F1 = 40.0
@@ -33,7 +33,6 @@ class ParsingRuntime(Runtime):
     """The words of a sentence are read, and its tree is written."""
 
     spec: ClassVar[Spec] = PARSING
-    predicts: ClassVar[tuple[str, str]] = ("parser", "Parser")
     begun: ClassVar[tuple[str, float]] = ("f1", BEGUN_F1)
     test_file: ClassVar[str] = "test.mrg"
     counts: ClassVar[str] = "labels of constituents"
@@ -49,9 +48,21 @@ class ParsingRuntime(Runtime):
         for _, tree in read_trees([pair.target]):
             counts.update(one.label for one in tree.brackets())
 
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.parsing.evaluation import evaluate_run
+
+        return evaluate_run
+
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.parsing.parser import Parser
+
+        return Parser
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}, {run.target.size:,} symbols of trees"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dragoman.data.files.pair import Pair
@@ -50,8 +49,6 @@ class Runtime(ABC):
     """A task at work."""
 
     spec: ClassVar[Spec]
-    predicts: ClassVar[tuple[str, str]]
-    """The file beside it that has its predictor, and the class."""
     counts: ClassVar[str] = ""
     """What ``count_target`` counts, where there is anything to count."""
     begun: ClassVar[tuple[str, float] | None] = None
@@ -77,11 +74,10 @@ class Runtime(ABC):
     # --- measuring --------------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def evaluate(self) -> Evaluate:
-        """What a finished run is worth on some files, or on its own test set, as the task's
-        ``tasks/NAME/evaluation.py`` finds it. Figures on the test set are kept in scores.json."""
-        found: Evaluate = self._beside("evaluation", "evaluate_run")
-        return found
+        """What a finished run is worth on some files, or on its own test set. Figures on the test
+        set are kept in scores.json."""
 
     @abstractmethod
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
@@ -103,15 +99,9 @@ class Runtime(ABC):
     # --- predicting, telling ----------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def predictor(self) -> MakePredictor:
         """A finished run, ready to be asked."""
-        made: MakePredictor = self._beside(*self.predicts)
-        return made
-
-    def _beside(self, file: str, name: str) -> Any:
-        """What a file beside the task's runtime has, imported when it is asked for."""
-        folder = type(self).__module__.rpartition(".")[0]
-        return getattr(import_module(f"{folder}.{file}"), name)
 
     @abstractmethod
     def vocabulary(self, run: Run) -> str:

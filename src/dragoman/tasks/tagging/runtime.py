@@ -20,7 +20,7 @@ from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
-from dragoman.tasks.shared.runtime import TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, TrainingParts, tokens_in
 
 _CONFUSED = 15
 """Rows of a table of confusions."""
@@ -30,7 +30,6 @@ class TaggingRuntime(LabelRuntime):
     """A sentence is read, and a tag chosen for each of its words."""
 
     spec: ClassVar[Spec] = TAGGING
-    predicts: ClassVar[tuple[str, str]] = ("tagger", "Tagger")
     counts: ClassVar[str] = "tags"
     one_label: ClassVar[str] = "tag"
     labelled: ClassVar[str] = "words"
@@ -46,11 +45,23 @@ class TaggingRuntime(LabelRuntime):
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(pair.target.split())
 
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.tagging.evaluation import evaluate_run
+
+        return evaluate_run
+
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         return chance_of_tags(tags_of(forms), pairs)
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_usual_tag(run)
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.tagging.tagger import Tagger
+
+        return Tagger
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}; {plural(run.forms.target.size, 'tag')}"

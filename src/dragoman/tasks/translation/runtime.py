@@ -23,7 +23,7 @@ from dragoman.tasks.shared.progress_made import (
     of_tokens,
     on_test,
 )
-from dragoman.tasks.shared.runtime import MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
 
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
@@ -44,6 +44,12 @@ class TranslationRuntime(Runtime):
         from dragoman.training.losses.objectives import next_token
 
         return TrainingParts(Pairs, next_token, TranslationValidation)
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.translation.evaluation import evaluate_run
+
+        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         references = [pair.target for pair in pairs]
