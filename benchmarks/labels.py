@@ -61,10 +61,9 @@ class Start:
         """Of ``dragoman train``."""
         words = ["--from", str(self.run)] if self.run else []
         if self.ulmfit:
-            # A model of eight has thawed after half of the updates, one of three after a quarter.
-            layers = 8
+            # Eight layers have thawed after half of the updates, three after less than a quarter.
             words += ["--set", "training.layers.decay=0.385"]
-            words += ["--set", f"training.layers.thaw={max(1, updates // (2 * layers))}"]
+            words += ["--set", f"training.layers.thaw={max(1, updates // 16)}"]
         return words
 
 
