@@ -6,131 +6,34 @@ the largest value, so two pictures can be compared.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.matrix import MatrixPicture, short_label
 from dragoman.pictures.records import Heatmap, Hops, Weights
 from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
-from dragoman.shortened import shortened
 
-# Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
-_CELLS_WITH_TOOLTIPS = 2_500
-_MAX_LABEL_WIDTH = 18
 # Above this strength of ink the paper's colour reads better on it than the text's.
 _TURNS_LIGHT = 0.7
-SHOWN_FROM = 0.005
-"""Weights below it are no number at two digits."""
-
-
-def short_label(label: str) -> str:
-    """One that cannot push the picture off the page."""
-    return shortened(label, _MAX_LABEL_WIDTH)
-
-
-def share(weight: float) -> str:
-    """0.714 -> 0.71, 1 -> 1. Nothing below half a hundredth."""
-    return f"{weight:.2f}".rstrip("0").rstrip(".") if weight >= SHOWN_FROM else ""
 
 
 def heatmap_svg(heatmap: Heatmap, *, alone: bool = True) -> str:
     """A heat map with a word beside each row and above each column -> SVG text.
 
-    Up to 16 columns show their numbers; up to 2,500 cells tell row, column
-    and weight when pointed at. Labels are left out where cells are too small to carry them.
-    ``alone=False`` is for a page that brings the style.
+    Up to 16 rows and columns show their numbers; up to 2,500 cells tell row, column and weight when
+    pointed at. Labels are left out where cells are too small to carry them. ``alone=False`` is for
+    a page that brings the style.
     """
-    rows, columns = (
-        [short_label(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
+    most = max(len(heatmap.rows), len(heatmap.columns), 1)
+    side = 34.0 if most <= 16 else max(3.0, min(24.0, 720.0 / most))
+    if most <= 80:
+        side = max(side, 12.0)  # a label's height
+    matrix = MatrixPicture(
+        heatmap.title, heatmap.weights, heatmap.rows, heatmap.columns, cell=(side, side), reach=1.0
     )
-    most = max(len(rows), len(columns), 1)
-    cell = 34.0 if most <= 16 else max(3.0, min(24.0, 720.0 / most))
-    labelled = cell >= 10
-    size = FONT_SIZE if cell >= 15 else 9
-    left = _label_room(rows, size) if labelled else 8.0
-    slant = math.radians(45)
-    above = _label_room(columns, size) * math.sin(slant) + 10 if labelled else 8.0
-    beyond = above / math.tan(slant) if labelled else 8.0
-    top = above + (22 if heatmap.title else 0)
-
-    parts: list[str] = []
-    if heatmap.title:
-        parts.append(f'<text class="muted" x="4" y="16">{escape(heatmap.title)}</text>')
-    if labelled:
-        parts += _column_labels(columns, left, top, cell, size)
-        parts += _row_labels(rows, left, top, cell, size)
-    parts += _cells(heatmap, left, top, cell)
-    width = left + cell * len(columns) + max(beyond - cell / 2, 8)
-    if heatmap.title:
-        width = max(width, drawn_width(heatmap.title, FONT_SIZE) + 12)
-    height = top + cell * len(rows) + 10
-    title = escape(heatmap.title or "attention")
-    return svg("".join(parts), width, height, title, alone=alone)
-
-
-def _label_room(labels: Sequence[str], size: float) -> float:
-    return max((drawn_width(label, size) for label in labels), default=0.0) + 20
-
-
-def _column_labels(
-    labels: Sequence[str], left: float, top: float, cell: float, size: float
-) -> list[str]:
-    style = f' style="font-size:{size}px"' if size != FONT_SIZE else ""
-    parts = []
-    for i, label in enumerate(labels):
-        x, y = left + cell * (i + 0.5), top - 8
-        turned = f'transform="translate({x:.1f} {y:.1f}) rotate(-45)"'
-        parts.append(f"<text {turned}{style}>{escape(label)}</text>")
-    return parts
-
-
-def _row_labels(
-    labels: Sequence[str], left: float, top: float, cell: float, size: float
-) -> list[str]:
-    style = f' style="font-size:{size}px"' if size != FONT_SIZE else ""
-    parts = []
-    for i, label in enumerate(labels):
-        x, y = left - 8, top + cell * (i + 0.5) + size * 0.36
-        parts.append(text_svg(label, x, y, anchor="end", more=style))
-    return parts
-
-
-def _cells(heatmap: Heatmap, left: float, top: float, cell: float) -> list[str]:
-    weights = np.clip(np.nan_to_num(np.asarray(heatmap.weights, dtype=np.float64)), 0.0, 1.0)
-    tooltips = weights.size <= _CELLS_WITH_TOOLTIPS
-    numbers = len(heatmap.columns) <= 16 and cell >= 30
-    gap = 1.5 if cell >= 12 else 0.0
-    side = cell - gap
-    corner = 3 if cell >= 12 else 0
-    ground = f'x="{left:.1f}" y="{top:.1f}" width="{cell * weights.shape[1]:.1f}"'
-    ground += f' height="{cell * weights.shape[0]:.1f}" rx="{corner}"'
-    parts = [f'<g class="f0"><rect {ground} fill-opacity="0.035"/>']
-    on_cells: list[str] = []
-    for row, column in np.ndindex(*weights.shape):
-        weight = float(weights[row, column])
-        # Without tooltips a cell that nobody can see need not be drawn.
-        if weight < 0.004 and not tooltips:
-            continue
-        x, y = left + cell * column + gap / 2, top + cell * row + gap / 2
-        rect = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}"'
-        rect += f' fill-opacity="{weight:.3g}"' + (f' rx="{corner}"' if corner else "")
-        if tooltips:
-            looking, at = visible(heatmap.rows[row]), visible(heatmap.columns[column])
-            parts.append(
-                f"{rect}><title>{escape(f'{looking} → {at}: {weight:.3f}')}</title></rect>"
-            )
-        else:
-            parts.append(f"{rect}/>")
-        if numbers and weight >= SHOWN_FROM:
-            kind = "on" if weight > _TURNS_LIGHT else "ink" if weight > 0.2 else "muted"
-            middle = x + side / 2, y + side / 2 + 4
-            on_cells.append(text_svg(share(weight), *middle, f"small {kind}", "middle"))
-    parts.append("</g>")
-    if on_cells:
-        parts.append(f'<g pointer-events="none">{"".join(on_cells)}</g>')
-    return parts
+    return matrix.svg(alone=alone, of_words=True)
 
 
 def hops_svg(hops: Hops) -> str:

@@ -1,7 +1,6 @@
 """Any matrix as a picture: positive numbers in one ink, negative ones in another.
 
-``attention.py`` draws weights between words; this draws everything else: encodings, queries and
-keys, scores before the softmax, grids of heads.
+Weights between words, encodings, queries and keys, scores before the softmax.
 """
 
 from __future__ import annotations
@@ -15,16 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.pictures.attention import short_label
 from dragoman.pictures.bitmaps import grey_address
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import svg, text_svg
+from dragoman.shortened import shortened
 
 Array = NDArray[np.floating]
 
 _LETTERS = 12
 _TURNS_LIGHT = 0.6
 _NUMBERED_CELL = 30.0
+_MAX_LABEL_WIDTH = 18
+# Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
+_CELLS_WITH_TOOLTIPS = 2_500
 
 
 @dataclass(frozen=True)
@@ -98,17 +100,26 @@ class MatrixPicture:
         labels = [short_label(visible(column)) for column in self.columns]
         return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
 
-    def svg(self) -> str:
-        """With labels, and numbers where cells have room for them."""
+    def svg(self, *, alone: bool = False, of_words: bool = False) -> str:
+        """With labels, and numbers where cells have room for them.
+
+        ``of_words``: the numbers are weights between the words of rows and columns. Up to 2,500
+        cells tell their words when pointed at, and weights that two digits cannot show are not
+        written. ``alone`` adds style and paper.
+        """
         count, across = self.values.shape
         width, height = self.cell
         left, top = self.left, self.top
         right = self._longest_column * 0.72 if self.slanted else 0.0
         parts = [f'<text x="4" y="15">{escape(self.title)}</text>']
         parts += _labels(self, left, top)
-        parts.append(ink(self.depths, left, top, width * across, height * count, name="m"))
-        parts += _lines(self, left, top)
-        parts += _numbers(self, left, top)
+        tells = of_words and self.values.size <= _CELLS_WITH_TOOLTIPS
+        if tells:
+            parts += _telling_cells(self, left, top)
+        else:
+            parts.append(ink(self.depths, left, top, width * across, height * count, name="m"))
+        over = _lines(self, left, top) + _numbers(self, left, top, 0.005 if of_words else None)
+        parts += ['<g pointer-events="none">', *over, "</g>"] if tells else over
         bottom = top + height * count
         told = self.legend
         parts.append(text_svg(told, left, bottom + 16, "small muted"))
@@ -117,7 +128,7 @@ class MatrixPicture:
             drawn_width(self.title, 13) + 10,
             left + drawn_width(told, 11.5) + 8,
         )
-        return svg("".join(parts), whole, bottom + 24, escape(self.title), alone=False)
+        return svg("".join(parts), whole, bottom + 24, escape(self.title), alone=alone)
 
     def to_dict(self) -> dict[str, Any]:
         values = in_base64(self.values)
@@ -190,7 +201,24 @@ def _lines(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     return [f'<path class="halo line" style="stroke-width:1.5px" d="{path}"/>']
 
 
-def _numbers(matrix: MatrixPicture, left: float, top: float) -> list[str]:
+def _telling_cells(matrix: MatrixPicture, left: float, top: float) -> list[str]:
+    """A rectangle for each weight; it names its words when it is pointed at."""
+    count, across = matrix.values.shape
+    width, height = matrix.cell
+    ground = f'width="{width * across:.1f}" height="{height * count:.1f}" fill-opacity="0.035"'
+    parts = [f'<g class="f0"><rect x="{left:.1f}" y="{top:.1f}" {ground}/>']
+    weights = np.clip(np.nan_to_num(matrix.values), 0.0, 1.0)
+    for (row, column), weight in np.ndenumerate(weights):
+        place = f'x="{left + width * column:.1f}" y="{top + height * row:.1f}"'
+        told = escape(f"{matrix.rows[row]} → {matrix.columns[column]}: {weight:.3f}")
+        parts.append(
+            f'<rect {place} width="{width:.1f}" height="{height:.1f}"'
+            f' fill-opacity="{weight:.3g}"><title>{told}</title></rect>'
+        )
+    return [*parts, "</g>"]
+
+
+def _numbers(matrix: MatrixPicture, left: float, top: float, shown_from: float | None) -> list[str]:
     width, height = matrix.cell
     parts: list[str] = []
     if width < _NUMBERED_CELL:
@@ -198,12 +226,19 @@ def _numbers(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     depths = matrix.depths
     for row, column in np.ndindex(*matrix.values.shape):
         value = float(matrix.values[row, column])
+        if shown_from is not None and not value >= shown_from:
+            continue
         strength = min(abs(float(depths[row, column])), 1.0) if np.isfinite(value) else 0.0
         kind = "on" if strength > _TURNS_LIGHT else "ink" if np.isfinite(value) else "muted"
         x, y = left + width * (column + 0.5), top + height * (row + 0.5) + 4
         text = short_number(value) if np.isfinite(value) else matrix.absent
         parts.append(text_svg(text, x, y, f"small {kind}", "middle"))
     return parts
+
+
+def short_label(label: str) -> str:
+    """One that cannot push the picture off the page."""
+    return shortened(label, _MAX_LABEL_WIDTH)
 
 
 def short_number(value: float) -> str:
