@@ -8,7 +8,6 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import of_tokens
@@ -40,6 +39,3 @@ class LanguageModelRuntime(Runtime):
             Length.of(vocabulary, text, tokens) for text, tokens in zip(texts, written, strict=True)
         )
         return costs | length.scores(costs["loss"] * length.tokens)
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{run.target.size:,} {run.recipe.text.kind} tokens"

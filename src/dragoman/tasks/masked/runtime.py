@@ -9,7 +9,6 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
@@ -39,6 +38,3 @@ class MaskedRuntime(Runtime):
         loss = entropy(counts.values())
         most = max(counts.values()) / counts.total()
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{run.target.size:,} {run.recipe.text.kind} tokens"

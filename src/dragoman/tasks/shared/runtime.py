@@ -102,9 +102,9 @@ class Runtime(ABC):
 
     # --- telling ----------------------------------------------------------------------------------
 
-    @abstractmethod
     def vocabulary(self, run: Run) -> str:
-        """How many tokens a run reads and writes, for its report."""
+        """How many tokens a run reads and writes, for its report; of text alone, its tokens."""
+        return f"{run.target.size:,} {run.recipe.text.kind} tokens"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """Samples as a report shows them, and how many it leaves out."""
