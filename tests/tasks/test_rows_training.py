@@ -48,7 +48,7 @@ def prepared(recipe: Recipe, folder: Path) -> Prepared:
 
 
 def batches_of(recipe: Recipe, found: Prepared) -> TrainingBatches:
-    examples = runtime_of(recipe.spec).training_parts().examples(found.train, recipe, found.forms)
+    examples = runtime_of(recipe.spec).parts().examples(found.train, recipe, found.forms)
     return TrainingBatches(Plan(examples, recipe.bounded_plan, recipe.seed), examples)
 
 
@@ -60,7 +60,7 @@ def test_processes_add_up_to_the_same_gradients(
     found = prepared(recipe, tmp_path / "run")
     torch.manual_seed(0)
     model = build_model(recipe, *found.forms)
-    objective = runtime_of(recipe.spec).training_parts().objective(model, 0.0)
+    objective = runtime_of(recipe.spec).parts().objective(model, 0.0)
     updater = Updater(model, objective, recipe.training, lambda _: 0.1, Ranks())
     updater.repeat_choices(TrainingState())
     model.train()
@@ -93,7 +93,7 @@ def test_a_plan_counts_rows_and_no_end_symbol(tmp_path: Path) -> None:
     found = prepared(recipe, tmp_path / "run")
     lengths = found.train.lengths["source"]
     longest = int(lengths.max())
-    examples = runtime_of(recipe.spec).training_parts().examples(found.train, recipe, found.forms)
+    examples = runtime_of(recipe.spec).parts().examples(found.train, recipe, found.forms)
     for limit, left_out in ((longest, 0), (longest - 1, int((lengths == longest).sum()))):
         plan = Plan(examples, recipe.plan.model_copy(update={"max_source": limit}), 1)
         assert plan.left_out.examples == left_out

@@ -50,7 +50,7 @@ def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor:
             f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
             f"fill it in. What it does: {run.use}"
         )
-    return runtime_of(run.task).predictor(run, EngineSettings(precision=precision))
+    return runtime_of(run.task).parts().predictor(run, EngineSettings(precision=precision))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,9 @@ class Subject:
         """The same run on the plain path, which alone can be intervened in."""
         if not self.run.task.writes:
             return self.predictor  # no other path reads
-        return runtime_of(self.run.task).predictor(self.run, EngineSettings(precision="fp32"))
+        return (
+            runtime_of(self.run.task).parts().predictor(self.run, EngineSettings(precision="fp32"))
+        )
 
     @property
     def is_demo(self) -> bool:

@@ -213,9 +213,7 @@ def _train(
     if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
         fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
     validation = (
-        runtime_of(task)
-        .training_parts()
-        .validation(model, recipe, forms, prepared.dev, ranks.device)
+        runtime_of(task).parts().validation(model, recipe, forms, prepared.dev, ranks.device)
     )
     if validation.left_out and ranks.first:
         say(
@@ -268,7 +266,7 @@ def _train(
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     """What training minimises."""
     settings = recipe.training
-    objective = runtime_of(recipe.spec).training_parts().objective(model, settings.label_smoothing)
+    objective = runtime_of(recipe.spec).parts().objective(model, settings.label_smoothing)
     if settings.ctc_weight:
         return JointCtc(objective, settings.ctc_weight)
     layers = model.attentions_of("cross")
@@ -320,7 +318,7 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
 
 def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
     """A model with fresh weights, what it is to learn, and its batches."""
-    parts = runtime_of(recipe.spec).training_parts()
+    parts = runtime_of(recipe.spec).parts()
     examples = parts.examples(prepared.train, recipe, prepared.forms)
     plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
     torch.manual_seed(torch_seed(recipe.seed))
@@ -378,7 +376,7 @@ def _time_validation(
     search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
     some = pairs[:: -(-len(pairs) // _TIMED) or 1]
     recipe = recipe.model_copy(update={"search": search})
-    parts = runtime_of(recipe.spec).training_parts()
+    parts = runtime_of(recipe.spec).parts()
     validation = parts.validation(model, recipe, forms, some, device)
     if not validation.pairs:
         return 0.0

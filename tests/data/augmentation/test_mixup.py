@@ -31,7 +31,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> tuple[LabelledTexts, L
         (folder / str(number)).mkdir()
         learn_vocabularies(recipe, folder / str(number), lambda _: None)
         prepared = prepare(recipe, folder / str(number), lambda _: None)
-        made = runtime_of(recipe.spec).training_parts().examples
+        made = runtime_of(recipe.spec).parts().examples
         found.append(made(prepared.train, recipe, prepared.forms))
     return found[0], found[1]  # type: ignore[return-value]
 

@@ -129,7 +129,7 @@ def test_a_picture_is_varied_by_seed_update_and_example_alone(tmp_path: Path) ->
     (tmp_path / "run").mkdir()
     learn_vocabularies(recipe, tmp_path / "run", lambda _: None)
     found = prepare(recipe, tmp_path / "run", lambda _: None)
-    examples = runtime_of(recipe.spec).training_parts().examples(found.train, recipe, found.forms)
+    examples = runtime_of(recipe.spec).parts().examples(found.train, recipe, found.forms)
 
     def read(update: int, *numbers: int) -> list[np.ndarray[tuple[int], np.dtype[np.uint8]]]:
         source = examples.batch(update, numbers).source

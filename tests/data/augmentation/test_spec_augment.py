@@ -76,7 +76,7 @@ def test_a_recording_is_masked_by_seed_update_and_example_alone(
     (tmp_path / "run").mkdir()
     learn_vocabularies(recipe, tmp_path / "run", lambda _: None)
     found = prepare(recipe, tmp_path / "run", lambda _: None)
-    examples = runtime_of(recipe.spec).training_parts().examples(found.train, recipe, found.forms)
+    examples = runtime_of(recipe.spec).parts().examples(found.train, recipe, found.forms)
 
     def read(update: int, *numbers: int) -> list[np.ndarray[tuple[int], np.dtype[np.float16]]]:
         source = examples.batch(update, numbers).source
@@ -94,7 +94,7 @@ def test_a_recording_is_masked_by_seed_update_and_example_alone(
     masks = {(rows == 0).tobytes() for rows in read(3, *of_one_length)}
     assert len(masks) > len(of_one_length) / 2  # each its own
     other = recipe.model_copy(update={"seed": 2})
-    changed = runtime_of(recipe.spec).training_parts().examples(found.train, other, found.forms)
+    changed = runtime_of(recipe.spec).parts().examples(found.train, other, found.forms)
     assert not np.array_equal(changed.batch(3, [4, 0, 2]).source.values, np.concatenate(together))
     batches = TrainingBatches(Plan(examples, recipe.bounded_plan, recipe.seed), examples)
     one, again = (np.concatenate([m().source.values.numpy() for m in batches(7)]) for _ in range(2))

@@ -424,7 +424,7 @@ def test_validation_leaves_the_arithmetic_of_training_as_it_is(letters: Run) -> 
     pairs = [Pair(1, "", "Der Hund schläft."), Pair(2, "", "Das Tier ist müde.")]
     validation = (
         runtime_of(letters.recipe.spec)
-        .training_parts()
+        .parts()
         .validation(network, letters.recipe, forms, pairs, device)
     )
     with torch.no_grad():

@@ -6,7 +6,6 @@ in nats a text. A text is read up to ``plan.context`` tokens.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +28,7 @@ from dragoman.runs.scores import scores_of, signed
 from dragoman.shortened import shortened
 from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+from dragoman.tasks.shared.evaluation_report import timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     LabelledSet,
@@ -220,9 +220,7 @@ def _table_of_texts(path: str) -> CorpusSettings:
 
 def _report(run: Run, measured: LabelledSet) -> ClassificationReport:
     pairs, labels, labeller = measured.pairs, run.forms.labels, Labeller(run)
-    began = time.perf_counter()
-    found = labeller([pair.source for pair in pairs])
-    seconds = time.perf_counter() - began
+    found, seconds = timed(lambda: labeller([pair.source for pair in pairs]))
     return ClassificationReport(
         run.folder.name, run.weights_summary, measured.name, seconds, labels.names,
         *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,

@@ -23,7 +23,7 @@ from dragoman.tasks.shared.progress_made import (
     entropy,
     learned_answers,
 )
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Parts, tokens_in
 
 
 class ClassificationRuntime(LabelRuntime):
@@ -34,33 +34,24 @@ class ClassificationRuntime(LabelRuntime):
     one_label: ClassVar[str] = "label"
     labelled: ClassVar[str] = "texts"
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.classification.evaluation import ClassificationValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.classification.evaluation import ClassificationValidation, evaluate_run
+        from dragoman.tasks.classification.labeller import Labeller
         from dragoman.tasks.shared.examples import LabelledTexts
         from dragoman.training.losses.objectives import LabelObjective
 
-        return TrainingParts(LabelledTexts, LabelObjective, ClassificationValidation)
+        return Parts(
+            LabelledTexts, LabelObjective, ClassificationValidation, evaluate_run, Labeller
+        )
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts[plain(pair.target)] += 1
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.classification.evaluation import evaluate_run
-
-        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_majority(run)
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.classification.labeller import Labeller
-
-        return Labeller
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}; {plural(run.forms.labels.size, 'label')}"

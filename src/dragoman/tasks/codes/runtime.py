@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.codes import CODES_TASK
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
 
 if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
@@ -31,16 +31,15 @@ class CodesRuntime(Runtime):
     spec: ClassVar[Spec] = CODES_TASK
     test_file: ClassVar[str] = "test.tsv"
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.codes.evaluation import CodesValidation, Pictures, squared_error
+    def parts(self) -> Parts:
+        from dragoman.tasks.codes.evaluation import (
+            CodesValidation,
+            Pictures,
+            evaluate_run,
+            squared_error,
+        )
 
-        return TrainingParts(Pictures, squared_error, CodesValidation)
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.codes.evaluation import evaluate_run
-
-        return evaluate_run
+        return Parts(Pictures, squared_error, CodesValidation, evaluate_run, _nothing_to_ask)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the mean of all pictures in place of each."""
@@ -61,10 +60,6 @@ class CodesRuntime(Runtime):
             f"the codes of its pictures have a perplexity of {found:.1f}: they tell hardly "
             "anything apart"
         )
-
-    @property
-    def predictor(self) -> MakePredictor:
-        return _nothing_to_ask
 
     def vocabulary(self, run: Run) -> str:
         symbols = symbols_of(run)

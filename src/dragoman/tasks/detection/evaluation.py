@@ -7,7 +7,6 @@ score.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ from dragoman.tasks.detection.detector import (
     detect_all,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, keep_figures, test_set
+from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, test_set, timed
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
 
@@ -99,11 +98,9 @@ def kept(found: DetectedPicture) -> Scene:
 
 
 @dataclass(frozen=True)
-class DetectionReport(EvaluationReport):
+class DetectionReport(SearchReport):
     """What a run finds in some pictures."""
 
-    search: str
-    path: str
     found: AveragePrecision
     pictures: Sequence[DetectedPicture]
 
@@ -119,9 +116,8 @@ class DetectionReport(EvaluationReport):
             [label, boxes, f"{100 * ap50:.1f}", f"{100 * ap:.1f}"]
             for label, (ap50, ap, boxes) in of.by_label.items()
         ]
-        amount = (
-            f"{self.search}; {self.path}\n{plural(of.pictures, 'picture')}, "
-            f"{plural(of.boxes, 'box', 'boxes')}, {self.seconds:.1f} s"
+        amount = self.amount(
+            f"{plural(of.pictures, 'picture')}, {plural(of.boxes, 'box', 'boxes')}"
         )
         notes = [_COUNTED] if of.boxes else ["None of these pictures has a box: nothing is scored."]
         if len(of.sizes) == 1:
@@ -138,8 +134,6 @@ class DetectionReport(EvaluationReport):
 
     def details(self) -> dict[str, Any]:
         return {
-            "search": self.search,
-            "path": self.path,
             "scores": signed(self.scores, SIGNATURE),
             "detection": self.found.to_dict(),
         }
@@ -173,9 +167,7 @@ def evaluate_run(
     settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
     detector = Detector(opened, settings, search)
     logger.info("%s looks at %s", opened.folder, plural(len(pairs), "picture"))
-    began = time.perf_counter()
-    found = list(detector.stream(pair.source for pair in pairs))
-    seconds = time.perf_counter() - began
+    found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
     result = DetectionReport(
         opened.folder.name, opened.weights_summary, test, seconds,
         f"beam {search.beam}", detector.description, score_all(pairs, found), found,

@@ -14,7 +14,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
 
 BEGUN_AP50 = 0.1
 """Below it hardly any box is where something is."""
@@ -28,20 +28,15 @@ class DetectionRuntime(Runtime):
     test_file: ClassVar[str] = "test.json"
     counts: ClassVar[str] = "categories of boxes"
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.detection.evaluation import DetectionValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.detection.detector import Detector
+        from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
         from dragoman.tasks.detection.learning import PicturesWithBoxes, learned
 
-        return TrainingParts(PicturesWithBoxes, learned, DetectionValidation)
+        return Parts(PicturesWithBoxes, learned, DetectionValidation, evaluate_run, Detector)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(box.label for box in scene_of(pair.target).single)
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.detection.evaluation import evaluate_run
-
-        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the boxes of the next picture, in place of each picture's own."""
@@ -53,12 +48,6 @@ class DetectionRuntime(Runtime):
         guesses = [[ScoredBox(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
         found = average_precision(boxes, guesses).scores
         return {name: found[name] for name in ("ap50", "ap") if name in found}
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.detection.detector import Detector
-
-        return Detector
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}, {run.target.size:,} symbols of boxes"

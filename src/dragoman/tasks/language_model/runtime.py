@@ -8,11 +8,10 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import of_tokens
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
+from dragoman.tasks.shared.runtime import Parts, Runtime
 
 
 class LanguageModelRuntime(Runtime):
@@ -20,18 +19,13 @@ class LanguageModelRuntime(Runtime):
 
     spec: ClassVar[Spec] = LANGUAGE_MODEL
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.language_model.evaluation import LanguageModelValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.language_model.evaluation import LanguageModelValidation, evaluate_run
+        from dragoman.tasks.language_model.writer import Writer
         from dragoman.tasks.shared.examples import TextWindows
         from dragoman.training.losses.objectives import next_token
 
-        return TrainingParts(TextWindows, next_token, LanguageModelValidation)
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.language_model.evaluation import evaluate_run
-
-        return evaluate_run
+        return Parts(TextWindows, next_token, LanguageModelValidation, evaluate_run, Writer)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.tasks.language_model.surprisal import Length
@@ -45,12 +39,3 @@ class LanguageModelRuntime(Runtime):
             Length.of(vocabulary, text, tokens) for text, tokens in zip(texts, written, strict=True)
         )
         return costs | length.scores(costs["loss"] * length.tokens)
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.language_model.writer import Writer
-
-        return Writer
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{run.target.size:,} {run.recipe.text.kind} tokens"

@@ -9,11 +9,10 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts
+from dragoman.tasks.shared.runtime import Parts, Runtime
 
 
 class MaskedRuntime(Runtime):
@@ -21,18 +20,13 @@ class MaskedRuntime(Runtime):
 
     spec: ClassVar[Spec] = MASKED
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.masked.evaluation import MaskedValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.masked.evaluation import MaskedValidation, evaluate_run
+        from dragoman.tasks.masked.filler import Filler
         from dragoman.tasks.shared.examples import MaskedTexts
         from dragoman.training.losses.objectives import MaskedTokens
 
-        return TrainingParts(MaskedTexts, MaskedTokens, MaskedValidation)
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.masked.evaluation import evaluate_run
-
-        return evaluate_run
+        return Parts(MaskedTexts, MaskedTokens, MaskedValidation, evaluate_run, Filler)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.metrics.perplexity import perplexity
@@ -44,12 +38,3 @@ class MaskedRuntime(Runtime):
         loss = entropy(counts.values())
         most = max(counts.values()) / counts.total()
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.masked.filler import Filler
-
-        return Filler
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{run.target.size:,} {run.recipe.text.kind} tokens"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +35,11 @@ from dragoman.tasks.painting.painter import (
     painting_settings,
 )
 from dragoman.tasks.shared.evaluation_report import (
-    EvaluationReport,
+    SearchReport,
     corpus_like,
     keep_figures,
     test_set,
+    timed,
 )
 from dragoman.tasks.shared.validation import (
     PairsValidation,
@@ -88,11 +88,9 @@ def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -
 
 
 @dataclass(frozen=True)
-class PaintingReport(EvaluationReport):
+class PaintingReport(SearchReport):
     """What a run paints of some captions."""
 
-    search: str
-    path: str
     scores: dict[str, float]
     """By name."""
     pictures: Sequence[PaintedPicture]
@@ -119,10 +117,7 @@ class PaintingReport(EvaluationReport):
                 f"The codes were learned from {self.seen:,} of these {len(self.pictures):,} "
                 "pictures."
             )
-        amount = (
-            f"{self.search}; {self.path}\n"
-            f"{plural(len(self.pictures), 'caption')}, {self.seconds:.1f} s"
-        )
+        amount = self.amount(plural(len(self.pictures), "caption"))
         return self.lines(amount, scores_of(PAINTING, self.scores), notes)
 
     def outputs(self) -> Sequence[str]:
@@ -130,8 +125,6 @@ class PaintingReport(EvaluationReport):
 
     def details(self) -> dict[str, Any]:
         return {
-            "search": self.search,
-            "path": self.path,
             "scores": signed(self.scores, SIGNATURE),
             "codes_learned_from": self.seen,
             **({"judge": self.judge, "best_of": self.best_of} if self.judge else {}),
@@ -189,13 +182,11 @@ def _measured(
     if best_of > 1:
         search = painting_settings(search, best_of, None, search.sampling)
     logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))
-    began = time.perf_counter()
-    chooses = judge if best_of > 1 else None
-    found = [best for best, *_ in painter.stream((pair.source for pair in pairs), search, chooses)]
-    seconds = time.perf_counter() - began
+    captions, chooses = [pair.source for pair in pairs], judge if best_of > 1 else None
+    found, seconds = timed(lambda: [best for best, *_ in painter.stream(captions, search, chooses)])
     true = form.tokens([pair.target for pair in pairs])
     scores = code_scores(true, [one.ids for one in found])
-    scored = painter.score_ids([pair.source for pair in pairs], true)
+    scored = painter.score_ids(captions, true)
     tokens = sum(len(one.token_log_probabilities) for one in scored)
     scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
     wanted = [form.picture_at(pair.target) for pair in pairs]

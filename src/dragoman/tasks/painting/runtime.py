@@ -18,7 +18,7 @@ from dragoman.tasks.shared.progress_made import (
     by_frequency,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
 
 BEGUN = 0.02
 """The share of exact pictures below which hardly a caption is painted as it says."""
@@ -31,18 +31,13 @@ class PaintingRuntime(Runtime):
     begun: ClassVar[tuple[str, float]] = ("exact", BEGUN)
     test_file: ClassVar[str] = "test.tsv"
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.painting.evaluation import PaintingValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.painting.evaluation import PaintingValidation, evaluate_run
+        from dragoman.tasks.painting.painter import Painter
         from dragoman.tasks.shared.examples import Pairs
         from dragoman.training.losses.objectives import next_token
 
-        return TrainingParts(Pairs, next_token, PaintingValidation)
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.painting.evaluation import evaluate_run
-
-        return evaluate_run
+        return Parts(Pairs, next_token, PaintingValidation, evaluate_run, Painter)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the next picture in place of each."""
@@ -60,12 +55,6 @@ class PaintingRuntime(Runtime):
         if run.recipe.search.sampling is not None:  # a caption has many right pictures
             return by_frequency(run, training)
         return super().hardly_learned(run, training)
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.painting.painter import Painter
-
-        return Painter
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}, {symbols_of(run).count:,} codes"

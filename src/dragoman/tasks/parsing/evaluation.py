@@ -7,7 +7,6 @@ where they are learned (``trees.tags``).
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from dragoman.runs.scores import scores_of, signed
 from dragoman.sizing.trees import label_ends_of
 from dragoman.specs.parsing import PARSING
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, keep_figures, test_set
+from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, test_set, timed
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
@@ -78,11 +77,9 @@ def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[ScoredSen
 
 
 @dataclass(frozen=True)
-class ParsingReport(EvaluationReport):
+class ParsingReport(SearchReport):
     """What a run makes of the sentences of some trees."""
 
-    search: str
-    path: str
     found: Parseval
     with_tags: bool
     pairs: Sequence[Pair]
@@ -99,10 +96,7 @@ class ParsingReport(EvaluationReport):
     def table(self) -> str:
         """Plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
-        amount = (
-            f"{self.search}; {self.path}\n"
-            f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s"
-        )
+        amount = self.amount(f"{plural(self.found.sentences, 'sentence')}{skipped}")
         notes = [self.found.tables(), "", _COUNTED]
         return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
@@ -112,8 +106,6 @@ class ParsingReport(EvaluationReport):
 
     def details(self) -> dict[str, Any]:
         return {
-            "search": self.search,
-            "path": self.path,
             "sentences": len(self.pairs),
             "scores": signed(self.scores, SIGNATURE),
             "parseval": self.found.to_dict(),
@@ -167,9 +159,8 @@ def evaluate_on(
     settings = EngineSettings.model_validate({"precision": precision, "longest": _MAX_TOKENS})
     parser = Parser(run, settings, search)
     logger.info("%s parses %s", run.folder, plural(len(pairs), "sentence"))
-    began = time.perf_counter()
-    parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
-    seconds = time.perf_counter() - began
+    sentences = [pair.source for pair in pairs]
+    parses, seconds = timed(lambda: [best for best, *_ in parser.stream(sentences)])
     return ParsingReport(
         run.folder.name, run.weights_summary, test, seconds,
         f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,

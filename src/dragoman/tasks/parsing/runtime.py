@@ -22,7 +22,7 @@ from dragoman.tasks.shared.progress_made import (
     learned_answers,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
 from dragoman.tree import read_trees
 
 BEGUN_F1 = 40.0
@@ -37,32 +37,21 @@ class ParsingRuntime(Runtime):
     test_file: ClassVar[str] = "test.mrg"
     counts: ClassVar[str] = "labels of constituents"
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.parsing.evaluation import ParsingValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.parsing.evaluation import ParsingValidation, evaluate_run
+        from dragoman.tasks.parsing.parser import Parser
         from dragoman.tasks.shared.examples import Pairs
         from dragoman.training.losses.objectives import next_token
 
-        return TrainingParts(Pairs, next_token, ParsingValidation)
+        return Parts(Pairs, next_token, ParsingValidation, evaluate_run, Parser)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         for _, tree in read_trees([pair.target]):
             counts.update(one.label for one in tree.brackets())
 
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.parsing.evaluation import evaluate_run
-
-        return evaluate_run
-
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.parsing.parser import Parser
-
-        return Parser
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}, {run.target.size:,} symbols of trees"

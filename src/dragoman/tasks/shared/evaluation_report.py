@@ -3,11 +3,12 @@ are kept."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -18,6 +19,8 @@ from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,13 @@ class EvaluationReport(ABC):
             "weights": self.weights,
             "test": self.test,
             "seconds": round(self.seconds, 2),
+            **self.how(),
             **self.details(),
         }
+
+    def how(self) -> dict[str, str]:
+        """The search that was measured, and its path, where there is one."""
+        return {}
 
     def outputs(self) -> Sequence[str]:
         """What the run made of each example, where it writes."""
@@ -61,6 +69,30 @@ class EvaluationReport(ABC):
     def lines(self, amount: str, scores: str, notes: Sequence[str]) -> str:
         """Its table: what was measured, the scores, and below them what is to be known of them."""
         return "\n".join([self.head, amount, "", scores, "", *notes])
+
+
+@dataclass(frozen=True)
+class SearchReport(EvaluationReport):
+    """The figures of a run that searches for what it writes."""
+
+    search: str
+    """The settings of the search, in words."""
+    path: str
+    """What has searched: int8 kernels, or torch in bf16 or fp32."""
+
+    def how(self) -> dict[str, str]:
+        return {"search": self.search, "path": self.path}
+
+    def amount(self, counted: str) -> str:
+        """The second and third line of its table: how the search went, and over how much."""
+        return f"{self.search}; {self.path}\n{counted}, {self.seconds:.1f} s"
+
+
+def timed(measure: Callable[[], Found]) -> tuple[Found, float]:
+    """What ``measure`` returns, and the seconds that it took."""
+    began = time.perf_counter()
+    found = measure()
+    return found, time.perf_counter() - began
 
 
 def test_set(

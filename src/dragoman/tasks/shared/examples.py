@@ -1,7 +1,7 @@
 """What a model is trained on at once, from the tokens of a store: pairs, windows of texts, or texts
 that are masked or have a label.
 
-A task has one kind (``TrainingParts.examples``). A plan draws up updates from the numbers and
+A task has one kind (``Parts.examples``). A plan draws up updates from the numbers and
 lengths of examples; here those numbers become batches, as pure functions of the seed.
 """
 

@@ -34,8 +34,8 @@ Evaluate = Callable[..., EvaluationReport]
 MakePredictor = Callable[[Run, "EngineSettings"], "Predictor"]
 
 
-class TrainingParts(NamedTuple):
-    """What a training is made of."""
+class Parts(NamedTuple):
+    """What a task needs torch for: training, measuring and predicting."""
 
     examples: Callable[[TokenStore, Recipe, Forms], Examples]
     """Makes what is learned from at once."""
@@ -43,6 +43,10 @@ class TrainingParts(NamedTuple):
     """Of a network and label smoothing (section 5.4 of the paper): what training minimises."""
     validation: Callable[..., Validation[Any]]
     """Of network, recipe, forms, pairs of dev and device: measures the network as it trains."""
+    evaluate: Evaluate
+    """As ``Runtime.evaluate``."""
+    predictor: MakePredictor
+    """Opens a finished run to be asked."""
 
 
 class Runtime(ABC):
@@ -61,8 +65,8 @@ class Runtime(ABC):
     # --- training ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def training_parts(self) -> TrainingParts:
-        """What it learns from, what it minimises, and how it is measured meanwhile."""
+    def parts(self) -> Parts:
+        """What trains a network of the task, measures it and asks it. This imports torch."""
 
     def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
         """How many examples of training are longer than what is read of each."""
@@ -74,10 +78,10 @@ class Runtime(ABC):
     # --- measuring --------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def evaluate(self) -> Evaluate:
         """What a finished run is worth on some files, or on its own test set. Figures on the test
         set are kept in scores.json."""
+        return self.parts().evaluate
 
     @abstractmethod
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
@@ -96,16 +100,11 @@ class Runtime(ABC):
         """Names of files such as one would measure a run on."""
         return [self.test_file]
 
-    # --- predicting, telling ----------------------------------------------------------------------
+    # --- telling ----------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def predictor(self) -> MakePredictor:
-        """A finished run, ready to be asked."""
-
-    @abstractmethod
     def vocabulary(self, run: Run) -> str:
-        """How many tokens a run reads and writes, for its report."""
+        """How many tokens a run reads and writes, for its report; of text alone, its tokens."""
+        return f"{run.target.size:,} {run.recipe.text.kind} tokens"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """Samples as a report shows them, and how many it leaves out."""

@@ -7,7 +7,6 @@ P of the right tag, in nats a word.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
 from dragoman.specs.tagging import TAGGING, words_and_tags
+from dragoman.tasks.shared.evaluation_report import timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     SHARE,
@@ -189,9 +189,7 @@ def tagged_set(
 
 def _report(run: Run, measured: LabelledSet) -> TaggingReport:
     tagger = Tagger(run)
-    began = time.perf_counter()
-    tagged = tagger([pair.source for pair in measured.pairs])
-    seconds = time.perf_counter() - began
+    tagged, seconds = timed(lambda: tagger([pair.source for pair in measured.pairs]))
     return TaggingReport(
         run.folder.name, run.weights_summary, measured.name, seconds,
         *_judged(run, measured.pairs, tagged, tagger.tags),

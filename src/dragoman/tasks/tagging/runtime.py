@@ -20,7 +20,7 @@ from dragoman.specs.spec import Spec
 from dragoman.specs.tagging import TAGGING
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Parts, tokens_in
 
 _CONFUSED = 15
 """Rows of a table of confusions."""
@@ -36,32 +36,21 @@ class TaggingRuntime(LabelRuntime):
     quoted: ClassVar[str] = "words"
     quoted_length: ClassVar[int | None] = None
 
-    def training_parts(self) -> TrainingParts:
-        from dragoman.tasks.tagging.evaluation import TaggedValidation
+    def parts(self) -> Parts:
+        from dragoman.tasks.tagging.evaluation import TaggedValidation, evaluate_run
         from dragoman.tasks.tagging.learning import TaggedSentences, TagOfEachWord
+        from dragoman.tasks.tagging.tagger import Tagger
 
-        return TrainingParts(TaggedSentences, TagOfEachWord, TaggedValidation)
+        return Parts(TaggedSentences, TagOfEachWord, TaggedValidation, evaluate_run, Tagger)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(pair.target.split())
-
-    @property
-    def evaluate(self) -> Evaluate:
-        from dragoman.tasks.tagging.evaluation import evaluate_run
-
-        return evaluate_run
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         return chance_of_tags(tags_of(forms), pairs)
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_usual_tag(run)
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.tagging.tagger import Tagger
-
-        return Tagger
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}; {plural(run.forms.target.size, 'tag')}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,18 +26,15 @@ from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, signed
 from dragoman.specs.translation import writes_what_it_reads
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.evaluation_report import SearchReport, timed
 
 logger = logging.getLogger("dragoman")
 
 
 @dataclass(frozen=True)
-class TranslationReport(EvaluationReport):
+class TranslationReport(SearchReport):
     """The translations of a test set by a run, and their scores."""
 
-    search: str
-    path: str
-    """What translated: int8 kernels, or torch in bf16 or fp32."""
     scores: TranslationScores
     prepared: Score | None
     """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
@@ -81,11 +77,7 @@ class TranslationReport(EvaluationReport):
         return self.hypotheses
 
     def details(self) -> dict[str, Any]:
-        values: dict[str, Any] = {
-            "search": self.search,
-            "path": self.path,
-            **self.scores.to_dict(),
-        }
+        values = self.scores.to_dict()
         if self.heard is not None:
             rates = {"WER": self.heard.words.rate, "CER": self.heard.characters.rate}
             values["scores"] = signed(rates, self.heard.signature) | values["scores"]
@@ -138,9 +130,7 @@ def evaluate_run(
     translator = Translator(opened, settings, search, ensemble)
     noun = "sentence" if recipe.source.is_text else opened.task.noun.removesuffix("s")
     logger.info("translating %s", plural(len(pairs), noun))
-    began = time.perf_counter()
-    translations = list(translator.stream(pair.source for pair in pairs))
-    seconds = time.perf_counter() - began
+    translations, seconds = timed(lambda: list(translator.stream(pair.source for pair in pairs)))
     hypotheses = [translation.text for translation in translations]
     language = recipe.languages.target
     scores = evaluate_translation(hypotheses, measured.references, language)

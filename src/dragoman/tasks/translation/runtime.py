@@ -23,7 +23,7 @@ from dragoman.tasks.shared.progress_made import (
     of_tokens,
     on_test,
 )
-from dragoman.tasks.shared.runtime import Evaluate, MakePredictor, Runtime, TrainingParts, tokens_in
+from dragoman.tasks.shared.runtime import Evaluate, Parts, Runtime, tokens_in
 
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
@@ -38,15 +38,18 @@ class TranslationRuntime(Runtime):
     spec: ClassVar[Spec] = TRANSLATION
     draws_attention: ClassVar[bool] = True
 
-    def training_parts(self) -> TrainingParts:
+    def parts(self) -> Parts:
         from dragoman.tasks.shared.examples import Pairs
+        from dragoman.tasks.translation.evaluation import evaluate_run
+        from dragoman.tasks.translation.translator import Translator
         from dragoman.tasks.translation.validation import TranslationValidation
         from dragoman.training.losses.objectives import next_token
 
-        return TrainingParts(Pairs, next_token, TranslationValidation)
+        return Parts(Pairs, next_token, TranslationValidation, evaluate_run, Translator.whole)
 
     @property
     def evaluate(self) -> Evaluate:
+        """As of ``parts``, but mistakes in what is given are told before torch is imported."""
         from dragoman.tasks.translation.evaluation import evaluate_run
 
         return evaluate_run
@@ -75,12 +78,6 @@ class TranslationRuntime(Runtime):
         if not recipe.source.is_text:
             return ["test.tsv"]
         return [f"test.{recipe.languages.source}", f"test.{recipe.languages.target}"]
-
-    @property
-    def predictor(self) -> MakePredictor:
-        from dragoman.tasks.translation.translator import Translator
-
-        return Translator.whole
 
     def vocabulary(self, run: Run) -> str:
         if run.recipe.text.shared:
