@@ -22,9 +22,9 @@ from dragoman.serving.served_tasks import open_run
 ALIKE = {
     "/docs": "app.docs_html",
     "/openapi.json": "http.messages.get_openapi",
-    "/v1/info": "server_info.ServerInfo",
+    "/v1/info": "server_info.version",
     "/v1/figures": "figures.FigureList",
-    "/v1/runs/tiny": "server_info.view",
+    "/v1/runs/tiny": "server_info.view_of",
     "/languages": "translate.libretranslate._languages",
     "/frontend/settings": "translate.schema.FrontendSettings",
 }

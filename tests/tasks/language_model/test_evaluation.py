@@ -376,7 +376,7 @@ def test_documents_longer_than_the_context_are_learned_whole(
             logits = model.step(torch.tensor([whole[begin : place + 1]]), state)[0].double()
             nll -= float(torch.log_softmax(logits.detach(), 0)[wanted])
         assert found.nll == pytest.approx(nll, rel=1e-4)
-    assert carried.nll != pytest.approx(alone.nll, rel=1e-3)
+    assert carried.nll != pytest.approx(alone.nll, rel=3e-4)
     with pytest.raises(DragomanError, match="window and stride can be set"):
         evaluate_run(run, [part], changes=["beam=3"])
     with pytest.raises(RecipeError, match="greater than the window of 24"):
