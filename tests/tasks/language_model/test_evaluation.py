@@ -353,7 +353,7 @@ def test_documents_longer_than_the_context_are_learned_whole(
         [str(tmp_path / "novel.txt")], task="language-model",
         changes=[
             *SMALL, f"text.kind={kind}", "text.vocabulary=400", "plan.context=24",
-            "training.updates=20", "training.validate_every=20",
+            "training.updates=100", "training.validate_every=100",
         ],
     )  # fmt: skip
     run = trained_run(recipe, tmp_path / "run")
@@ -376,7 +376,7 @@ def test_documents_longer_than_the_context_are_learned_whole(
             logits = model.step(torch.tensor([whole[begin : place + 1]]), state)[0].double()
             nll -= float(torch.log_softmax(logits.detach(), 0)[wanted])
         assert found.nll == pytest.approx(nll, rel=1e-4)
-    assert carried.nll != pytest.approx(alone.nll, rel=3e-4)
+    assert carried.nll != pytest.approx(alone.nll, rel=1e-3)
     with pytest.raises(DragomanError, match="window and stride can be set"):
         evaluate_run(run, [part], changes=["beam=3"])
     with pytest.raises(RecipeError, match="greater than the window of 24"):
