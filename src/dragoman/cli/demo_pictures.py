@@ -94,16 +94,19 @@ def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.subject import Subject
     from dragoman.pictures.matrix import MatrixPicture
+    from dragoman.tasks.classification.labeller import Labeller
 
     subject = Subject.open(run.folder, pictures[0].source)
+    labeller = subject.predictor
+    assert isinstance(labeller, Labeller)
     panels: list[Panel] = []
     said = []
-    for pair in pictures:
+    chosen = labeller([pair.source for pair in pictures])
+    for pair, label in zip(pictures, chosen, strict=True):
         one = replace(subject, sentence=pair.source)
         figure = make_figure("picture-rollout", one)
-        label, probability = one.output.text.rsplit("  ", 1)
-        wrong = "" if label == pair.target else f", not {pair.target}"
-        said.append(f"{label} {100 * float(probability):.0f} %{wrong}")
+        wrong = "" if label.label == pair.target else f", not {pair.target}"
+        said.append(f"{label.label} {100 * label.probability:.0f} %{wrong}")
         first, *others = figure.panels
         assert isinstance(first, MatrixPicture)
         panels += [replace(first, title=said[-1]), *others]

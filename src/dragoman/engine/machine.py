@@ -13,7 +13,6 @@ from dragoman.native.processor import cores, cpu_flags, processor
 
 __all__ = ["cores", "machine_facts", "processor", "vector_units"]
 
-_PACKAGES = ("dragoman", "torch", "sentencepiece", "sacrebleu")
 _UNITS = (
     ("amx_int8", "AMX int8"),
     ("amx_bf16", "AMX bf16"),
@@ -44,10 +43,7 @@ def machine_facts() -> list[tuple[str, str]]:
         ("native kernels", status.reason),
         ("compiler", shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or "none"),
         ("Python", platform.python_version()),
-        *(
-            (name, metadata.version(name))
-            for name in ("dragoman", "torch", "sentencepiece", "sacrebleu")
-        ),
+        *((name, _version(name)) for name in ("dragoman", "torch", "sentencepiece", "sacrebleu")),
         ("system", platform.platform(terse=True)),
     ]
 
@@ -60,3 +56,10 @@ def vector_units() -> list[str]:
 
 def _memory_gib() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"

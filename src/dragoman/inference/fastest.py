@@ -98,7 +98,10 @@ def fastest(
         path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
     )
     whole = path.searched is not None
-    return Path(path.precision, line, searched, made, True, whole, rows, path.level or "")
+    return Path(
+        path.precision, line, searched, made,
+        whole_steps=whole, rows=rows, level=path.level or "",
+    )  # fmt: skip
 
 
 def without_torch(
@@ -201,7 +204,7 @@ def _choose(
     if precision == "fp32" or not paths:
         asked = "as asked for" if precision == "fp32" else None
         why = asked or f"the one way to run a {settings.kind} model"
-        return (None, f"fp32 on plain torch, {why}")
+        return None, f"fp32 on plain torch, {why}"
     if precision not in ("auto", *(path.precision for path in paths)):
         found, line = _choose(settings, "auto", times_of)
         return found, f"{line}: a {settings.kind} model cannot be run in {precision}"
@@ -209,7 +212,7 @@ def _choose(
     able = [path for path in paths if path.why_not(settings) is None]
     wished = [path for path in paths if path.precision == precision]
     if wished and precision != promised:
-        return (wished[0], f"{wished[0].line()}, as asked for")
+        return wished[0], f"{wished[0].line()}, as asked for"
     among = [path for path in able if path in wished] or able
     if len(among) > 1:
         # Of all that can be had here for some model, so that what is remembered says it of any.
@@ -220,16 +223,16 @@ def _choose(
         among = sorted(among, key=lambda path: _cost(path, among, times))
     found = among[0]
     if found.precision != promised and (missing := _missing(paths, settings)) is not None:
-        return (found, f"{found.line()}: no {promised}, because {missing}")
+        return found, f"{found.line()}: no {promised}, because {missing}"
     rival = next((path for path in among if path.precision != found.precision), None)
     if not times or rival is None:
-        return (found, found.line())
+        return found, found.line()
     gain = _cost(rival, [found], times)
     if found.precision != promised:
         slower = f"measured faster here than {promised} ({gain:.1f} times)"
-        return (found, f"{found.line()}: {slower}")
+        return found, f"{found.line()}: {slower}"
     more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
-    return (found, f"{found.line()}, {more} times as fast here as {rival.line()}")
+    return found, f"{found.line()}, {more} times as fast here as {rival.line()}"
 
 
 def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:

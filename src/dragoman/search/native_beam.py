@@ -11,7 +11,7 @@ import numpy as np
 
 from dragoman.native import abi, library
 from dragoman.native.abi import Step, at
-from dragoman.native.loader import function, quick_function
+from dragoman.native.loader import kernel, quick_function
 from dragoman.search.beam import BeamStep, PlainBeam, StepsTaken
 from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Floats32, Integers
@@ -24,9 +24,7 @@ class NativeBeam:
         """The library is loaded: ask ``library.available`` first."""
         self._live = live
         self._expand, self._judge = quick_function("beam_expand"), quick_function("beam_judge")
-        self._move, run = quick_function("beam_move"), function("beam_run")
-        assert run is not None
-        self._run = run
+        self._move, self._run = quick_function("beam_move"), kernel("beam_run")
         self._arrays, self._asked = abi.Live(), abi.Run()
         self._address, self._asked_address = at(self._arrays), at(self._asked)
         self._room: tuple[Floats32, Integers] | None = None

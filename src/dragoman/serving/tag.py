@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -115,6 +116,10 @@ class ServedTagger(AskedRun[Tagger]):
     opens, work = Tagger, "tag"
     has_figures = False
 
+    @cached_property
+    def _has_spans(self) -> bool:
+        return has_spans(self.predictor.tags.counts)
+
     def tag(self, texts: Sequence[str], top: int) -> Iterator[TaggedPart]:
         """Parts of texts as they come: a turn's worth is read at once. Raises Refusal 400 for more
         tags than one answer holds, and for what costs too much."""
@@ -185,7 +190,7 @@ class ServedTagger(AskedRun[Tagger]):
         yield from json_in_parts(answer, "texts", texts_told)
 
     def _spans(self, parts: Sequence[TaggedPart]) -> list[TaggedSpan] | None:
-        if not has_spans(self.predictor.tags.counts):
+        if not self._has_spans:
             return None
         tags = [tag for part in parts for tag in part.tags]
         return [

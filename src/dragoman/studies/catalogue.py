@@ -44,18 +44,26 @@ def check_reads_text(paths: Sequence[Path]) -> None:
             )
 
 
+_NOT_COMPARED = {
+    "detection": ("detectors", "boxes.json"),
+    "codes": ("painters and their codes", "test.tsv"),
+    "painting": ("painters and their codes", "test.tsv"),
+}
+"""Tasks whose runs no test of significance is for: who they are, and what one is measured on."""
+
+
 def compare_by(task: Spec | None) -> Compare | None:
     """How runs of a task are compared, where not as translations are."""
     if task is None or task.writes_text:
         return None
+    if task.name in _NOT_COMPARED:
+        return _refused(*_NOT_COMPARED[task.name])
     # They import torch; what is wrong with files of translations is said without it.
     from dragoman.studies.label_comparison import compare_labels, compare_taggers
     from dragoman.studies.parse_comparison import compare_parsers
 
-    pictures = _refused("painters and their codes", "test.tsv")
     compared: dict[str, Compare] = {
         "classification": compare_labels, "parsing": compare_parsers, "tagging": compare_taggers,
-        "detection": _refused("detectors", "boxes.json"), "codes": pictures, "painting": pictures,
     }  # fmt: skip
     return compared.get(task.name)
 

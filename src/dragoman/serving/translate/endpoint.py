@@ -127,7 +127,8 @@ async def _events(
     try:
         (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
         yield await service.texts.do(client, partial(_start, choice, passage))
-        async with aclosing(until(seconds, run.queue.watch(requests, client))) as watched:
+        left = seconds - (time.monotonic() - began)
+        async with aclosing(until(left, run.queue.watch(requests, client))) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
                 async for some, _ in service.texts.turns(client, told):

@@ -123,9 +123,9 @@ class _Writing:
         """As it grows."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)
         began = time.monotonic()
-        seconds = self.service.settings.limits.seconds
         yield await do(self._start)
-        async with aclosing(until(seconds, self._grown(self._text))) as grown:
+        left = self.service.settings.limits.seconds - (time.monotonic() - began)
+        async with aclosing(until(left, self._grown(self._text))) as grown:
             async for some in grown:
                 if some:
                     yield some

@@ -216,6 +216,7 @@ def evaluate_run(
     for changes of a search, which there is not, and where there is nothing to measure on.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
+    opened.require_task("codes", "which makes no codes of pictures")
     if changes:
         raise DragomanError(
             f"--set {changes[0]}: {opened.folder} makes codes, which are not searched for"

@@ -153,6 +153,7 @@ def evaluate_run(
     where there is nothing to measure on.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
+    opened.require_task("painting", "which does not paint")
     wanted = "are no captions", "a list of pictures", "test.tsv"
     pairs, test = test_set(opened, files, corpus_like, wanted)
     if best_of > 1 and judge is None:
