@@ -9,6 +9,7 @@ overwritten in place (``cp new old``) would take a process that has it mapped wi
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import re
@@ -42,6 +43,12 @@ def open_regular(path: Path) -> BufferedReader:
         file.close()
         raise RunError(f"cannot read {path}: it is not a regular file")
     return file
+
+
+def hash_of_file(path: Path) -> str:
+    """SHA-256 of a file, in hex. Errors: ``RunError`` as above."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_bytes(path: Path, most: int) -> bytes:

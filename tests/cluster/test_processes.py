@@ -105,7 +105,7 @@ def test_workers_share_the_cores_and_choose_kernels_as_the_command_does(
     what = asked([source])
     plan, _ = plan_of(FolderStore(tmp_path / "out"), what, mixed=False)
     try:
-        job = Job(plan, str(tmp_path / "out"), described_process)
+        job = Job(str(tmp_path / "out"), plan, described_process)
         _, description = found.start(0, job).result(60)
     finally:
         found.close()

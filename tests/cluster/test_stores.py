@@ -149,7 +149,7 @@ def test_a_bucket_that_fails_gives_what_a_folder_gives(
 
 
 def test_a_job_travels_to_other_processes_and_leaves_its_store_behind() -> None:
-    job = Job(PartsPlan(asked(), ()), "memory://", loud, Way("int8"))
+    job = Job("memory://", PartsPlan(asked(), ()), loud, way=Way("int8"))
     assert job.store.create("x", b"")
     other = ForkingPickler.loads(ForkingPickler.dumps(job))
     assert other == job and other.store.stat("x") is None

@@ -168,17 +168,14 @@ _OF_RUN = (
 
 def run_fingerprint(folder: Path) -> str:
     """Of all that a run computes with. Errors: ``RunError``."""
-    import hashlib
-
     from dragoman.cluster.parts.plan import fingerprint
-    from dragoman.reading import open_regular
+    from dragoman.reading import hash_of_file
     from dragoman.runs.run import Run
 
     found = [("weights", Run.open(folder).weights_hash)]
     for name in _OF_RUN:
         if (folder / name).exists():
-            with open_regular(folder / name) as file:
-                found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
+            found.append((name, hash_of_file(folder / name)))
     return fingerprint(found)
 
 

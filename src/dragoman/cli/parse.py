@@ -109,10 +109,11 @@ def line_mapper(args: ParseArguments, precision: str) -> LineMapper:
 def _parser(args: ParseArguments, run: Run, precision: str) -> Parser:
     """``precision``: that of other workers; "": the fastest."""
     from dragoman.engine.search_settings import search_of, with_beams
-    from dragoman.tasks.parsing.parser import Parser, parser_settings
+    from dragoman.tasks.parsing.parser import Parser
 
     search = with_beams(search_of(run.recipe, args.set_), args.beam, args.n_best)
-    return Parser(run, parser_settings(precision), search)
+    settings = Parser.usual.model_copy(update={"precision": precision or "auto"})
+    return Parser(run, settings, search)
 
 
 def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:

@@ -35,26 +35,22 @@ class Actors(Workers):
                 log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False
             )
         self.number = number or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        self._actors: dict[int, Any] = {}
+        self._running = {}
 
     def start(self, worker: int, work: Work) -> Future[Answer]:
         made = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor)
         actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
-        self._actors[worker] = actor
+        self._running[worker] = actor
         opened: Future[Answer] = actor.open.remote(work).future()
         return opened
 
     def give(self, worker: int, part: int) -> Future[Answer]:
-        done: Future[Answer] = self._actors[worker].do.remote(part).future()
+        done: Future[Answer] = self._running[worker].do.remote(part).future()
         return done
 
     def stop(self, worker: int) -> None:
-        if (actor := self._actors.pop(worker, None)) is not None:
+        if (actor := self._running.pop(worker, None)) is not None:
             self._ray.kill(actor)
-
-    def close(self) -> None:
-        for worker in list(self._actors):
-            self.stop(worker)
 
 
 class _Actor(Hand):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.cluster.driver import CommandOutcome, Driver
-from dragoman.cluster.parts.job import Job, Work
+from dragoman.cluster.driver import Driver
+from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import MakeMapper
 from dragoman.cluster.parts.plan import PLAN, Asked
 from dragoman.cluster.parts.standing import (
@@ -21,14 +21,14 @@ from dragoman.cluster.parts.standing import (
     was_done,
     way_that_stands,
 )
-from dragoman.cluster.progress import ProgressLine, duration, in_figures
+from dragoman.cluster.progress import duration
 from dragoman.cluster.workers import Workers
 from dragoman.errors import DragomanError
 from dragoman.native.processor import cores
 from dragoman.plural import plural
 from dragoman.shortened import shortened
 from dragoman.stores.folder import FolderStore
-from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.opened import opened, whole_address
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHOWN = 1_000
@@ -105,13 +105,11 @@ def run(
     Errors: ``DragomanError``, also where parts were given up.
     """
     share, place = share_of(wanted.part), place_of(wanted.on)
-    to = wanted.to.rstrip("/") if is_remote(wanted.to) else split_address(wanted.to)[0]
-    if is_remote(to):
-        split_address(to)
+    to = whole_address(wanted.to)
     store = opened(to)
     began = time.monotonic()
     plan, is_new = plan_of(store, wanted.asked, mixed=wanted.mixed)
-    job = Job(plan, to, wanted.make, way_that_stands(store))
+    job = Job(to, plan, wanted.make, way=way_that_stands(store))
     total = len(job.places)
     if is_new:
         took = duration(time.monotonic() - began)
@@ -124,31 +122,22 @@ def run(
         say(f"all {plural(total, 'part stands', 'parts stand')} already: nothing to do")
         _tell_bad(job, done["bad"], say)
         return
-    mine = [n for n in range(total) if n % share.of == share.number - 1 and n not in listed]
+    of_share = range(share.number - 1, total, share.of)
+    mine = [number for number in of_share if number not in listed]
     if mine:
-        workers = workers_at(place)
-        lines = [job.lines(number) for number in range(total)]
-        of_share = range(share.number - 1, total, share.of)
-        progress = ProgressLine(
-            sum(lines[n] for n in of_share),
-            sum(lines[n] for n in of_share if n in listed),
-            write,
-            terminal,
-        )
         if len(mine) < len(of_share):
             say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} stand already")
-        driver = Driver(job, workers, mine, progress, say, mixed=wanted.mixed)
+        driver = Driver(
+            job, workers_at(place), mine, of_share, say, write,
+            terminal=terminal, mixed=wanted.mixed, seen=wanted.seen,
+        )  # fmt: skip
         try:
-            tell(driver.run(), progress, say)
-            for note in driver.outcome.done:
-                wanted.seen(note.seen)
+            driver.run()
         except DragomanError:
             # Where no model could be opened, the plan is not to be in the way of the next command.
             if is_new and way_that_stands(store) is None:
                 store.remove(PLAN)
             raise
-        if driver.outcome.given_up:
-            raise DragomanError(given_up(job, driver.outcome))
     lacking = missing(job, standing(job))
     own = [job.name(number) for number in lacking if number % share.of == share.number - 1]
     if own:
@@ -167,34 +156,9 @@ def run(
     say(f"all {plural(total, 'part stands', 'parts stand')}: {to}")
 
 
-def tell(outcome: CommandOutcome, progress: ProgressLine, say: Callable[[str], None]) -> None:
-    """What a driver did, in one line."""
-    lines = sum(note.lines for note in outcome.done)
-    told = f"{plural(lines, 'line')} in {duration(progress.seconds)}"
-    if lines and progress.seconds:
-        told += f", {in_figures(lines / progress.seconds)} lines/s"
-    if outcome.died:
-        told += f"; {plural(outcome.died, 'worker was', 'workers were')} replaced"
-    if outcome.stood:
-        told += f"; {plural(outcome.stood, 'part', 'parts')} somebody else did meanwhile"
-    say(told)
-
-
 def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:
     if bad:
         say(
             f"{plural(bad, 'line was', 'lines were')} not read as they should be: "
             f"{job.store.place(BAD_LINES)}"
         )
-
-
-def given_up(job: Work, outcome: CommandOutcome) -> str:
-    """What is said of parts that are given up."""
-    named = []
-    for number, how in sorted(outcome.given_up.items()):
-        named.append(f"{job.name(number)} ({job.place(number)}: {how})")
-    count = plural(len(named), "part was", "parts were")
-    return (
-        f"{count} given up, and all others stand: {'; '.join(named)}. The same command tries them "
-        "again"
-    )

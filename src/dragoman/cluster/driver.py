@@ -11,15 +11,14 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass, field
+from typing import Any
 
 from dragoman.cluster.parts.job import Work
 from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.parts.part import PartNote
 from dragoman.cluster.parts.standing import agreed_way
-from dragoman.cluster.progress import ProgressLine
+from dragoman.cluster.progress import ProgressLine, duration, in_figures
 from dragoman.cluster.workers import Answer, Workers
 from dragoman.errors import DragomanError
 from dragoman.plural import plural
@@ -33,32 +32,21 @@ _STARTS = 3
 _TICK = 1.0
 
 
-@dataclass
-class CommandOutcome:
-    """What one command did."""
-
-    done: list[PartNote] = field(default_factory=list)
-    """Parts of its own."""
-    stood: int = 0
-    """Parts that somebody else did meanwhile."""
-    died: int = 0
-    """Workers that were replaced."""
-    given_up: dict[int, str] = field(default_factory=dict)
-    """Part -> why."""
-
-
 class Driver:
     """One command's share of a job. Use it once."""
 
     def __init__(
-        self, work: Work, workers: Workers, parts: Iterable[int], progress: ProgressLine,
-        say: Callable[[str], None], *, mixed: bool = False,
+        self, work: Work, workers: Workers, parts: Sequence[int], of_command: Sequence[int],
+        say: Callable[[str], None], write: Callable[[str], object], *, terminal: bool,
+        mixed: bool = False, seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
-        """``parts``: those that are to be done; ``say``: writes a line for people."""
+        """``parts``: those that are to be done, of all that the command is for; ``say``: writes a
+        line for people; ``write``: text as it is; ``seen``: gets what was seen in each part."""
         self._work, self._workers = work, workers
         self._waiting = deque(parts)
-        self._progress, self._say = progress, say
-        self._mixed = mixed
+        self._total, missing = (sum(map(work.lines, some)) for some in (of_command, parts))
+        self._progress = ProgressLine(self._total, self._total - missing, write, terminal)
+        self._say, self._mixed, self._seen = say, mixed, seen
         self._asked: dict[Future[Answer], int] = {}
         """What is under way -> its worker."""
         self._busy: dict[int, int] = {}
@@ -70,11 +58,14 @@ class Driver:
         """Part -> workers that died with it."""
         self._starts = 0
         self._started = 0
-        self.outcome = CommandOutcome()
+        self._stood = self._died = 0
+        """Parts that somebody else did meanwhile, and workers that were replaced."""
+        self._given_up: dict[int, str] = {}
+        """Part -> why."""
 
-    def run(self) -> CommandOutcome:
-        """Until every part stands or is given up. Errors: ``DragomanError`` where going on cannot
-        help; all workers are ended first."""
+    def run(self) -> None:
+        """Until every part stands. Errors: ``DragomanError`` where going on cannot help, and where
+        parts were given up; all workers are ended first."""
         try:
             self._start()  # one alone: how it computes is how all do
             while self._waiting or self._busy:
@@ -83,10 +74,30 @@ class Driver:
                     self._take(self._asked.pop(future), future)
                 self._give()
                 self._progress.show(len(self._ready))
-            return self.outcome
         finally:
             self._progress.clear()
             self._workers.close()
+        if self._total:
+            self._tell()
+        if self._given_up:
+            work, given_up = self._work, sorted(self._given_up.items())
+            named = [f"{work.name(n)} ({work.place(n)}: {how})" for n, how in given_up]
+            raise DragomanError(
+                f"{plural(len(named), 'part was', 'parts were')} given up, and all others stand: "
+                f"{'; '.join(named)}. The same command tries them again"
+            )
+
+    def _tell(self) -> None:
+        """What was done, in one line."""
+        progress = self._progress
+        told = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
+        if progress.rate:
+            told += f", {in_figures(progress.rate)} lines/s"
+        if self._died:
+            told += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
+        if self._stood:
+            told += f"; {plural(self._stood, 'part', 'parts')} somebody else did meanwhile"
+        self._say(told)
 
     # ---- workers
 
@@ -111,7 +122,7 @@ class Driver:
             while self._waiting:
                 number = self._waiting.popleft()
                 if self._work.store.stat(self._work.name(number)) is not None:
-                    self._stood(number)
+                    self._pass_over(number)
                     continue
                 self._busy[worker] = number
                 self._asked[self._workers.give(worker, number)] = worker
@@ -132,10 +143,10 @@ class Driver:
             return
         number = self._busy.pop(worker)
         if more:
-            self.outcome.done.append(found)
             self._progress.add(found.lines)
+            self._seen(found.seen)
         else:
-            self._stood(number)
+            self._pass_over(number)
 
     def _begin(self, worker: int, way: Way, description: str) -> None:
         self._starting.discard(worker)
@@ -161,7 +172,7 @@ class Driver:
         self._workers.stop(worker)
         self._ready.discard(worker)
         number = self._busy.pop(worker, None)
-        self.outcome.died += 1
+        self._died += 1
         how = str(error).strip().partition("\n")[0][:300]
         if isinstance(error, BrokenExecutor):
             how = "its process was ended, as the system does where memory runs out"
@@ -182,12 +193,12 @@ class Driver:
             self._waiting.append(number)
             self._say(f"a worker is lost: {how}. Once more: {name}")
         else:
-            self.outcome.given_up[number] = how
+            self._given_up[number] = how
             self._say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")
 
-    def _stood(self, number: int) -> None:
+    def _pass_over(self, number: int) -> None:
         """Somebody else works on the same parts: take the rest in another order than theirs."""
-        self.outcome.stood += 1
+        self._stood += 1
         self._progress.stood(self._work.lines(number))
         rest = list(self._waiting)
         random.shuffle(rest)

@@ -18,7 +18,8 @@ class ProgressLine:
         """``total``: lines; ``before``: those of parts that stood already."""
         self._total, self._done = total, before
         self._write, self._terminal = write, terminal
-        self._fresh = 0
+        self.fresh = 0
+        """Lines of parts that this command has done."""
         self._began: float | None = None
         self._told = 0.0
         self._width = 0
@@ -30,7 +31,7 @@ class ProgressLine:
 
     def add(self, lines: int) -> None:
         """Lines of a part that was done."""
-        self._fresh += lines
+        self.fresh += lines
 
     def stood(self, lines: int) -> None:
         """Lines of a part that somebody else has done."""
@@ -44,7 +45,7 @@ class ProgressLine:
     @property
     def rate(self) -> float:
         """Lines a second, of this command."""
-        return self._fresh / self.seconds if self.seconds else 0.0
+        return self.fresh / self.seconds if self.seconds else 0.0
 
     def show(self, workers: int) -> None:
         """If it is time again."""
@@ -67,7 +68,7 @@ class ProgressLine:
 
     def text(self, workers: int) -> str:
         """12,000 of 50,000 lines (24 %), 148 lines/s, 4 min left, 2 workers"""
-        done = self._done + self._fresh
+        done = self._done + self.fresh
         share = 100 * done // self._total if self._total else 100
         parts = [f"{done:,} of {plural(self._total, 'line')} ({share} %)"]
         if self.rate:

@@ -18,7 +18,7 @@ from dragoman.cluster.inputs.files import File, blocks, files_of
 from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.parts.standing import check_conditional
 from dragoman.errors import DataError, DragomanError
-from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.opened import is_remote, opened, whole_address
 from dragoman.stores.store import InputChanged, Stat, Store
 
 BAD = f"{NOTES}/bad"
@@ -42,8 +42,8 @@ class Watch:
         self._inbox, self._say, self._do = inbox.rstrip("/") or "/", say, do
         if not is_remote(inbox) and not Path(inbox).is_dir():
             raise DataError(f"{inbox} is no folder: make it, and put the files there")
-        self._from = _place(self._inbox)
-        self._to = to = _place(outbox.rstrip("/"))
+        self._from = whole_address(self._inbox)
+        self._to = to = whole_address(outbox)
         if f"{to}/".startswith(f"{self._from}/"):
             raise DataError(
                 f"{outbox} is {inbox} or lies in it, and what is written there would be taken for "
@@ -166,10 +166,6 @@ class Watch:
                 yield note["file"], note["tag"]
             except (ValueError, KeyError, TypeError):
                 continue  # it is tried again
-
-
-def _place(address: str) -> str:
-    return address if is_remote(address) else split_address(address)[0]
 
 
 def _shown(place: str) -> str:

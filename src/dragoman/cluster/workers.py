@@ -33,6 +33,8 @@ class Workers(ABC):
 
     number: int
     """How many work at once."""
+    _running: dict[int, Any]
+    """By their numbers."""
 
     @abstractmethod
     def start(self, worker: int, work: Work) -> Future[Answer]:
@@ -46,9 +48,10 @@ class Workers(ABC):
     def stop(self, worker: int) -> None:
         """End one, whatever it is at, if it is there yet."""
 
-    @abstractmethod
     def close(self) -> None:
         """End all."""
+        for worker in list(self._running):
+            self.stop(worker)
 
 
 class Hand:
@@ -113,10 +116,6 @@ class Processes(Workers):
             for process in processes:
                 process.kill()
             pool.shutdown(cancel_futures=True)
-
-    def close(self) -> None:
-        for worker in list(self._running):
-            self.stop(worker)
 
 
 def _may_fork() -> bool:

@@ -67,15 +67,9 @@ class ClassificationSpec(WithHead):
         ]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
-        labels = learned.labels
         for name, pair in _labelled(examples):
-            if labels.value(pair.target) is None:
-                raise DataError(
-                    f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {run}, which "
-                    f"knows {labels.summary()}. To begin with what it makes of text, and labels "
-                    "of your own: --init-part encoder or --init-part decoder, whichever its "
-                    "model is"
-                )
+            line = f"{name}, line {pair.line}"
+            self.check_known(learned.labels, pair.target, line, run, "label")
 
     def check_held(
         self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.boxes import scene_of
-from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
@@ -33,6 +32,7 @@ class DetectionSpec(Spec):
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "boxes"})
     target_file: ClassVar[str] = "target.json"
+    only_format: ClassVar[tuple[str, str]] = ("coco", "boxes in COCO's JSON")
     search_rules: ClassVar[str] = "boxes have their own rules"
     never_generated: ClassVar[str] = "boxes"
     reads_rows: ClassVar[bool] = True
@@ -44,12 +44,6 @@ class DetectionSpec(Spec):
                 f'{self.called} reads pictures: set source.kind = "picture"'
             )
         super().check_source(recipe)
-
-    def check_format(self, corpus: CorpusSettings) -> None:
-        if corpus.format != "coco":
-            raise ValueError(
-                f"{corpus.name}: a {self.called} learns from boxes in COCO's JSON: format = coco"
-            )
 
     def check_rest(self, recipe: Sections) -> None:
         if recipe.boxes.kind == "set" and recipe.model.kind != "transformer":

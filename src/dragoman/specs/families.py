@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
+from dragoman.errors import DataError
+from dragoman.forms.labels import Labels
 from dragoman.models.kinds import KINDS
 from dragoman.specs.demo import texts_of_demo
 from dragoman.specs.sections import Sections
@@ -27,6 +30,15 @@ class WithHead(Spec):
             raise ValueError(
                 f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
                 f"{self.called} reads alone: choose one of {', '.join(stacks)}"
+            )
+
+    def check_known(self, labels: Labels, label: str, line: str, run: Path, noun: str) -> None:
+        """Errors: ``DataError`` for a label, called ``noun``, that a run has not learned."""
+        if labels.value(label) is None:
+            raise DataError(
+                f"{line}: {label[:60]!r} is no {noun} of {run}, which knows {labels.summary()}. To "
+                f"begin with what it makes of text, and {noun}s of your own: --init-part encoder "
+                "or --init-part decoder, whichever its model is"
             )
 
 

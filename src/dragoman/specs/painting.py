@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, Measure, percent
 from dragoman.plural import plural
-from dragoman.reading import read_bytes
+from dragoman.reading import hash_of_file, read_bytes
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side
@@ -97,8 +96,7 @@ class PaintingSpec(Spec):
                 f"{room - 1:,} at most: raise plan.max_target and model.positions.maximum to "
                 f"{symbols.places + 1:,}"
             )
-        with own.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hash_of_file(own)
         _copy(own, folder / WEIGHTS)
         learned = run / (LEARNED if symbols.weights else _OWN_LEARNED)
         if learned.is_file():
@@ -162,9 +160,7 @@ def _coder(symbols: CodeSymbols, weights: Path) -> Coder:
 
     if not weights.is_file():
         raise RunError(f"{weights} is missing: without it nothing can be painted")
-    with weights.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != symbols.weights:
+    if hash_of_file(weights) != symbols.weights:
         raise RunError(
             f"{weights} is not what the painter has learned with ({CODES} beside it names another "
             "hash): put the file back"

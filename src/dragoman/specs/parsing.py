@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
@@ -31,15 +30,10 @@ class ParsingSpec(Spec):
     sections: ClassVar[frozenset[str]] = frozenset({"search", "trees"})
     demo: ClassVar[str] = "demo-trees"
     target_file: ClassVar[str] = "target.json"
+    only_format: ClassVar[tuple[str, str]] = ("trees", "bracketed trees")
     search_rules: ClassVar[str] = "a parse has its own rules"
     keeps_order: ClassVar[bool] = True
     instead_of_links: ClassVar[str] = "; what a head is taught, the trees tell"
-
-    def check_format(self, corpus: CorpusSettings) -> None:
-        if corpus.format != "trees":
-            raise ValueError(
-                f"{corpus.name}: a {self.called} learns from bracketed trees: format = trees"
-            )
 
     def check_vocabularies(self, recipe: Sections) -> None:
         if recipe.model.shares_vocabulary:

@@ -260,11 +260,16 @@ class Spec(Task):
                 f"translation, and a {self.called} has none: leave links out{self.instead_of_links}"
             )
 
+    only_format: ClassVar[tuple[str, str]] = ("", "")
+    """The format that its corpora have, and what stands in it; nothing where there are several."""
     instead_of_links: ClassVar[str] = ""
     """What to add where links are refused."""
 
     def check_format(self, corpus: CorpusSettings) -> None:
         """Whether the task can use the format of a corpus. Errors: ``ValueError``."""
+        only, holds = self.only_format
+        if only and corpus.format != only:
+            raise ValueError(f"{corpus.name}: a {self.called} learns from {holds}: format = {only}")
         task = TASK_OF_FORMAT.get(corpus.format, self.name)
         if task != self.name:
             raise ValueError(

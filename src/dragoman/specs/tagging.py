@@ -50,15 +50,10 @@ class TaggingSpec(WithHead):
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
         self._check_metric(recipe, tags_of(learned))
-        tags = tags_of(learned).labels
         for name, pair in examples():
             for tag in words_and_tags(pair, name)[1]:
-                if tags.value(tag) is None:
-                    raise DataError(
-                        f"{name}, line {pair.line}: {tag[:60]!r} is no tag of {run}, which knows "
-                        f"{tags.summary()}. To begin with what it makes of text, and tags of your "
-                        "own: --init-part encoder or --init-part decoder, whichever its model is"
-                    )
+                line = f"{name}, line {pair.line}"
+                self.check_known(tags_of(learned).labels, tag, line, run, "tag")
 
     def _check_metric(self, recipe: Sections, tags: Tags) -> None:
         if recipe.training.metric not in ("accuracy", "loss") and not has_spans(tags.counts):

@@ -82,13 +82,11 @@ class ObjectStore(Store):
             return self._whole[2][start : start + length]
         options = {"range": (start, start + length)}
         try:
-            found, data = self._asked(name, lambda: self._got(name, length, options))
+            data = self._asked(name, lambda: self._got(name, tag, length, options))
         except FileNotFoundError:
             raise InputChanged(f"{self.place(name)} is not there any more") from None
         except _NoRanges:
             return self._read_whole(name, tag)[start : start + length]
-        if tag and found.tag != tag:
-            raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         return data
 
     def names(self, below: str) -> Iterator[tuple[str, Stat]]:
@@ -132,20 +130,21 @@ class ObjectStore(Store):
 
     def _read_whole(self, name: str, tag: str) -> bytes:
         """All of an object, of a server that gives no part of one; kept for the next part."""
-        found, data = self._asked(name, lambda: self._got(name))
-        if tag and found.tag != tag:
-            raise InputChanged(f"{self.place(name)} has changed since the plan was made")
+        data = self._asked(name, lambda: self._got(name, tag))
         self._whole = (name, tag, data)
         return data
 
-    def _got(self, name: str, length: int | None = None, options: Any = None) -> tuple[Stat, bytes]:
-        """All of an object, or ``length`` bytes of it. Errors: ``Unanswered`` where fewer come."""
+    def _got(self, name: str, tag: str, length: int | None = None, options: Any = None) -> bytes:
+        """All of an object, or ``length`` bytes of it. Errors: ``Unanswered`` where fewer come,
+        ``InputChanged`` where it has another tag."""
         got = self._obstore.get(self._store, name, options=options)
         stat, data = _stat(got.meta), bytes(got.bytes())
         wanted = stat.size if length is None else length
         if len(data) != wanted:
             raise Unanswered(f"{self.place(name)}: {len(data):,} of {wanted:,} bytes came")
-        return stat, data
+        if tag and stat.tag != tag:
+            raise InputChanged(f"{self.place(name)} has changed since the plan was made")
+        return data
 
     def _asked(self, name: str, request: Callable[[], Found]) -> Found:
         """What a request gives. obstore makes it again where it is refused; here it is made again

@@ -32,6 +32,13 @@ def split_address(address: str) -> tuple[str, str]:
     return f"{found.scheme}://{found.netloc}", name
 
 
+def whole_address(address: str) -> str:
+    """As it stays, wherever this process goes: of a folder of this machine the absolute path.
+    Errors: as ``split_address``."""
+    own, _ = split_address(address)
+    return address.rstrip("/") if is_remote(address) else own
+
+
 def opened(address: str) -> Store:
     """The store of an address that ``split_address`` gave."""
     if is_remote(address):

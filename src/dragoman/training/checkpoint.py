@@ -20,7 +20,6 @@ works; it only cannot be trained further.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import re
 import shlex
@@ -36,7 +35,7 @@ from torch import Tensor
 from dragoman.atomic import creating_folder, remove_folder, sweep
 from dragoman.errors import RunError
 from dragoman.nn.linear import Precision
-from dragoman.reading import MAX_JSON, open_regular, parse_json, read_bytes
+from dragoman.reading import MAX_JSON, hash_of_file, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 5
@@ -183,9 +182,9 @@ class Checkpoints:
             save_file(dict(weights), folder / "weights.safetensors")
             for moment, tensors in moments.items():
                 save_file(dict(tensors), folder / f"{moment}.safetensors")
-            files = {path.name: _hash_of(path) for path in sorted(folder.iterdir())}
+            files = {path.name: hash_of_file(path) for path in sorted(folder.iterdir())}
             snapshots = {
-                path.name: self._hashes.get(path.name) or _hash_of(path)
+                path.name: self._hashes.get(path.name) or hash_of_file(path)
                 for _, path in self.snapshots()
             }
             named = replace(state, files=files, snapshots=snapshots)
@@ -255,7 +254,7 @@ class Checkpoints:
         """Keep the weights as of ``update``, and of all snapshots the last ``keep``."""
         path = self._snapshots / f"{update:08d}.safetensors"
         save_weights(path, weights, {"weights": "last", "update": str(update)})
-        self._hashes[path.name] = _hash_of(path)
+        self._hashes[path.name] = hash_of_file(path)
         older = [path for number, path in self.snapshots() if number <= update]
         for path in older[:-keep]:
             path.unlink()
@@ -280,9 +279,4 @@ def _problem(path: Path, expected: str | None) -> str:
     """What is wrong with a file whose SHA-256 should be ``expected`` (None: not known)."""
     if not path.is_file():
         return "is missing"
-    return "is damaged" if expected is not None and _hash_of(path) != expected else ""
-
-
-def _hash_of(path: Path) -> str:
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return "is damaged" if expected is not None and hash_of_file(path) != expected else ""

@@ -329,7 +329,7 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
         (("fill", likes.folder, long), "and 1,023 tokens are read at most"),
         (("fill", likes.folder, "___", "--text", "--json"), "choose one"),
         (("evaluate", likes.folder, "--beam", "2"), "has no use for it"),
-        (("evaluate", likes.folder, "--set", "window=9"), "what is --set window=9?"),
+        (("evaluate", likes.folder, "--set", "window=9"), "nothing can be set"),
         (("evaluate", likes.folder, texts, texts), "measured on one file of texts"),
         (("write", likes.folder, "The"), use),
         (("translate", likes.folder, "The cat."), use),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
 from typing import Any, Self
@@ -16,14 +16,18 @@ from dragoman.stores.opened import opened
 from dragoman.stores.store import Store
 
 
+@dataclass(frozen=True)
 class Work(ABC):
     """What is done in parts, numbered, each committed once by a name of its own in a store: what
     the driver and the workers know of it."""
 
     to: str
     """The address of the store of parts."""
-    way: Way | None
+    way: Way | None = field(default=None, kw_only=True)
     """How all workers are to compute, if one has begun already."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "store"}
 
     @cached_property
     def store(self) -> Store:
@@ -42,9 +46,9 @@ class Work(ABC):
     def lines(self, number: int) -> int:
         """Of a part, by which progress is told."""
 
-    @abstractmethod
     def with_way(self, way: Way | None) -> Self:
         """The same, to be computed so."""
+        return replace(self, way=way)
 
     @abstractmethod
     def begun(self) -> tuple[Any, Way, str]:
@@ -65,12 +69,7 @@ class Job(Work):
     """A plan, where its parts go, and what is done to lines."""
 
     plan: PartsPlan
-    to: str
     make: MakeMapper
-    way: Way | None = None
-
-    def __reduce__(self) -> tuple[type[Job], tuple[PartsPlan, str, MakeMapper, Way | None]]:
-        return Job, (self.plan, self.to, self.make, self.way)  # a store is opened by each process
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:
@@ -85,9 +84,6 @@ class Job(Work):
 
     def lines(self, number: int) -> int:
         return self.plan.part(self.places[number])[1].stretches[0].lines
-
-    def with_way(self, way: Way | None) -> Job:
-        return replace(self, way=way)
 
     def begun(self) -> tuple[LineMapper, Way, str]:
         """The model, computing as the job wishes if this machine can."""

@@ -9,7 +9,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from dragoman.cluster.command import Share, given_up, place_of, share_of, tell, workers_at
+from dragoman.cluster.command import Share, place_of, share_of, workers_at
 from dragoman.cluster.driver import Driver
 from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.parts.standing import stored_plan
@@ -42,7 +42,6 @@ from dragoman.cluster.prepare.later_stages import (
     learn,
     sides_as_text,
 )
-from dragoman.cluster.progress import ProgressLine
 from dragoman.cluster.workers import Workers
 from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
@@ -50,14 +49,14 @@ from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import sides_of_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
 from dragoman.stores.folder import FolderStore
-from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.opened import opened, whole_address
 from dragoman.stores.store import Store
 
 _SAMPLED = 128
@@ -76,7 +75,7 @@ def run(
     Errors: ``DragomanError``, also where parts were given up.
     """
     share, place = share_of(part), place_of(on)
-    to = to.rstrip("/") if is_remote(to) else split_address(to)[0]
+    to = whole_address(to)
     store = opened(to)
     plan, is_new = _plan_of(store, recipe, lines)
     if is_new:
@@ -90,23 +89,23 @@ def run(
     def do(stage: PlanStage) -> None:
         _do(stage, share, workers_at(place), say, write, terminal)
 
-    do(Fingerprints(plan, to))
-    do(PartReading(plan, to))
+    do(Fingerprints(to, plan))
+    do(PartReading(to, plan))
     if plan.partitions:
-        do(Duplicates(plan, to))
+        do(Duplicates(to, plan))
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
     if store.stat(VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
-        do(Lines(plan, to))
+        do(Lines(to, plan))
     learn(store, plan, say)
-    do(Encoding(plan, to))
+    do(Encoding(to, plan))
     counts = [*map(json.loads, encoded(store, len(plan.parts), Encoding.last))]
     examples = tuple(one["train"] for one in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
     forms = forms_of(store, plan)
     types = {side: type_of(form) for side, form in forms.items()}
-    shards = Shards(plan, to, None, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES)
+    shards = Shards(to, plan, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES)
     do(shards)
     ranges = _ranges(plan, examples)
     about = about_store(types, ranges, {"cleaning": report.to_dict()})
@@ -127,15 +126,8 @@ def _do(
     own = [number for number in missing if number % share.of == share.number - 1]
     others = [number for number in missing if number % share.of != share.number - 1]
     random.shuffle(others)  # two shares do not do the same ones in the same order
-    lines = [stage.lines(number) for number in range(stage.parts)]
-    before = sum(lines) - sum(lines[number] for number in missing)
-    progress = ProgressLine(sum(lines), before, write, terminal)
-    driver = Driver(stage, workers, [*own, *others], progress, say)
-    outcome = driver.run()
-    if any(lines):
-        tell(outcome, progress, say)
-    if outcome.given_up:
-        raise DragomanError(given_up(stage, outcome))
+    parts = range(stage.parts)
+    Driver(stage, workers, [*own, *others], parts, say, write, terminal=terminal).run()
 
 
 def _finish(

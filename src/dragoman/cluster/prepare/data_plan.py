@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from itertools import chain
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from pydantic import TypeAdapter
 
@@ -231,17 +231,12 @@ class PlanStage(Work):
     done. The same part gives the same bytes, so it does not matter who wrote which."""
 
     plan: DataPlan
-    to: str
-    way: Way | None = None
 
     title: ClassVar[str]
     """What people are told when it begins."""
     folder: ClassVar[str]
-    last: ClassVar[str]
+    last: ClassVar[str] = "json"
     """The ending of the object that is written last."""
-
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), (self.plan, self.to, self.way)  # a store is opened by each process
 
     @property
     def parts(self) -> int:
@@ -260,9 +255,6 @@ class PlanStage(Work):
 
     def lines(self, number: int) -> int:
         return self.plan.lines_of(number)
-
-    def with_way(self, way: Way | None) -> Self:
-        return replace(self, way=way)
 
     def tools(self) -> Any:
         """What a worker needs for all its parts."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +50,6 @@ class Encoding(PlanStage):
 
     title = "cutting into tokens"
     folder = ENCODED
-    last: ClassVar[str] = "json"
 
     def tools(self) -> Forms:
         return forms_of(self.store, self.plan)
@@ -106,10 +105,6 @@ class Shards(PlanStage):
 
     title = "shards"
     folder = SHARDS
-    last: ClassVar[str] = "json"
-
-    def __reduce__(self) -> tuple[type[Shards], tuple[Any, ...]]:
-        return Shards, (self.plan, self.to, self.way, self.counts, self.types, self.size)
 
     @property
     def parts(self) -> int:
@@ -217,7 +212,6 @@ class Lines(PlanStage):
 
     title = "lines for the vocabularies"
     folder = LINES
-    last: ClassVar[str] = "json"
 
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
         pairs = [pair for side, _, pair in kept(self.store, self.plan, number) if side == "train"]

@@ -91,7 +91,6 @@ class ClassificationReport(LabelReport):
     """How a run labels some texts."""
 
     one_label: ClassVar[str] = "label"
-    labelled: ClassVar[str] = "texts"
     quoted_length: ClassVar[int] = 100
 
     cut: int

@@ -32,7 +32,6 @@ class ClassificationRuntime(LabelRuntime):
     spec: ClassVar[Spec] = CLASSIFICATION
     counts: ClassVar[str] = "labels"
     one_label: ClassVar[str] = "label"
-    labelled: ClassVar[str] = "texts"
 
     def parts(self) -> Parts:
         from dragoman.tasks.classification.evaluation import ClassificationValidation, evaluate_run

@@ -35,7 +35,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.specs.codes import CODES_TASK
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, test_set
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, measured_on
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
@@ -222,7 +222,7 @@ def evaluate_run(
             f"--set {changes[0]}: {opened.folder} makes codes, which are not searched for"
         )
     wanted = "are no pictures", "a list of pictures", "test.tsv"
-    pairs, test = test_set(opened, files, corpus_like, wanted)
+    pairs, test = measured_on(opened, files, corpus_like, wanted)
     began = time.perf_counter()
     report = _measured(opened, pairs, test, began)
     if not files:

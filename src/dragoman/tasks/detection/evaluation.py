@@ -18,7 +18,6 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError
 from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_precision
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
@@ -34,7 +33,7 @@ from dragoman.tasks.detection.detector import (
     detect_all,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
-from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, test_set, timed
+from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
 
@@ -156,13 +155,8 @@ def evaluate_run(
     for several files.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if len(files) > 1:
-        raise DragomanError(
-            f"{opened.folder} is a detector: it is measured on one file of boxes (COCO's JSON), or "
-            f"the folder that it is in; what is {files[1]}?"
-        )
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
-    pairs, test = test_set(opened, files, lambda _, some: _boxes_at(some[0]), wanted)
+    pairs, test = measured_on(opened, files, _boxes_at, wanted, "boxes")
     search = for_test_set(opened.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
     detector = Detector(opened, settings, search)
@@ -177,6 +171,6 @@ def evaluate_run(
     return result
 
 
-def _boxes_at(path: Path) -> CorpusSettings:
+def _boxes_at(run: Run, files: Sequence[Path]) -> CorpusSettings:
     """A file of pictures with their boxes."""
-    return CorpusSettings(source=str(path), format="coco")
+    return CorpusSettings(source=str(files[0]), format="coco")

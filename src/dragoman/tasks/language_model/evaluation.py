@@ -37,7 +37,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.sections import EvaluationSettings
 from dragoman.tasks.language_model.surprisal import Length
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_one_file
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
@@ -171,14 +171,8 @@ def evaluate_run(
     for several files, and for changes of what only a search has.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if len(files) > 1:
-        raise DragomanError(
-            f"{opened.folder} is a language model: it is measured on one file of texts, without "
-            f"references; what is {files[1]}?"
-        )
     how = windows_of(opened, changes)
     texts, test = texts_of(opened, files)
-    texts = watched_texts(opened, texts)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.engine.engine import Engine
     from dragoman.engine.settings import EngineSettings
@@ -229,14 +223,15 @@ def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
 
 def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
     """What a run is measured on, and what to call it: the texts of a file, or those of the run's
-    test set, that say anything."""
+    test set, that say anything. That it has learned from any of them is logged."""
+    require_one_file(run, files, "texts")
     if files:
         _warn_of_other_text(run, files[0])
         texts, name = read_like(run, files[0]), files[0].name
     else:
         pairs, name = own_test_set(run)
         texts = (pair.target for pair in pairs)
-    return (text for text in texts if text.strip()), name
+    return watched_texts(run, (text for text in texts if text.strip())), name
 
 
 def _warn_of_other_text(run: Run, path: Path) -> None:

@@ -27,18 +27,16 @@ from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import hashes, torch_seed
 from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
-from dragoman.errors import DragomanError
 from dragoman.forms.subwords.text import Text
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure
-from dragoman.runs.lineage import watched_texts
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.specs.masked import MASKED
 from dragoman.tasks.language_model.evaluation import texts_of
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes
 from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
@@ -206,14 +204,8 @@ def evaluate_run(
     for several files, and for changes.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if len(files) > 1 or changes:
-        odd = files[1] if len(files) > 1 else f"--set {changes[0]}"
-        raise DragomanError(
-            f"{opened.folder} is a {opened.task.called}: it is measured on one file of texts, and "
-            f"by no search; what is {odd}?"
-        )
+    require_no_changes(opened, changes)
     texts, test = texts_of(opened, files)
-    texts = watched_texts(opened, texts)
     model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
     context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0

@@ -38,7 +38,7 @@ from dragoman.tasks.shared.evaluation_report import (
     SearchReport,
     corpus_like,
     keep_figures,
-    test_set,
+    measured_on,
     timed,
 )
 from dragoman.tasks.shared.validation import (
@@ -155,7 +155,7 @@ def evaluate_run(
     opened = run if isinstance(run, Run) else Run.open(run)
     opened.require_task("painting", "which does not paint")
     wanted = "are no captions", "a list of pictures", "test.tsv"
-    pairs, test = test_set(opened, files, corpus_like, wanted)
+    pairs, test = measured_on(opened, files, corpus_like, wanted)
     if best_of > 1 and judge is None:
         raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
     chosen = None if judge is None else Judge(judge, precision)

@@ -17,7 +17,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import DataError
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import SHORT, Parseval, ScoredSentence, score_parse, unmatched
 from dragoman.pictures.records import TreePair
@@ -27,7 +27,7 @@ from dragoman.runs.scores import scores_of, signed
 from dragoman.sizing.trees import label_ends_of
 from dragoman.specs.parsing import PARSING
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
-from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, test_set, timed
+from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
@@ -128,12 +128,8 @@ def evaluate_run(
     for several files.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if len(files) > 1:
-        raise DragomanError(
-            f"{opened.folder} is a parser: it is measured on one file of trees; what is {files[1]}?"
-        )
     wanted = "are no trees", "a file of them", "test.mrg"
-    pairs, test = test_set(opened, files, lambda run, some: _trees_at(some[0], run), wanted)
+    pairs, test = measured_on(opened, files, _trees_at, wanted, "trees")
     result = evaluate_on(opened, pairs, test, changes, precision)
     if not files:
         keep_figures(opened, result, pairs, changes, precision)
@@ -143,12 +139,12 @@ def evaluate_run(
 def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
     """The trees of a file or a folder of files, and their words; labels end where those that
     ``like`` has learned do. Errors: ``DataError``."""
-    return list(read_pairs(_trees_at(path, like)))
+    return list(read_pairs(_trees_at(like, [path])))
 
 
-def _trees_at(path: Path, like: Run | None) -> CorpusSettings:
+def _trees_at(like: Run | None, files: Sequence[Path]) -> CorpusSettings:
     ends = label_ends_of(like.recipe if like is not None else None)
-    return CorpusSettings(source=str(path), format="trees", label_ends=ends)
+    return CorpusSettings(source=str(files[0]), format="trees", label_ends=ends)
 
 
 def evaluate_on(

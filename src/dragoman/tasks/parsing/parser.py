@@ -105,11 +105,6 @@ class Parser(WritingPredictor):
         return replace(record, target=form.shown_for(source, [*target_ids, form.eos]))
 
 
-def parser_settings(precision: str = "") -> EngineSettings:
-    """Those of a parser: a sentence is never cut. ``precision``: "" is the fastest."""
-    return EngineSettings.model_validate({"longest": MAX_TOKENS, "precision": precision or "auto"})
-
-
 def _read(lines: Iterable[str], engine: Engine) -> Iterator[str]:
     """The sentence of each line, as a treebank writes it; "" of a line without words. Errors:
     ``DataError`` that says which is too long."""

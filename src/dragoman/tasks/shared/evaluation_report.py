@@ -95,18 +95,40 @@ def timed(measure: Callable[[], Found]) -> tuple[Found, float]:
     return found, time.perf_counter() - began
 
 
-def test_set(
+def require_one_file(run: Run, files: Sequence[Path], of: str) -> None:
+    """Errors: ``DragomanError`` for a second file. ``of``: what stands in the first."""
+    if len(files) > 1:
+        raise DragomanError(
+            f"{run.folder} is a {run.task.called}: it is measured on one file of {of}; what is "
+            f"{files[1]}?"
+        )
+
+
+def require_no_changes(run: Run, changes: Sequence[str]) -> None:
+    """Errors: ``DragomanError`` for changes of a search, of which there is none."""
+    if changes:
+        raise DragomanError(
+            f"{changes[0]}: {run.folder} is a {run.task.called} and is measured without a search; "
+            "nothing can be set"
+        )
+
+
+def measured_on(
     run: Run,
     files: Sequence[Path],
     corpus: Callable[[Run, Sequence[Path]], CorpusSettings],
     wanted: tuple[str, str, str],
+    one_of: str = "",
 ) -> tuple[list[Pair], str]:
     """The examples that a run is measured on, and what to call them: those of ``files``, by their
     ``corpus``, or the recipe's test set. That it has learned from any of them is logged.
 
-    ``wanted``: what is missing where there are none, as ``nothing_to_measure`` takes it. Errors:
+    ``wanted``: what is missing where there are none, as ``nothing_to_measure`` takes it;
+    ``one_of``: what stands in the file, where there can be one alone. Errors:
     ``DataError`` for files that cannot be used, ``DragomanError`` where there is nothing.
     """
+    if one_of:
+        require_one_file(run, files, one_of)
     if files:
         pairs, name = list(read_pairs(corpus(run, files))), files[0].name
     else:

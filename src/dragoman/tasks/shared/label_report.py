@@ -3,6 +3,7 @@ in its report and as a picture: which label it mistakes for which, and its sures
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores
 from dragoman.shortened import shortened
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes
 from dragoman.tasks.shared.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -73,8 +74,6 @@ class LabelReport(EvaluationReport):
 
     one_label: ClassVar[str]
     """What one of its labels is called."""
-    labelled: ClassVar[str]
-    """What has them."""
     quoted_length: ClassVar[int]
     """Characters of a text in a list of mistakes."""
 
@@ -85,9 +84,9 @@ class LabelReport(EvaluationReport):
     worst: tuple[Mistake, ...]
 
     @property
+    @abstractmethod
     def counted(self) -> str:
         """What is counted of each label, in a table."""
-        return self.labelled
 
     def records(self) -> list[dict[str, Any]]:
         """A record for each label, as reports read it back."""
@@ -154,8 +153,6 @@ class LabelRuntime(Runtime):
 
     one_label: ClassVar[str]
     """What one of its labels is called."""
-    labelled: ClassVar[str]
-    """What has them."""
     quoted: ClassVar[str] = "text"
     """What is shown of a mistake."""
     quoted_length: ClassVar[int | None] = 100
@@ -181,7 +178,7 @@ class LabelRuntime(Runtime):
         if not (labels := scores.get("labels", [])):
             return []
         title = f"{self.one_label.capitalize()} by {self.one_label}"
-        header = (self.one_label, "precision", "recall", "F1", self.labelled)
+        header = (self.one_label, "precision", "recall", "F1", self.spec.counted)
         shares = ("precision", "recall", "f1")
         rows = [
             (one["label"], *(SHARE.written(one[name]) for name in shares), one["texts"])
@@ -207,7 +204,7 @@ class LabelRuntime(Runtime):
         names = [one["label"] for one in scores["labels"]]
         title = (
             f"{self.one_label} by row, chosen by column: shares of each {self.one_label}'s "
-            f"{self.labelled} of {scores.get('test', '')}"
+            f"{self.spec.counted} of {scores.get('test', '')}"
         )
         picture = drawn(title, names, confusion_in(scores))
         return [] if picture is None else [picture]
@@ -247,11 +244,7 @@ def evaluated(
     there is no search.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if changes:
-        raise DragomanError(
-            f"{changes[0]}: {opened.folder} is a {opened.task.called} and is measured without a "
-            "search; nothing can be set"
-        )
+    require_no_changes(opened, changes)
     measured = test_set(opened)
     warn_of_learned(opened, measured.pairs)
     result = report(opened, measured)

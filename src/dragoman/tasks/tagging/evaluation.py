@@ -55,7 +55,7 @@ class TaggingReport(LabelReport):
     have and training had not; of a mistake the word is shown in brackets, between others."""
 
     one_label: ClassVar[str] = "tag"
-    labelled: ClassVar[str] = "words"
+    counted: ClassVar[str] = "words"
     quoted_length: ClassVar[int] = 1000
 
     pairs: Sequence[Pair]

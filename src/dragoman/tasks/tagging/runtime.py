@@ -32,7 +32,6 @@ class TaggingRuntime(LabelRuntime):
     spec: ClassVar[Spec] = TAGGING
     counts: ClassVar[str] = "tags"
     one_label: ClassVar[str] = "tag"
-    labelled: ClassVar[str] = "words"
     quoted: ClassVar[str] = "words"
     quoted_length: ClassVar[int | None] = None
 
