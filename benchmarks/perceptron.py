@@ -22,7 +22,7 @@ from dragoman.forms.tags import Tags
 from dragoman.measure import percent
 from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.sizing.tags import tagged_corpus
-from dragoman.specs.tagging import words_and_tags
+from dragoman.tasks.tagging.spec import words_and_tags
 
 _BEFORE = ("-START2-", "-START-")
 _BEHIND = ("-END-", "-END2-")

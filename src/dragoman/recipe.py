@@ -17,6 +17,7 @@ import tomli_w
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from dragoman.atomic import write_text
+from dragoman.catalogue import TASKS
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
@@ -38,7 +39,6 @@ from dragoman.recipe_text import (
 )
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
-from dragoman.specs.catalogue import TASKS
 from dragoman.specs.sections import DataSettings, EvaluationSettings, LanguageSettings
 from dragoman.specs.spec import Spec
 from dragoman.training.settings import TrainingSettings

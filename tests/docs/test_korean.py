@@ -78,13 +78,13 @@ def test_one_style(what: str, pattern: str) -> None:
 
 def said_of_runs() -> list[str]:
     """What a server says of runs in English: facts, limits, names of curves, filters, tables."""
+    from dragoman.catalogue import TASKS
     from dragoman.data.cleaning import CleaningSettings
     from dragoman.data.files.pair import Pair
     from dragoman.data.split import Overlap
     from dragoman.demo.corpus import NOTICE
     from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
     from dragoman.pictures.curves import charts_of
-    from dragoman.specs.catalogue import TASKS
 
     read = FramesSource(), LineSource(), PictureSource()
     tasks = [*TASKS.values()]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, client_of, detector, echo_run, post
 
+from dragoman.catalogue import TASKS
 from dragoman.forms.form import Form
 from dragoman.forms.text_form import TextForm
 from dragoman.search.request import Request
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import NOT_SERVED, SERVED
-from dragoman.specs.catalogue import TASKS
 
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:

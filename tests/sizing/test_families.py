@@ -14,13 +14,13 @@ from tiny_scenes import write_scenes
 from tiny_shapes import write_blocks
 from tiny_treebank import treebank, write_treebank
 
+from dragoman.catalogue import TASKS
 from dragoman.errors import RecipeError
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget
 from dragoman.sizing.pairs import TABLE
 from dragoman.sizing.size import FAMILIES, settings_of
-from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 
 KINDS = {

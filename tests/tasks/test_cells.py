@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tiny_cells import MODELS, SOURCES, tiny_cell, told_cells
 
+from dragoman.catalogue import TASKS
 from dragoman.errors import RecipeError
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
-from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 
 CELLS = [(task, kind, source) for task in TASKS for kind in MODELS for source in SOURCES]

@@ -15,12 +15,12 @@ from command_line import Dragoman
 from tiny_cells import tiny_cell
 from untrained_run import untrained_run
 
+from dragoman.catalogue import TASKS
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.minutes import min_tokens, too_short, with_updates
-from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train

@@ -22,8 +22,8 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, chec
 from dragoman.sizing.files import source_of_pictures
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
-from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
+from dragoman.tasks.detection.spec import DETECTION
 
 BOX_TABLE = (
     Size(5_000, 0, 128, 4, 3, 0.1, 2_048, 300, 1.5e-3, 60),

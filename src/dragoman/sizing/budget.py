@@ -25,9 +25,9 @@ from dragoman.plural import plural
 from dragoman.runs.prepare import Say
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
-from dragoman.specs.language_model import LANGUAGE_MODEL
-from dragoman.specs.translation import TRANSLATION
 from dragoman.task import Task
+from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
+from dragoman.tasks.translation.spec import TRANSLATION
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE

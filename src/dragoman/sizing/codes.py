@@ -24,8 +24,8 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held
 from dragoman.sizing.files import source_of_files
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size
-from dragoman.specs.codes import CODES_TASK
 from dragoman.specs.spec import Spec
+from dragoman.tasks.codes.spec import CODES_TASK
 
 CODES_TABLE = (
     Size(20_000, 0, 64, 0, 2, 0.0, 1_024, 100, 2e-3, 20),

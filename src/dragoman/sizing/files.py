@@ -36,8 +36,8 @@ from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels, h
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.labels import HeadBuilder
 from dragoman.sizing.size import DEFAULT, Size
-from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
+from dragoman.tasks.classification.spec import CLASSIFICATION
 
 FILE_TABLE = (
     Size(5_000, 0, 96, 4, 4, 0.2, 2_048, 200, 2e-3, 40),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from dragoman.catalogue import TASKS
 from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
@@ -41,7 +42,6 @@ from dragoman.sizing.tags import TaggingBuilder
 from dragoman.sizing.texts import LanguageModelBuilder, MaskedBuilder
 from dragoman.sizing.trees import ParsingBuilder
 from dragoman.sizing.vocabulary_size import fit_vocabulary
-from dragoman.specs.catalogue import TASKS
 
 BUILDERS: dict[str, RecipeBuilder] = {
     builder.task.name: builder

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dragoman.catalogue import TASKS
 from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
-from dragoman.specs.catalogue import TASKS
 from dragoman.specs.sections import LanguageSettings
 from dragoman.specs.spec import Spec
 from dragoman.task import ModelPart

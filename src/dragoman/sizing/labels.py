@@ -22,8 +22,8 @@ from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.pairs import two_files
 from dragoman.sizing.size import Size
 from dragoman.sizing.start_from import for_fine_tuning, for_part, gently
-from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
+from dragoman.tasks.classification.spec import CLASSIFICATION
 
 EPOCHS_FROM = 4
 """Epochs of a run that begins with the weights of another one, which has read text already."""

@@ -19,8 +19,8 @@ from dragoman.sizing.builder import CorpusSummary, Sections, check_default
 from dragoman.sizing.codes import PicturesBuilder, pictures_corpus
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
-from dragoman.specs.painting import PAINTING, codes_run
 from dragoman.specs.spec import Spec
+from dragoman.tasks.painting.spec import PAINTING, codes_run
 
 PAINTING_TABLE = (
     Size(20_000, 2_000, 128, 4, 3, 0.1, 2_048, 200, 1.5e-3, 20),

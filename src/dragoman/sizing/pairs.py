@@ -20,7 +20,7 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.inputs import Inputs, absolute, given_languages, known_of
 from dragoman.sizing.size import DEFAULT, Size, row_of
 from dragoman.specs.spec import Spec
-from dragoman.specs.translation import TRANSLATION
+from dragoman.tasks.translation.spec import TRANSLATION
 
 TABLE = (
     Size(5_000, 2_000, 128, 4, 2, 0.3, 2_048, 300, 4e-3, 100, "muon"),

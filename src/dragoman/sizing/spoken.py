@@ -26,7 +26,7 @@ from dragoman.sizing.files import grouped_corpus
 from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
 from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
-from dragoman.specs.translation import TRANSLATION
+from dragoman.tasks.translation.spec import TRANSLATION
 
 SPOKEN_TABLE = (
     Size(0.1, 200, 96, 4, 3, 0.1, 125, 100, 1.5e-3, 100),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dragoman.catalogue import TASKS
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
 from dragoman.models.settings import (
@@ -17,7 +18,6 @@ from dragoman.models.settings import (
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.sizing.inputs import known_of
-from dragoman.specs.catalogue import TASKS
 from dragoman.specs.sections import LanguageSettings
 from dragoman.task import ModelPart
 from dragoman.training.schedule import make_schedule

@@ -22,7 +22,7 @@ from dragoman.sizing.labels import HeadBuilder
 from dragoman.sizing.size import Size
 from dragoman.sizing.trees import with_label_ends
 from dragoman.specs.spec import Spec
-from dragoman.specs.tagging import TAGGING
+from dragoman.tasks.tagging.spec import TAGGING
 
 _SAMPLE_LINES = 200
 

@@ -24,10 +24,10 @@ from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merged
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import DEFAULT, Size
-from dragoman.specs.language_model import LANGUAGE_MODEL
-from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
+from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
+from dragoman.tasks.masked.spec import MASKED
 
 _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""

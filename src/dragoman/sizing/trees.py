@@ -21,8 +21,8 @@ from dragoman.shortened import shortened
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import Size
-from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
+from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tree import LABEL_ENDS
 
 FEW = 10_000

@@ -22,7 +22,6 @@ from dragoman.pictures.labels import visible
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.shortened import shortened
-from dragoman.specs.translation import writes_what_it_reads
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
@@ -33,6 +32,7 @@ from dragoman.studies.systems import (
 )
 from dragoman.tasks.shared.progress_made import TrainingSummary, learned_answers
 from dragoman.tasks.translation.runtime import chance_of_translations
+from dragoman.tasks.translation.spec import writes_what_it_reads
 from dragoman.tasks.verdict import hardly_learned
 
 logger = logging.getLogger("dragoman")

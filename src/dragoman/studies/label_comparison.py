@@ -10,7 +10,6 @@ from dragoman.data.files.pair import Pair
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.metrics.tagging import has_spans, spans_of
-from dragoman.specs.tagging import TAGGING
 from dragoman.studies.comparison import ComparisonReport, by_statistics
 from dragoman.studies.systems import ComparisonRequest, runs_at
 from dragoman.tasks.classification.evaluation import labelled_set
@@ -19,6 +18,7 @@ from dragoman.tasks.classification.runtime import chance_of_labels
 from dragoman.tasks.shared.progress_made import learned_answers
 from dragoman.tasks.tagging.evaluation import tagged_set
 from dragoman.tasks.tagging.runtime import chance_of_tags
+from dragoman.tasks.tagging.spec import TAGGING
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 
 

@@ -21,8 +21,8 @@ from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
-from dragoman.specs.classification import rare_labels
 from dragoman.tasks.catalogue import runtime_of
+from dragoman.tasks.classification.spec import rare_labels
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)

@@ -16,6 +16,7 @@ from recipe_of_files import recipe_of
 from trained_run import on_texts, trained_run
 
 import dragoman as package
+from dragoman.catalogue import TASKS
 from dragoman.data.batches import Tokens
 from dragoman.data.chunks import CorpusRange
 from dragoman.data.windows import TextPieces
@@ -26,7 +27,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
-from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.language_model.writer import Writer
 from dragoman.tasks.masked.evaluation import MaskedSums, evaluate_run, with_blanks
 from dragoman.tasks.masked.filler import Filler

@@ -27,12 +27,12 @@ from dragoman.pictures.bitmaps import png_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings
-from dragoman.specs.painting import count_seen
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
 from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right
 from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row
 from dragoman.tasks.painting.runtime import PaintingRuntime
+from dragoman.tasks.painting.spec import count_seen
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.translator import Translator

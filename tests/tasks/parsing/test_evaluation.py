@@ -15,6 +15,7 @@ from recipe_of_files import recipe_of
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
+from dragoman.catalogue import TASKS
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
@@ -29,7 +30,6 @@ from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.parsing.evaluation import evaluate_run, score_each, trees_in
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.report import write_report

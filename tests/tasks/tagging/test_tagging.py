@@ -26,7 +26,6 @@ from dragoman.metrics.tagging import TagScores
 from dragoman.recipe import Recipe
 from dragoman.runs.run import LEXICON, Run
 from dragoman.sizing.start_from import for_part
-from dragoman.specs.tagging import words_and_tags
 from dragoman.studies.label_comparison import compare_taggers
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.catalogue import runtime_of
@@ -39,6 +38,7 @@ from dragoman.tasks.tagging.evaluation import (
     tagged_set,
     usual_scores,
 )
+from dragoman.tasks.tagging.spec import words_and_tags
 from dragoman.tasks.tagging.tagger import Tagger
 from dragoman.tasks.training import train
 

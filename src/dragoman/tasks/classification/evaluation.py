@@ -26,8 +26,8 @@ from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.shortened import shortened
-from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+from dragoman.tasks.classification.spec import CLASSIFICATION
 from dragoman.tasks.shared.evaluation_report import timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (

@@ -14,8 +14,8 @@ from dragoman.measure import percent
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.specs.classification import CLASSIFICATION
 from dragoman.specs.spec import Spec
+from dragoman.tasks.classification.spec import CLASSIFICATION
 from dragoman.tasks.shared.label_report import LabelRuntime
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

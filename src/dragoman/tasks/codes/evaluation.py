@@ -34,7 +34,7 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
-from dragoman.specs.codes import CODES_TASK
+from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, measured_on
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums

@@ -13,8 +13,8 @@ from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.specs.codes import CODES_TASK
 from dragoman.specs.spec import Spec
+from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
 from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
 

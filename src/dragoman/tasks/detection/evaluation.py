@@ -24,7 +24,6 @@ from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.specs.detection import DETECTION
 from dragoman.tasks.detection.detector import (
     MOST_PATCHES,
     THRESHOLD,
@@ -33,6 +32,7 @@ from dragoman.tasks.detection.detector import (
     detect_all,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
+from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation

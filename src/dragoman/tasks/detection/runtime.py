@@ -11,8 +11,8 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.specs.detection import DETECTION
 from dragoman.specs.spec import Spec
+from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
 from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
 

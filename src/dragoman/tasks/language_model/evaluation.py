@@ -34,8 +34,8 @@ from dragoman.runs.lineage import watched_texts
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.search.settings import SearchSettings
-from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.sections import EvaluationSettings
+from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 from dragoman.tasks.language_model.surprisal import Length
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_one_file
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss

@@ -9,8 +9,8 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
-from dragoman.specs.masked import MASKED
 from dragoman.specs.spec import Spec
+from dragoman.tasks.masked.spec import MASKED
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
 from dragoman.tasks.shared.runtime import Parts, Runtime
 

@@ -24,7 +24,6 @@ from dragoman.forms.rows.content import content_of
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.specs.painting import PAINTING, count_seen
 from dragoman.tasks.painting.painter import (
     Anew,
     Bytes,
@@ -34,6 +33,7 @@ from dragoman.tasks.painting.painter import (
     paint_all,
     painting_settings,
 )
+from dragoman.tasks.painting.spec import PAINTING, count_seen
 from dragoman.tasks.shared.evaluation_report import (
     SearchReport,
     corpus_like,

@@ -9,9 +9,9 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.specs.painting import PAINTING
 from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.runtime import symbols_of
+from dragoman.tasks.painting.spec import PAINTING
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     TrainingSummary,

@@ -25,8 +25,8 @@ from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.sizing.trees import label_ends_of
-from dragoman.specs.parsing import PARSING
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
+from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import (
     PairsValidation,

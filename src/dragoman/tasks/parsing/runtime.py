@@ -15,8 +15,8 @@ from dragoman.metrics.right_branching import RightBranching
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
+from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     learned_answers,

@@ -28,7 +28,6 @@ from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
 from dragoman.runs.scores import samples, scores_of, signed
 from dragoman.sizing.tags import tagged_corpus
-from dragoman.specs.tagging import TAGGING, words_and_tags
 from dragoman.tasks.shared.evaluation_report import timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
@@ -41,6 +40,7 @@ from dragoman.tasks.shared.label_report import (
     surest,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
+from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample

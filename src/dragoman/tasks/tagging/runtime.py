@@ -17,10 +17,10 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
-from dragoman.specs.tagging import TAGGING
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Parts, tokens_in
+from dragoman.tasks.tagging.spec import TAGGING
 
 _CONFUSED = 15
 """Rows of a table of confusions."""

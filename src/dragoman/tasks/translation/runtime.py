@@ -14,7 +14,6 @@ from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
-from dragoman.specs.translation import TRANSLATION
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     TrainingSummary,
@@ -24,6 +23,7 @@ from dragoman.tasks.shared.progress_made import (
     on_test,
 )
 from dragoman.tasks.shared.runtime import Evaluate, Parts, Runtime, tokens_in
+from dragoman.tasks.translation.spec import TRANSLATION
 
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
