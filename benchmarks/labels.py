@@ -39,9 +39,9 @@ from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES, Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.inputs import Inputs
-from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.seeds import parse_seeds, seed_folder
 from dragoman.studies.systems import ComparisonRequest
+from dragoman.tasks.classification.comparison import compare_labels
 
 RESULTS = Path(__file__).resolve().parent / "results" / "labels.json"
 PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (600, 4096)}

@@ -23,13 +23,13 @@ from results import measure_runs
 from tables import tests_of
 
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import Parseval, ScoredSentence, f1s, score_parse, statistics_of
-from dragoman.metrics.right_branching import RightBranching
 from dragoman.metrics.significance import compare_statistics, resampled
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
-from dragoman.studies.parse_comparison import parse_statistics
+from dragoman.tasks.parsing.comparison import parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run
+from dragoman.tasks.parsing.metrics import Parseval, ScoredSentence, f1s, score_parse, statistics_of
+from dragoman.tasks.parsing.right_branching import RightBranching
 from dragoman.tree import Tree
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
-from dragoman.forms.tags import Tags
 from dragoman.measure import percent
-from dragoman.metrics.tagging import TagScores, has_spans
-from dragoman.sizing.tags import tagged_corpus
+from dragoman.tasks.tagging.form import Tags
+from dragoman.tasks.tagging.metrics import TagScores, has_spans
+from dragoman.tasks.tagging.sizes import tagged_corpus
 from dragoman.tasks.tagging.spec import words_and_tags
 
 _BEFORE = ("-START2-", "-START-")

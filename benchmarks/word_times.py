@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.tasks.translation.transcriber import Transcriber
+from dragoman.tasks.transcription.transcriber import Transcriber
 
 _NEAR = 0.06
 """Seconds."""

@@ -113,6 +113,13 @@ def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPath
     return folder
 
 
+@pytest.fixture(autouse=True)
+def refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not wait where a client that asks too often does."""
+    if "dragoman.serving.service.service" in sys.modules:
+        monkeypatch.setattr("dragoman.serving.service.service.TOO_MANY_SECONDS", 0)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is imported with the tests stays: looking through all of it for circles, while it grows
@@ -150,7 +157,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             return 3, -in_browser[item.path]
         if needs(item, "demo"):
             return 2, 0
-        return int(item.path.parent.name not in ("cluster", "serving")), 0
+        waits = item.path.parent.name in ("cluster", "serving") or item.path.stem == "test_endpoint"
+        return int(not waits), 0
 
     items.sort(key=place)
 

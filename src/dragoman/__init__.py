@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from dragoman.tasks.parsing.parser import Parse as Parse
     from dragoman.tasks.parsing.parser import Parser as Parser
     from dragoman.tasks.tagging.tagger import Tagger as Tagger
+    from dragoman.tasks.transcription.transcriber import Transcriber as Transcriber
+    from dragoman.tasks.transcription.transcriber import Transcription as Transcription
     from dragoman.tasks.translation.result import Translation as Translation
-    from dragoman.tasks.translation.transcriber import Transcriber as Transcriber
-    from dragoman.tasks.translation.transcriber import Transcription as Transcription
     from dragoman.tasks.translation.translator import Translator as Translator
     from dragoman.training.trainer import Outcome as Outcome
 
@@ -57,7 +57,7 @@ _HOME = {
     "tasks.parsing.parser": ("Parse", "Parser"),
     "tasks.tagging.tagger": ("Tagger",),
     "tasks.translation.result": ("Translation",),
-    "tasks.translation.transcriber": ("Transcriber", "Transcription"),
+    "tasks.transcription.transcriber": ("Transcriber", "Transcription"),
     "tasks.translation.translator": ("Translator",),
     "training.trainer": ("Outcome",),
 }

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.sizing.labels import LABEL_TABLE
-from dragoman.sizing.pairs import TABLE
 from dragoman.sizing.size import Size
-from dragoman.sizing.spoken import SPOKEN_TABLE
-from dragoman.sizing.tags import TAG_TABLE
-from dragoman.sizing.texts import TEXT_TABLE
-from dragoman.sizing.trees import TREE_TABLE
+from dragoman.tasks.classification.sizes import LABEL_TABLE
+from dragoman.tasks.language_model.sizes import TEXT_TABLE
+from dragoman.tasks.parsing.sizes import TREE_TABLE
+from dragoman.tasks.tagging.sizes import TAG_TABLE
+from dragoman.tasks.transcription.sizes import SPOKEN_TABLE
+from dragoman.tasks.translation.sizes import TABLE
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {

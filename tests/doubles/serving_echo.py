@@ -43,7 +43,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.server import serve_app
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate.served_translator import ServedTranslator
+from dragoman.tasks.translation.served import ServedTranslator
 
 Served = Callable[..., contextlib.AbstractAsyncContextManager[httpx.AsyncClient]]
 """Settings of a server -> a client of it."""

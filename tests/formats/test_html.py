@@ -27,7 +27,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate.libretranslate import with_tags
+from dragoman.tasks.translation.libretranslate import with_tags
 
 TAG = re.compile(r"<[^>]*>")
 WORDS = st.sampled_from(["Das", "Tier", "is", "müde.", "Where?", "3", "&amp;", " ", "\n "])

@@ -29,8 +29,8 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.translate.schema import LibreTranslateRequest, TranslateRequest
-from dragoman.serving.translate.served_translator import ServedTranslator
+from dragoman.tasks.translation.schema import LibreTranslateRequest, TranslateRequest
+from dragoman.tasks.translation.served import ServedTranslator
 
 PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
 

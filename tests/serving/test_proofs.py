@@ -20,9 +20,9 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.served_run import ServedRun, knowledge_of
-from dragoman.serving.translate import served_translator
-from dragoman.serving.translate.served_translator import Proofs, ServedTranslator
+from dragoman.tasks.translation import served as served_translator
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
+from dragoman.tasks.translation.served import Proofs, ServedTranslator
 
 ODD = "The animal 🐱 is tired. "
 TWO = f"- {ODD}Where is the bread?"

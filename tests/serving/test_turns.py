@@ -42,7 +42,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.translate import endpoint, libretranslate
+from dragoman.tasks.translation import endpoint, libretranslate
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 

@@ -19,9 +19,9 @@ from dragoman.errors import RecipeError
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget
-from dragoman.sizing.pairs import TABLE
 from dragoman.sizing.size import FAMILIES, settings_of
 from dragoman.tasks.training import train
+from dragoman.tasks.translation.sizes import TABLE
 
 KINDS = {
     ("translation", "transformer"): "transformer",

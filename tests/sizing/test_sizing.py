@@ -25,9 +25,9 @@ from dragoman.runs.run import Run
 from dragoman.sizing import budget
 from dragoman.sizing.inputs import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
-from dragoman.sizing.pairs import TABLE, row_for, rows_for
 from dragoman.sizing.size import Size
-from dragoman.sizing.texts import TEXT_TABLE
+from dragoman.tasks.language_model.sizes import TEXT_TABLE
+from dragoman.tasks.translation.sizes import TABLE, row_for, rows_for
 from dragoman.training.minutes import VALIDATIONS
 from dragoman.training.speed.throughput import Throughput
 

@@ -19,9 +19,9 @@ from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import compare
-from dragoman.studies.label_comparison import compare_labels
-from dragoman.studies.parse_comparison import compare_parsers
 from dragoman.studies.systems import ComparisonRequest
+from dragoman.tasks.classification.comparison import compare_labels
+from dragoman.tasks.parsing.comparison import compare_parsers
 from dragoman.tasks.parsing.parser import Parse, Parser
 
 SHORT = ("training.updates=2", "training.validate_every=0")

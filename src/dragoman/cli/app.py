@@ -17,33 +17,33 @@ from typer.core import TyperGroup
 
 from dragoman.cli import (
     align,
-    classify,
     compare,
     data,
     demo,
-    detect,
     doctor,
     evaluate,
     figure,
-    fill,
     finished,
     look,
-    paint,
-    parse,
     prepare,
     score,
     serve,
     studies,
-    tag,
     train,
-    transcribe,
-    translate,
-    write,
 )
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
 from dragoman.errors import DragomanError
 from dragoman.native.processor import keep_to_quota
+from dragoman.tasks.classification import verb as classify
+from dragoman.tasks.detection import verb as detect
+from dragoman.tasks.language_model import verb as write
+from dragoman.tasks.masked import verb as fill
+from dragoman.tasks.painting import verb as paint
+from dragoman.tasks.parsing import verb as parse
+from dragoman.tasks.tagging import verb as tag
+from dragoman.tasks.transcription import verb as transcribe
+from dragoman.tasks.translation import verb as translate
 
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(

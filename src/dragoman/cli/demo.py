@@ -11,7 +11,6 @@ import typer
 
 from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 from dragoman.cli.demo_files import is_read_by
-from dragoman.cli.demo_parse import show_trees
 from dragoman.cli.demo_pictures import (
     draw_captioned,
     draw_pictures,
@@ -21,9 +20,10 @@ from dragoman.cli.demo_pictures import (
     show_painted,
     show_shapes,
 )
-from dragoman.cli.demo_speech import show_heard, speak_recordings
 from dragoman.cli.options import arguments, option
 from dragoman.errors import RecipeError, RunError
+from dragoman.tasks.parsing.demo import show_trees
+from dragoman.tasks.transcription.demo import show_heard, speak_recordings
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.cli.demo_files import CAPTIONED, PICTURES, SCENES, new_folder, reading
-from dragoman.cli.detect import drawn_box
+from dragoman.tasks.detection.verb import drawn_box
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dragoman.data.files.pair import Pair
-    from dragoman.pictures.boxes import DrawnBox
     from dragoman.pictures.figure import Figure, Panel
     from dragoman.recipe import Recipe
     from dragoman.runs.run import Run
     from dragoman.tasks.classification.evaluation import ClassificationReport
     from dragoman.tasks.detection.detector import DetectedPicture
+    from dragoman.tasks.detection.drawing import DrawnBox
 
 
 LOOKED_AT_PICTURE = "looked-at.svg"
@@ -146,9 +146,9 @@ def show_boxes(run: Run, console: Console) -> str:
     """What is found in scenes that the model did not learn from, and where."""
     from dragoman.atomic import write_bytes, write_text
     from dragoman.boxes import scene_of
-    from dragoman.pictures.boxes import boxes_png, boxes_svg, boxes_text
     from dragoman.runs.evaluation_set import own_test_set
     from dragoman.tasks.detection.detector import THRESHOLD, described
+    from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
     from dragoman.tasks.detection.evaluation import evaluate_run
     from dragoman.tasks.report import write_report
 

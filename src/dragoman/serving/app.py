@@ -37,10 +37,11 @@ from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.serving.transcribe.schema import TranscriptionRequest
-from dragoman.serving.transcribe.served_transcriber import ServedTranscriber
-from dragoman.serving.translate import documents, libretranslate
-from dragoman.serving.translate.schema import DocumentRequest
+from dragoman.tasks.transcription.schema import TranscriptionRequest
+from dragoman.tasks.transcription.served import ServedTranscriber
+from dragoman.tasks.translation import documents_endpoint as documents
+from dragoman.tasks.translation import libretranslate
+from dragoman.tasks.translation.schema import DocumentRequest
 
 logger = logging.getLogger("dragoman")
 

@@ -6,18 +6,24 @@ from collections.abc import Callable
 
 from dragoman.errors import RunError
 from dragoman.runs.run import Run
-from dragoman.serving import detect, fill, lines, paint, parse, tag
-from dragoman.serving.classify import endpoint as classifying
-from dragoman.serving.classify import served_classifier, served_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.serving.transcribe import endpoint as transcribing
-from dragoman.serving.transcribe import served_transcriber
-from dragoman.serving.translate import endpoint as translating
-from dragoman.serving.translate import served_translator
-from dragoman.serving.write import endpoint as writing
-from dragoman.serving.write import served_language_model
+from dragoman.tasks.classification import endpoint as classifying
+from dragoman.tasks.classification import served as served_classifier
+from dragoman.tasks.classification import served_files
+from dragoman.tasks.detection import endpoint as detect
+from dragoman.tasks.language_model import endpoint as writing
+from dragoman.tasks.language_model import served as served_language_model
+from dragoman.tasks.masked import endpoint as fill
+from dragoman.tasks.painting import endpoint as paint
+from dragoman.tasks.parsing import endpoint as parse
+from dragoman.tasks.tagging import endpoint as tag
+from dragoman.tasks.transcription import endpoint as transcribing
+from dragoman.tasks.transcription import served as served_transcriber
+from dragoman.tasks.translation import endpoint as translating
+from dragoman.tasks.translation import lines_endpoint as lines
+from dragoman.tasks.translation import served as served_translator
 
 SERVED: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
     (served_translator.ServedTranslator, translating.endpoints),

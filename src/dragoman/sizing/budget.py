@@ -71,7 +71,7 @@ def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) ->
     """The size for so many minutes of a text that stands alone: as ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
-    (``texts.py``).
+    (``tasks/language_model/sizes.py``).
     """
     needed = partial(_needed, LANGUAGE_MODEL)
     taught = _taught_in(minutes, rows, partial(text_tokens_per_second, family), needed)

@@ -1,6 +1,6 @@
 """From files to a recipe: what every task has in common.
 
-A task (``pairs.py``, ``texts.py``, ``labels.py``, ``tags.py``, ``trees.py``) says how its files
+A task (``tasks/NAME/sizes.py``) says how its files
 are read, what of them chooses a row of its table of sizes, and what its recipes have beside what
 follows from that row.
 """

@@ -20,16 +20,9 @@ from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
 from dragoman.runs.prepared import is_prepared, recipe_of_prepared
 from dragoman.runs.run import vocabulary_name
-from dragoman.sizing.boxes import DetectionBuilder
 from dragoman.sizing.builder import RecipeBuilder
-from dragoman.sizing.codes import CodesBuilder
-from dragoman.sizing.files import FilesBuilder
 from dragoman.sizing.inputs import Inputs, given_languages, is_text, is_treebank
-from dragoman.sizing.labels import ClassificationBuilder
-from dragoman.sizing.painting import PaintingBuilder
-from dragoman.sizing.pairs import TranslationBuilder
 from dragoman.sizing.size import FAMILIES
-from dragoman.sizing.spoken import SpokenBuilder
 from dragoman.sizing.start_from import (
     around_part,
     check_apart,
@@ -38,10 +31,17 @@ from dragoman.sizing.start_from import (
     part_to_take,
     serve_context,
 )
-from dragoman.sizing.tags import TaggingBuilder
-from dragoman.sizing.texts import LanguageModelBuilder, MaskedBuilder
-from dragoman.sizing.trees import ParsingBuilder
 from dragoman.sizing.vocabulary_size import fit_vocabulary
+from dragoman.tasks.classification.file_sizes import FilesBuilder
+from dragoman.tasks.classification.sizes import ClassificationBuilder
+from dragoman.tasks.codes.sizes import CodesBuilder
+from dragoman.tasks.detection.sizes import DetectionBuilder
+from dragoman.tasks.language_model.sizes import LanguageModelBuilder, MaskedBuilder
+from dragoman.tasks.painting.sizes import PaintingBuilder
+from dragoman.tasks.parsing.sizes import ParsingBuilder
+from dragoman.tasks.tagging.sizes import TaggingBuilder
+from dragoman.tasks.transcription.sizes import SpokenBuilder
+from dragoman.tasks.translation.sizes import TranslationBuilder
 
 BUILDERS: dict[str, RecipeBuilder] = {
     builder.task.name: builder

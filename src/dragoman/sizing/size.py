@@ -5,8 +5,7 @@ Width, layers and the size of updates are the row's, whatever the family. What d
 each learns best and how much is dropped: by what sweeps found on Multi30k (the recipes
 ``multi30k-en-de``, ``-lstm`` and ``-conv``) and on film reviews (``movie-reviews``, ``-lstm``).
 
-The tables stand in ``pairs.py``, ``texts.py``, ``labels.py``, ``trees.py``,
-``tags.py``, ``files.py`` and ``spoken.py``.
+The tables stand in ``tasks/NAME/sizes.py``.
 """
 
 from __future__ import annotations

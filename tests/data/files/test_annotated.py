@@ -13,7 +13,7 @@ from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError
-from dragoman.sizing.tags import tagged_corpus
+from dragoman.tasks.tagging.sizes import tagged_corpus
 
 WORDS, TAGS = "The cat_s does n't sleep .", "DT NNS VBZ RB VB ."
 COLUMNS = "The DT B-NP\ncat_s NNS I-NP\ndoes VBZ O\nn't RB O\nsleep VB O\n. . O\n"

@@ -24,7 +24,7 @@ from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
 from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled, measured
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.transcriber import Transcriber
+from dragoman.tasks.transcription.transcriber import Transcriber
 
 SMALL = (
     "model.model_dim=64", "model.ffn_dim=128", "model.attention.num_heads=4",

@@ -19,7 +19,6 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor, SetState
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
@@ -27,6 +26,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run
+from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState
 from dragoman.tasks.detection.learning import boxes_batch
 from dragoman.tasks.detection.set_loss import (
     SetLoss,

@@ -23,7 +23,6 @@ from dragoman.data.word_links import word_starts, words_of
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tree_form import TreeForm, tree_of
-from dragoman.metrics.parseval import Parseval, score_parse
 from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import merged_to_words
 from dragoman.recipe import Recipe
@@ -31,6 +30,7 @@ from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.parsing.evaluation import evaluate_run, score_each, trees_in
+from dragoman.tasks.parsing.metrics import Parseval, score_parse
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.report import write_report
 from dragoman.tasks.training import resume, train

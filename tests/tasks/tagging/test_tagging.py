@@ -21,14 +21,12 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import WordCutter
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.forms.tags import Tags
-from dragoman.metrics.tagging import TagScores
 from dragoman.recipe import Recipe
 from dragoman.runs.run import LEXICON, Run
 from dragoman.sizing.start_from import for_part
-from dragoman.studies.label_comparison import compare_taggers
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.catalogue import runtime_of
+from dragoman.tasks.classification.comparison import compare_taggers
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
 from dragoman.tasks.report import write_report
@@ -38,6 +36,8 @@ from dragoman.tasks.tagging.evaluation import (
     tagged_set,
     usual_scores,
 )
+from dragoman.tasks.tagging.form import Tags
+from dragoman.tasks.tagging.metrics import TagScores
 from dragoman.tasks.tagging.spec import words_and_tags
 from dragoman.tasks.tagging.tagger import Tagger
 from dragoman.tasks.training import train

@@ -15,13 +15,13 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.training import train
+from dragoman.tasks.transcription.transcriber import Transcriber
 from dragoman.tasks.translation import ranking
 from dragoman.tasks.translation.ranking import (
     CtcRanking,
     ctc_log_probabilities,
     text_log_probabilities,
 )
-from dragoman.tasks.translation.transcriber import Transcriber
 from dragoman.tasks.translation.translator import Translator
 
 KNOWN = torch.log_softmax(torch.tensor([[2.0, 0, 1], [0, 3, 1], [0, 0, 2], [0, 4, 0]]), dim=-1)

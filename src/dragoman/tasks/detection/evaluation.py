@@ -1,6 +1,6 @@
 """What is measured of a detector: while it trains, and of a finished run.
 
-Boxes are scored as COCO does (``metrics/detection.py``), all that are written, whatever their
+Boxes are scored as COCO does (``tasks/detection/metrics.py``), all that are written, whatever their
 score.
 """
 
@@ -18,7 +18,6 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
-from dragoman.metrics.detection import AveragePrecision, ScoredBox, average_precision
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
@@ -32,6 +31,7 @@ from dragoman.tasks.detection.detector import (
     detect_all,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
+from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of

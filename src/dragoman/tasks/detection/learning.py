@@ -21,9 +21,9 @@ from dragoman.data.hashing import torch_seed
 from dragoman.data.store import TokenStore
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
-from dragoman.models.catalogue.set_predictor import SetPredictor
 from dragoman.models.interface import Network, Scores, Writing
 from dragoman.recipe import Recipe
+from dragoman.tasks.detection.head import SetPredictor
 from dragoman.tasks.detection.set_loss import IGNORED, SetLoss
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.losses.objectives import NextToken, Objective, Sums, cross_entropy_of

@@ -40,7 +40,7 @@ class DetectionRuntime(Runtime):
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the boxes of the next picture, in place of each picture's own."""
-        from dragoman.metrics.detection import ScoredBox, average_precision
+        from dragoman.tasks.detection.metrics import ScoredBox, average_precision
 
         if len(pairs) < MIN_ANSWERS:
             return {}

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from dragoman.data.batches import Batch
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
-from dragoman.models.catalogue.set_predictor import FoundSet, SetPredictor
+from dragoman.tasks.detection.head import FoundSet, SetPredictor
 from dragoman.training.losses.objectives import Sums
 
 IGNORED = -1

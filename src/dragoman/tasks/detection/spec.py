@@ -111,7 +111,7 @@ class DetectionSpec(Spec):
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         if forms.boxes.symbols.kind == "tokens":
             return super().new_network(settings, forms)
-        from dragoman.models.catalogue.set_predictor import SetPredictor
+        from dragoman.tasks.detection.head import SetPredictor
 
         assert isinstance(settings, TransformerSettings)
         return SetPredictor(settings, input_of(forms.source), forms.boxes.symbols)

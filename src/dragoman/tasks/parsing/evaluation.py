@@ -1,7 +1,7 @@
 """What is measured of a parser: while it trains, and of a finished run.
 
-Parses are scored against reference trees as EVALB does (``metrics/parseval.py``). Tags count only
-where they are learned (``trees.tags``).
+Parses are scored against reference trees as EVALB does (``metrics.py``). Tags count only where they
+are learned (``trees.tags``).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import SHORT, Parseval, ScoredSentence, score_parse, unmatched
 from dragoman.pictures.records import TreePair
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.sizing.trees import label_ends_of
+from dragoman.tasks.parsing.metrics import SHORT, Parseval, ScoredSentence, score_parse, unmatched
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
+from dragoman.tasks.parsing.sizes import label_ends_of
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import (

@@ -10,12 +10,12 @@ from typing import ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import Parseval, score_parse
-from dragoman.metrics.right_branching import RightBranching
 from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
+from dragoman.tasks.parsing.metrics import Parseval, score_parse
+from dragoman.tasks.parsing.right_branching import RightBranching
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

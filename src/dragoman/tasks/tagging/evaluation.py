@@ -18,16 +18,13 @@ import numpy as np
 
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
-from dragoman.forms.tags import Tags, tags_of
 from dragoman.metrics.classification import Confusion
-from dragoman.metrics.tagging import TagScores, has_spans
 from dragoman.pictures.labels import plain_table
 from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
 from dragoman.runs.scores import samples, scores_of, signed
-from dragoman.sizing.tags import tagged_corpus
 from dragoman.tasks.shared.evaluation_report import timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
@@ -40,6 +37,9 @@ from dragoman.tasks.shared.label_report import (
     surest,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
+from dragoman.tasks.tagging.form import Tags, tags_of
+from dragoman.tasks.tagging.metrics import TagScores, has_spans
+from dragoman.tasks.tagging.sizes import tagged_corpus
 from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 from dragoman.training.losses.loss import smoothed_cross_entropy

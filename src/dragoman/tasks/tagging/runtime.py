@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
-from dragoman.forms.tags import Tags, tags_of
 from dragoman.measure import percent
-from dragoman.metrics.tagging import SpanCounts
 from dragoman.pictures.records import Table
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
@@ -20,6 +18,8 @@ from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Parts, tokens_in
+from dragoman.tasks.tagging.form import Tags, tags_of
+from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
 
 _CONFUSED = 15

@@ -11,14 +11,14 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.forms.tags import Tags, tags_of
 from dragoman.measure import LOSS, percent
-from dragoman.metrics.tagging import has_spans
 from dragoman.plural import plural
 from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
 from dragoman.task import Side
+from dragoman.tasks.tagging.form import Tags, tags_of
+from dragoman.tasks.tagging.metrics import has_spans
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
@@ -64,7 +64,7 @@ class TaggingSpec(WithHead):
             )
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
-        from dragoman.models.catalogue.tagger import new_tagger
+        from dragoman.tasks.tagging.head import new_tagger
 
         return new_tagger(settings, forms.source.size, forms.target.size)
 

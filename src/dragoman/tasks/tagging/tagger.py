@@ -18,11 +18,11 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
-from dragoman.forms.tags import tags_of
 from dragoman.models.interface import Network
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.shared.examples import in_batches, reading_of
+from dragoman.tasks.tagging.form import tags_of
 
 _TOKENS_AT_ONCE = 8192
 

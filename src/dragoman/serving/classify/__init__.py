@@ -1,1 +1,0 @@
-"""Classification: the label of a text, and what its words have to do with it."""

@@ -1,1 +1,0 @@
-"""Transcription: what is said in a recording, as OpenAI's clients ask for it."""

@@ -1,1 +1,0 @@
-"""Writing: a text gone on with, its surprises, and what else could have come."""

@@ -1,0 +1,205 @@
+"""A run that labels pictures or recordings and is served.
+
+A file goes through three hands, in turns beside the event loop: it is opened; decoded into rows;
+and read by the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.forms.rows.pictures_form import PicturesForm
+from dragoman.forms.rows.rows_form import Rows, RowsForm
+from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
+from dragoman.insight.figures.patches import reading, rollout
+from dragoman.models.settings import EncoderSettings
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.serving.http.refusals import (
+    Refusal,
+    invalid_request,
+)
+from dragoman.serving.http.uploads import Upload
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import (
+    READING,
+    SEEING,
+)
+from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
+from dragoman.serving.service.seen import (
+    MOST_PATCHES,
+    drawn,
+    grid_of,
+    hidden_cells,
+    row_of,
+    without,
+)
+from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+from dragoman.tasks.classification.served import (
+    TOKENS_AT_ONCE,
+    ClassifyRequest,
+    LabelledFile,
+    Rollout,
+    Seen,
+    check_labels,
+    labels_told,
+)
+
+
+class ServedFileClassifier(FileRun):
+    """A run that labels files and is served."""
+
+    task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
+    does = "labels pictures or recordings"
+
+    def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
+        super().__init__(name, labeller.engine, settings, labeller.run)
+        self.labeller = labeller
+        self.has_figures = isinstance(self.form.settings, PictureSource)
+        self.labelling = self.executor("classify")
+        """Where files are labelled."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFileClassifier:
+        """Errors: ``RunError``, and ``DataError`` where what decodes its files is missing."""
+        return cls(name, Labeller(run, settings), settings)
+
+    def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for what needs no file to be read."""
+        self.check_files(uploads, self.settings.limits.items)
+        count = len(uploads)
+        if request.why:
+            raise Refusal(
+                "no_words_in_files",
+                "why goes by the words of a text, and a file has none: leave it out.",
+            )
+        for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
+            if is_asked and not request.seen:
+                raise invalid_request(field, f"{field} goes with what is seen: set seen too")
+            if is_asked and count > 1:  # each file has layers x rows x … of numbers
+                raise invalid_request(field, f"{field} is told of one file: send one at a time")
+        if request.at is not None and not request.heads:
+            raise invalid_request("at", "at goes with heads: set heads too")
+        if request.reading and not isinstance(self.form.settings, PictureSource):
+            told = "it is told of pictures that are cut into patches alone"
+            raise invalid_request("reading", told)
+        hidden_cells(request.hidden)
+        check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
+
+    @property
+    def most_rows(self) -> int:
+        """Of one file: those of the seconds that are allowed, which a header may have belied."""
+        settings = self.form.settings
+        if isinstance(settings, LineSource):  # what is behind the longest is not looked at
+            return max(LINE, self.labeller.longest)
+        if not isinstance(settings, FramesSource):
+            return self.labeller.longest
+        return 1 + int(self.settings.limits.sound_seconds * 1000 / settings.hop_ms)
+
+    def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for what costs too much to be read: once, or several times where what
+        is seen is asked for."""
+        count = sum(min(len(one), self.labeller.longest) for one in rows) * (
+            1 + SEEING * request.seen + request.heads + request.reading
+        )
+        noun = self.form.settings.noun_of_row
+        self.check_cost(
+            count * READING,
+            "files",
+            f"{plural(len(rows), 'file')}, of which {count:,} rows ({noun}) are read",
+            "Send fewer files at once.",
+        )
+
+    def label(
+        self, opened: Sequence[OpenedFile], rows: Sequence[Rows], request: ClassifyRequest
+    ) -> Iterator[tuple[int, LabelledFile]]:
+        """Each file with its number, as they come: a turn's worth is read at once."""
+        names = [one.file.called for one in opened]
+        cells = hidden_cells(request.hidden)
+        read = [without(self.form, one, cells, self.labeller.longest) for one in rows]
+        for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, read):
+            shown = None
+            if request.seen:
+                shown = seen(self.labeller, self.form, read[number], found.ranked, request)
+            yield number, _told(found, opened[number].size, request.top, shown)
+
+
+def _told(found: ClassifiedText, size: float, top: int | None, shown: Seen | None) -> LabelledFile:
+    return LabelledFile(
+        name=found.text,
+        label=found.label,
+        probability=round(found.probability, 6),
+        labels=labels_told(found, top),
+        cut=found.cut,
+        size=round(size, 3),
+        seen=shown,
+    )
+
+
+_MOST_READ = 256
+"""Patches of a picture whose way through the model is drawn: its rows are sent as numbers."""
+
+
+def seen(
+    labeller: Labeller,
+    form: RowsForm,
+    rows: Rows,
+    ranked: Sequence[tuple[str, float]],
+    asked: ClassifyRequest,
+) -> Seen:
+    """A picture of what is read, and what else is asked of it. ``ranked``: its labels, the most
+    probable first. Raises Refusal 400 for a cell that is not there."""
+    read = rows[: labeller.longest]
+    looked = of_heads = panels = None
+    attended = _attended(labeller, form, read)
+    if attended is not None:
+        weights, places = attended
+        source = form.settings
+        shape = source.grid if isinstance(source, PictureSource) else (1, places)
+        shares = _digits(_filled(rollout(weights, places), shape))
+        looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
+        if asked.heads:
+            begin = weights.shape[-1] - places  # behind the class token, if there is one
+            if asked.at is not None:
+                given = weights[..., begin + row_of(form, asked.at, len(read), places), :]
+            else:
+                given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
+            each = _filled(given[..., begin:], shape)
+            of_heads = [[_digits(head) for head in layer] for layer in each]
+        if asked.reading and isinstance(form, PicturesForm) and places <= _MOST_READ:
+            way, _ = reading(labeller, form, read, ranked)
+            panels = [panel.to_dict() for panel in way]
+    grid = grid_of(form, len(read))
+    return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
+
+
+def _attended(
+    labeller: Labeller, form: RowsForm, read: Rows
+) -> tuple[NDArray[np.float32], int] | None:
+    """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
+    file; None where nothing attends, or where they are more than a picture shows."""
+    source, model = form.settings, labeller.run.recipe.model
+    if isinstance(source, FramesSource):
+        is_shown = len(read) <= MOST_PATCHES * source.subsample
+    else:
+        is_shown = isinstance(source, PictureSource) and source.patches <= MOST_PATCHES
+    if not is_shown:
+        return None
+    weights = labeller.engine.attention.record(read, ()).encoder
+    if not len(weights):
+        return None
+    has_token = isinstance(model, EncoderSettings) and model.class_token
+    return weights, weights.shape[-1] - has_token
+
+
+def _filled(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
+    """(…, P) shares of the parts that are read -> of all; the rest has none."""
+    missing = shape[0] * shape[1] - shares.shape[-1]
+    return np.pad(shares, [(0, 0)] * (shares.ndim - 1) + [(0, missing)])
+
+
+def _digits(shares: NDArray[np.floating]) -> list[float]:
+    return [float(f"{share:.4g}") for share in shares]

@@ -1,0 +1,136 @@
+"""A sane autoencoder, size and schedule, when a user gives nothing but pictures.
+
+``CODES_TABLE`` is what is chosen: the number of pictures chooses a row. Which pictures are held out
+is decided by their captions where they have such, so that a painter that learns from the same list
+holds out the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar
+
+from dragoman.data.files.columns import is_tabbed, listed_corpus
+from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.listed_lines import naming_lines
+from dragoman.errors import DataError, RecipeError
+from dragoman.forms.rows.idx import is_idx
+from dragoman.forms.rows.settings import PictureSource
+from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held_like
+from dragoman.sizing.inputs import Inputs, absolute
+from dragoman.sizing.size import DEFAULT, FAMILIES, Size
+from dragoman.specs.spec import Spec
+from dragoman.tasks.classification.file_sizes import source_of_files
+from dragoman.tasks.codes.spec import CODES_TASK
+
+CODES_TABLE = (
+    Size(20_000, 0, 64, 0, 2, 0.0, 1_024, 100, 2e-3, 20),
+    Size(100_000, 0, 96, 0, 2, 0.0, 2_048, 300, 1.5e-3, 12),
+    Size(float("inf"), 0, 128, 0, 3, 0.0, 4_096, 500, 1e-3, 6),
+)
+"""``layers`` are the blocks before the codes; ``tokens_per_update`` counts patches."""
+
+_SIDES = (8, 7, 4, 6, 5, 2, 3, 1)
+"""Sides of the square that one code stands for, the one that is tried first in front."""
+_LOOKED_AT = 20_000
+_CAPTIONS = 50
+"""Different captions from which on a split goes by them: of ten names of digits, one held out would
+take a tenth of the pictures with it."""
+
+
+class PicturesBuilder(RecipeBuilder):
+    """Pictures: a list of them, folders, or IDX files; and what stands beside each."""
+
+    def takes(self, inputs: Inputs) -> bool:
+        return inputs.names_task or inputs.are_files
+
+    def held_corpus(
+        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
+    ) -> CorpusSettings:
+        return held_like(option, named, train, "one list or folder", "two IDX files")
+
+
+class CodesBuilder(PicturesBuilder):
+    """Pictures, whatever stands beside them."""
+
+    task: ClassVar[Spec] = CODES_TASK
+    table: ClassVar[Sequence[Size]] = CODES_TABLE
+    side = None
+
+    def check(self, inputs: Inputs) -> None:
+        inputs.refuse(("texts", "label_ends"), " does not go with pictures")
+        if inputs.model not in (None, *FAMILIES):
+            raise RecipeError(f"--model {inputs.model}: allowed are {', '.join(FAMILIES)}")
+        if inputs.model in (None, DEFAULT) and inputs.take is None:
+            return
+        option = f"--model {inputs.model}" if inputs.take is None else f"--init-part {inputs.take}"
+        raise RecipeError(
+            f"{option}: codes are made by an autoencoder of their own: leave it out, or write "
+            f"--model {DEFAULT}, the default"
+        )
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        return pictures_corpus(inputs)
+
+    def look(self, corpus: CorpusSettings) -> CorpusSummary:
+        files = [pair.source for pair in read_pairs(corpus)]
+        with naming_lines(corpus):
+            source = _coded_source(corpus, files)
+        return CorpusSummary(len(files), len(files), source=source)
+
+    def learned(self, row: Size, family: str | None) -> Sections:
+        model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}
+        return {"model": model, "training": row.training()}
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        assert isinstance(seen.source, PictureSource)
+        longest = max(256, seen.source.patches)
+        return {
+            "source": seen.source.model_dump(),
+            "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
+            "text": TextSettings().model_dump(include={"vocabulary"}),  # there is none
+            "plan": {"max_source": longest, "max_target": longest},
+            "training": {"label_smoothing": 0.0, "precision": "fp32"},
+        }
+
+
+def pictures_corpus(inputs: Inputs) -> CorpusSettings:
+    """The pictures that are named, and what stands beside each. Errors: ``RecipeError`` for what
+    are no pictures."""
+    names = inputs.names
+    if len(names) == 2 and all(map(is_idx, names)):
+        return CorpusSettings(source=inputs.first, target=absolute(names[1]))
+    if len(names) == 1 and Path(names[0]).is_dir():
+        return CorpusSettings(source=inputs.first, format="folders")
+    listed = listed_corpus(inputs.first, inputs.columns, inputs.keys) if len(names) == 1 else None
+    if listed is None:
+        raise RecipeError(
+            f"{' '.join(names)}: give a list of pictures and captions (.tsv, .jsonl), a folder "
+            "with a folder for each caption, or two IDX files"
+        )
+    return _by_captions(listed)
+
+
+def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
+    """The same list, split by its captions, if they are many."""
+    captions = {pair.target for pair in islice(read_pairs(corpus), _LOOKED_AT)}
+    if len(captions) < _CAPTIONS:
+        return corpus
+    if not is_tabbed(corpus.source):
+        return corpus.model_copy(update={"group_key": corpus.target_key})
+    if corpus.source.removesuffix(".gz").lower().endswith(".csv"):
+        return corpus
+    return corpus.model_copy(update={"group_column": corpus.target_column})
+
+
+def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource:
+    """What is read of the pictures, each patch of which becomes a code."""
+    found = source_of_files(corpus, files)
+    if not isinstance(found, PictureSource):
+        raise DataError(f"{corpus.source} has recordings, and codes are of pictures")
+    side = next(one for one in _SIDES if not found.height % one and not found.width % one)
+    return found.model_copy(update={"patch": side})

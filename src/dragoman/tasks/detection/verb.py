@@ -1,0 +1,186 @@
+"""``dragoman detect``: pictures in, boxes around what is in them out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dragoman.cli.console import log_to_stderr, opened_run, output_to
+from dragoman.cli.given import files_given, named_files
+from dragoman.cli.options import RunFolder, argument, arguments, search_settings, setting
+from dragoman.errors import DragomanError, FileError
+from dragoman.reading import NOT_UTF8, readable
+
+if TYPE_CHECKING:
+    from dragoman.tasks.detection.detector import DetectedPicture, Detection, Detector
+
+
+@arguments
+class DetectArguments:
+    """What ``dragoman detect`` takes."""
+
+    run: RunFolder = argument("RUN")
+    given: list[str] = argument("FILE", None)
+    """Pictures, or folders of them. Default: the names of pictures on standard input, one per
+    line."""
+    to: str | None = None
+    """Write to this file. The file appears only when it is complete."""
+    format: Literal["text", "json", "coco"] = "text"
+    """The output format. text: one line per box, with file, label, score, left, top, right and
+    bottom, separated by tabs; a picture without a box has no line. json: one line per picture, as
+    the pipelines of transformers answer. coco: one JSON file with images, annotations and
+    categories, as ``dragoman train`` reads it."""
+    threshold: float = 0.5
+    """Leave out boxes whose score, from 0 to 1, is lower than this."""
+    draw: Path | None = None
+    """Also draw each picture with its boxes, into this folder."""
+    draw_as: Literal["svg", "png"] = "svg"
+    """The format of these drawings."""
+    show: bool = False
+    """Also draw each picture with its boxes in the terminal, in characters."""
+    beam: int | None = setting(search_settings, default=None)
+
+
+def detect(args: DetectArguments) -> None:
+    """Find what is in pictures, and draw a box around each.
+
+    Boxes are in pixels of the picture that you give, counted from its upper left corner. The score
+    of a box is the probability of its label.
+
+    Examples:
+
+      dragoman detect runs/scenes a.png photos/
+
+      dragoman detect runs/scenes a.png --format json
+
+      dragoman detect runs/scenes photos/ --draw drawn/ --threshold 0.3
+
+      dragoman detect runs/scenes photos/ --format coco --to found.json
+    """
+    from dragoman.engine.search_settings import with_beams
+
+    log_to_stderr()
+    if not 0 <= args.threshold <= 1:
+        raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
+    run = opened_run(args.run, "detection", "which finds no boxes")
+    names = named_files(args.given, run.recipe.source.kind)
+    drawings = _drawings(args, names)
+    from dragoman.tasks.detection.detector import Detector
+
+    detector = Detector(run)
+    settings = with_beams(detector.engine.search_settings, args.beam, None)
+    found = detector.stream(files_given(names, run.recipe.source.kind), settings)
+    with output_to(args.to, names) as out:
+        for line in _written(args, detector, (_draw(args, one, drawings) for one in found)):
+            out.write(line)
+            out.flush()
+
+
+def _written(
+    args: DetectArguments, detector: Detector, pictures: Iterable[DetectedPicture]
+) -> Iterator[str]:
+    """What is written of each picture, as it comes."""
+    if args.format == "coco":
+        labels = detector.run.forms.boxes.symbols.labels
+        told = json.dumps(_coco(args, labels, pictures), ensure_ascii=False)
+        # A name of other bytes than UTF-8 is written so that it is read as it is.
+        yield NOT_UTF8.sub(lambda found: ascii(found[0])[1:-1], told) + "\n"
+        return
+    for one in pictures:
+        shown = one.above(args.threshold)
+        if args.format == "json":
+            yield f"{json.dumps([box.to_dict() for box in shown], ensure_ascii=False)}\n"
+            continue
+        for box in shown:
+            places = box.box.left, box.box.top, box.box.right, box.box.bottom
+            told = "\t".join(f"{place:.1f}" for place in places)
+            yield f"{readable(one.picture)}\t{box.label}\t{box.score:.4f}\t{told}\n"
+
+
+def _coco(
+    args: DetectArguments, labels: Sequence[str], pictures: Iterable[DetectedPicture]
+) -> dict[str, Any]:
+    """One file of all, with the score of each box beside what COCO has."""
+    numbers = {label: number for number, label in enumerate(labels, 1)}
+    images, boxes = list[dict[str, Any]](), list[dict[str, Any]]()
+    for number, one in enumerate(pictures, 1):
+        name = one.picture
+        if args.to is not None:  # names are relative to where the file lies
+            name = os.path.relpath(name, os.path.dirname(args.to) or ".")
+        images.append({"id": number, "file_name": name, "width": one.width, "height": one.height})
+        for found in one.above(args.threshold):
+            bbox = [round(float(side), 2) for side in found.box[1:5]]
+            boxes.append(
+                {
+                    "id": len(boxes) + 1, "image_id": number, "score": round(found.score, 4),
+                    "category_id": numbers[found.label], "bbox": bbox,
+                    "area": round(bbox[2] * bbox[3], 2), "iscrowd": 0,
+                }
+            )  # fmt: skip
+    categories = [{"id": number, "name": label} for label, number in numbers.items()]
+    return {"images": images, "annotations": boxes, "categories": categories}
+
+
+def _drawings(args: DetectArguments, names: Sequence[str]) -> dict[str, Path]:
+    """Where the drawing of each picture goes. Errors: ``DragomanError`` for two with one name."""
+    if args.draw is None:
+        return {}
+    if args.draw.exists() and not args.draw.is_dir():
+        raise FileError(f"--draw {args.draw}: it is a file; name a folder")
+    found: dict[str, Path] = {}
+    for name in names:
+        path = args.draw / f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
+        if path in found.values():
+            raise DragomanError(
+                f"--draw {args.draw}: two pictures are called {Path(name).name}: draw them into "
+                "folders of their own"
+            )
+        found[name] = path
+    return found
+
+
+def _draw(
+    args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
+) -> DetectedPicture:
+    """The same picture, drawn where that is asked for."""
+    if args.draw is None and not args.show:
+        return one
+    from dragoman.atomic import write_bytes, write_text
+    from dragoman.forms.rows.picture_file import whole_picture
+    from dragoman.forms.rows.pictures_form import is_place, picture_at
+    from dragoman.forms.rows.zipped import file_of
+    from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
+
+    shown = [drawn_box(box) for box in one.above(args.threshold)]
+    name = one.picture
+    pixels = picture_at(name) if is_place(name) else whole_picture(file_of(name))
+    if args.draw is not None:
+        path = drawings.get(name)
+        if path is None:  # named on standard input
+            path = args.draw / f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
+        try:
+            args.draw.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {args.draw}: {error.strerror}") from error
+        if args.draw_as == "svg":
+            write_text(path, boxes_svg(pixels, shown))
+        else:
+            write_bytes(path, boxes_png(pixels, shown))
+    if args.show:
+        from rich.console import Console
+
+        console = Console(stderr=True, file=sys.stderr)
+        console.print(boxes_text(pixels, shown, min(72, console.width)), end="")
+    return one
+
+
+def drawn_box(found: Detection) -> Any:
+    """A box as ``tasks/detection/drawing.py`` draws it."""
+    from dragoman.tasks.detection.drawing import DrawnBox
+
+    box = found.box
+    return DrawnBox(found.label, found.score, box.left, box.top, box.right, box.bottom)

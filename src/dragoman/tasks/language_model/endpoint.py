@@ -1,0 +1,186 @@
+"""The endpoints of a language model: a text gone on with, its surprisal, what else could come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from functools import partial
+
+from fastapi import Request
+from starlette.responses import Response
+
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.messages import REFUSALS, json_response
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.stream import EventStream, event, event_of, until
+from dragoman.serving.queue.queued_request import Answer
+from dragoman.serving.service.service import Endpoints, Service
+from dragoman.tasks.language_model.served import (
+    ContinuationsAnswer,
+    ContinuationsRequest,
+    ServedLanguageModel,
+    SurpriseAnswer,
+    SurpriseRequest,
+    WriteAnswer,
+    WriteRequest,
+    word_message,
+)
+from dragoman.tasks.language_model.writer import Growth
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoints over one server."""
+    routes = Endpoints(service)
+
+    @routes.post(
+        "/write",
+        summary="Go on with a text",
+        responses={
+            200: {
+                "model": WriteAnswer,
+                "description": "The text; with `stream` the events start, text, done and error",
+                "content": {"text/event-stream": {}},
+            },
+            **REFUSALS,
+        },
+        openapi_extra=routes.reads(WriteRequest),
+    )
+    async def write(http: Request) -> Response:
+        """By a language model: drawn with temperature, top-k, top-p and seed, or the most probable;
+        how much each word surprised the model comes with it.
+
+        With `stream` the answer is server-sent events: `start` (the beginning as the vocabulary
+        knows it, and its tokens), `text` (what is added, and the words that are new or have grown:
+        they take the places from `first` on), `done` (why it ended), or `error`. To stop
+        early, close the connection.
+        """
+        async with AsyncExitStack() as held:
+            request, client = await held.enter_async_context(service.receive(http, WriteRequest))
+            service.check_texts([request.text, *request.stop], client)
+            run = service.catalogue.of(ServedLanguageModel, request.run)
+            growth = await service.texts.do(client, partial(run.growth, request))
+            writing = _Writing(service, run, growth, client)
+            if not request.stream:
+                return json_response(await service.finish(http, writing.whole()))
+            leave, seconds = held.pop_all().aclose, 2 * service.settings.limits.seconds
+            return EventStream(writing.events(), leave, seconds, service.too_slow())
+
+    @routes.answers(
+        "/surprisal",
+        SurpriseRequest,
+        SurpriseAnswer,
+        "How much each word of a text surprises a language model",
+    )
+    async def surprisal(request: SurpriseRequest, client: str) -> bytes:
+        """In bits: one more is half as likely. A long text is read in windows that overlap."""
+        texts = service.check_texts(request.text, client)
+        run = service.catalogue.of(ServedLanguageModel, request.run)
+        found = []
+        for text in texts:
+            tokens = await service.texts.do(client, partial(run.tokens, text))
+            parts = await run.reading.all(client, run.parts(tokens))
+            costs = [cost for part in parts for cost in part]
+            found.append(await service.texts.do(client, partial(run.surprise, text, tokens, costs)))
+        service.meters.count_characters(run.name, client, sum(map(len, texts)))
+        return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=found))
+
+    @routes.answers(
+        "/continuations", ContinuationsRequest, ContinuationsAnswer, "What could come in a text"
+    )
+    async def continuations(request: ContinuationsRequest, client: str) -> bytes:
+        """The most probable words after a text, or in place of one of its words, with how the model
+        would go on from each."""
+        service.check_texts(request.text, client)
+        run = service.catalogue.of(ServedLanguageModel, request.run)
+        most = min(service.settings.limits.beam, service.settings.rows)
+        if request.count > most:
+            raise Refusal(
+                "too_many_choices",
+                f"count: {request.count} were asked for; this server gives {most} at most.",
+                asked=request.count,
+                most=most,
+            )
+        place = await service.texts.do(client, partial(run.place, request))
+        (found,) = await run.queue.search([place.request], client)
+        service.meters.count_characters(run.name, client, len(request.text))
+        return await service.written(client, partial(run.continuations, place, found))
+
+    return routes
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """A text while it is written for a client."""
+
+    service: Service
+    run: ServedLanguageModel
+    growth: Growth
+    client: str
+
+    async def events(self) -> AsyncGenerator[bytes, None]:
+        """As it grows."""
+        growth, do = self.growth, partial(self.service.texts.do, self.client)
+        began = time.monotonic()
+        yield await do(self._start)
+        left = self.service.settings.limits.seconds - (time.monotonic() - began)
+        async with aclosing(until(left, self._grown(self._text))) as grown:
+            async for some in grown:
+                if some:
+                    yield some
+        if some := await do(self._rest):
+            yield some
+        self._count()
+        done = {"ending": growth.ending, "written": len(growth.tokens) - growth.given}
+        yield event_of("done", {**done, "seconds": round(time.monotonic() - began, 4)})
+
+    async def whole(self) -> bytes:
+        """When it has ended, as JSON."""
+        async with aclosing(self._grown(lambda _: b"")) as grown:
+            async for _ in grown:
+                pass
+        self._count()
+
+        def answer() -> WriteAnswer:
+            self.growth.rest()
+            return self.run.written(self.growth)
+
+        return await self.service.written(self.client, answer)
+
+    async def _grown(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
+        """What is told of all that is new of a text, until it has ended. Closing it gives its place
+        in the queue back."""
+        growth, do = self.growth, partial(self.service.texts.do, self.client)
+
+        def taken(found: Hypothesis, is_last: bool) -> bytes:
+            text = growth.take(found, is_last)
+            return tell(text) if text else b""
+
+        while (request := await do(growth.next)) is not None:
+            async with aclosing(self.run.queue.watch([request], self.client)) as watched:
+                async for (news,) in watched:
+                    is_last = isinstance(news, Answer)
+                    if is_last or growth.grows:
+                        found = news.hypotheses[0] if isinstance(news, Answer) else news.hypothesis
+                        yield await do(partial(taken, found, is_last))
+                    if growth.ending is not None:
+                        break
+
+    def _count(self) -> None:
+        length = len(self.growth.text)
+        self.service.meters.count_characters(self.run.name, self.client, length)
+
+    def _start(self) -> bytes:
+        shown = {"run", "begin", "given", "context"}
+        return event("start", self.run.written(self.growth).model_dump_json(include=shown))
+
+    def _rest(self) -> bytes:
+        """What was held back to the end."""
+        text = self.growth.rest()
+        return self._text(text) if text else b""
+
+    def _text(self, text: str) -> bytes:
+        first, words = self.growth.words()
+        shown = [word_message(word).model_dump(exclude_none=True) for word in words]
+        return event_of("text", {"text": text, "first": first, "words": shown})

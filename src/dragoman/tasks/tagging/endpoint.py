@@ -1,0 +1,216 @@
+"""A run that tags words and is served, and its endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from pydantic import Field
+
+from dragoman.plural import plural
+from dragoman.serving.http.messages import Message, Texts, json_in_parts
+from dragoman.serving.http.refusals import check_total
+from dragoman.serving.queue.cost import READING
+from dragoman.serving.service.served_run import AskedRun
+from dragoman.serving.service.service import Endpoints, Service
+from dragoman.tasks.tagging.metrics import has_spans, spans_of
+from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
+
+
+class TagRequest(Message):
+    """``POST /v1/tag``."""
+
+    text: Texts
+    """A sentence, or several: its words between spaces, cut as in the text that the run has learned
+    from."""
+    run: str | None = None
+    """Name of the run to use, where several tag."""
+    top: int = Field(default=1, ge=1)
+    """How many tags to give for each word, the most probable first."""
+    api_key: str | None = None
+
+
+class TagChoice(Message):
+    """One of the tags that a word may have."""
+
+    tag: str
+    probability: float
+
+
+class TaggedWord(Message):
+    """A word of a text. ``before`` and ``text`` of all words joined are the text, but for space
+    behind its last word."""
+
+    before: str
+    """Space in front."""
+    text: str
+    tag: str
+    """The most probable one."""
+    probability: float
+    tags: list[TagChoice] | None = None
+    """The most probable first; left out where one alone was asked for."""
+
+
+class TaggedSpan(Message):
+    """Words that belong together."""
+
+    kind: str
+    """X, where its words have the tags B-X and I-X."""
+    first: int
+    count: int
+    """Its words: number of the first, and how many."""
+
+
+class TaggedText(Message):
+    """What a run says of one text."""
+
+    parts: int
+    """In how many parts it was read: a text with more tokens than are read at once in several, each
+    without what stands around it."""
+    spans: list[TaggedSpan] | None = None
+    """Where the tags of the run are of the kinds B-X, I-X and O."""
+    words: list[TaggedWord]
+
+
+class TagAnswer(Message):
+    """One for each text, in their order."""
+
+    run: str
+    longest: int
+    """Tokens that are read at once, one symbol counted."""
+    texts: list[TaggedText]
+
+
+TOKENS_AT_ONCE = 1024
+"""Tokens that are read in one turn, or one part of a text: others wait no longer than it takes."""
+WORDS_AT_ONCE = 64
+"""Words that are told at once: of what is made and written in one go others are held up."""
+MAX_PROBABILITIES = 100_000
+"""Tags in one answer, those of all words together."""
+
+_WORD = re.compile(r"\S+")
+
+
+class TaggedPart(NamedTuple):
+    """Some words of a text, as many as are told at once."""
+
+    text: int
+    """The number of the text."""
+    first: int
+    """The number of the first of them."""
+    tags: list[str]
+    written: str
+    """The words, as the API tells them."""
+    begins: bool
+    """Whether what was read together begins with them."""
+
+
+class ServedTagger(AskedRun[Tagger]):
+    """A run that tags and is served."""
+
+    task, does, path = "tagging", "tags words", "/v1/tag"
+    trained = "dragoman train my.tsv --task tagging"
+    opens, work = Tagger, "tag"
+    has_figures = False
+
+    @cached_property
+    def _has_spans(self) -> bool:
+        return has_spans(self.predictor.tags.counts)
+
+    def tag(self, texts: Sequence[str], top: int) -> Iterator[TaggedPart]:
+        """Parts of texts as they come: a turn's worth is read at once. Raises Refusal 400 for more
+        tags than one answer holds, and for what costs too much."""
+        found = [list(_WORD.finditer(text)) for text in texts]
+        count = sum(map(len, found))
+        check_total(
+            "too_many_tags",
+            (min(top, self.predictor.tags.size), "tag"),
+            (count, "words"),
+            MAX_PROBABILITIES,
+            "Ask for fewer of each (top), or send less text.",
+        )
+        parts = self.predictor.cut([[word[0] for word in words] for words in found])
+        tokens = self.predictor.tokens_read(parts)
+        self.check_cost(
+            tokens * READING,
+            "tags",
+            f"{plural(count, 'word')} of {plural(len(texts), 'text')}; {tokens:,} tokens are read",
+            "Send fewer or shorter texts at once.",
+        )
+        for scored in self.predictor.scored(parts, TOKENS_AT_ONCE):
+            told = self._words(texts[scored.sentence], found[scored.sentence], scored, top)
+            for first in range(0, len(scored.log_probabilities), WORDS_AT_ONCE):
+                some = list(islice(told, WORDS_AT_ONCE))
+                yield TaggedPart(
+                    scored.sentence,
+                    scored.first + first,
+                    [word.tag for word in some],
+                    ",".join(word.model_dump_json(exclude_none=True) for word in some),
+                    begins=first == 0,
+                )
+
+    def _words(
+        self, text: str, words: Sequence[re.Match[str]], scored: ScoredWords, top: int
+    ) -> Iterator[TaggedWord]:
+        names = self.predictor.tags.labels.names
+        end = words[scored.first - 1].end() if scored.first else 0
+        for word, scores in zip(words[scored.first :], scored.log_probabilities, strict=False):
+            choices = [
+                TagChoice(tag=name, probability=round(probability, 6))
+                for name, probability in most_probable(names, scores, top)
+            ]
+            yield TaggedWord(
+                before=text[end : word.start()],
+                text=word[0],
+                tag=choices[0].tag,
+                probability=choices[0].probability,
+                tags=choices if top > 1 else None,
+            )
+            end = word.end()
+
+    def answer(self, texts: int, found: Iterable[TaggedPart]) -> Iterator[bytes]:
+        """The parts of so many texts, as the API tells them: JSON, part by part."""
+        of_texts: list[list[TaggedPart]] = [[] for _ in range(texts)]
+        for part in sorted(found, key=lambda part: part[:2]):
+            of_texts[part.text].append(part)
+        texts_told = (
+            json_in_parts(
+                TaggedText(
+                    parts=sum(part.begins for part in parts), spans=self._spans(parts), words=[]
+                ),
+                "words",
+                ([part.written.encode()] for part in parts),
+            )
+            for parts in of_texts
+        )
+        answer = TagAnswer(run=self.name, longest=self.predictor.longest, texts=[])
+        yield from json_in_parts(answer, "texts", texts_told)
+
+    def _spans(self, parts: Sequence[TaggedPart]) -> list[TaggedSpan] | None:
+        if not self._has_spans:
+            return None
+        tags = [tag for part in parts for tag in part.tags]
+        return [
+            TaggedSpan(kind=kind, first=first, count=behind - first)
+            for kind, first, behind in spans_of(tags)
+        ]
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of a run that tags words."""
+    routes = Endpoints(service)
+
+    @routes.answers("/tag", TagRequest, TagAnswer, "Give each word of a text its tag")
+    async def tag(request: TagRequest, client: str) -> bytes:
+        """With the probability of the tag; with `top` also the next most probable ones. Where the
+        tags are B-X, I-X and O, the spans that they make as well."""
+        texts = service.check_texts(request.text, client)
+        run = service.catalogue.of(ServedTagger, request.run)
+        found = await run.asking.all(client, run.tag(texts, request.top))
+        service.meters.count_characters(run.name, client, sum(map(len, texts)))
+        return b"".join(await service.texts.all(client, run.answer(len(texts), found)))
+
+    return routes

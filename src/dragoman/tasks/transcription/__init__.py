@@ -1,0 +1,1 @@
+"""Transcription: recordings are read, and their words written."""

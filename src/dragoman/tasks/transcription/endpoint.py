@@ -1,0 +1,194 @@
+"""The endpoints that OpenAI's clients ask: a recording in, what is said in it out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import PlainTextResponse, Response
+
+from dragoman.forms.languages import name_of
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.recordings.captions import Segment, SpokenWord, captions
+from dragoman.serving.http.messages import (
+    MODELS,
+    OPENAI_REFUSALS,
+    TRANSCRIPTIONS,
+    OpenAiErrorBody,
+    json_response,
+    openai_error,
+    written,
+)
+from dragoman.serving.http.stream import EventStream, until
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Endpoints, Service
+from dragoman.tasks.transcription.schema import (
+    ListedModel,
+    ModelList,
+    TranscribedWord,
+    TranscriptionAnswer,
+    TranscriptionRequest,
+    Usage,
+)
+from dragoman.tasks.transcription.served import FoundSegment, ServedTranscriber
+
+ANY = "whisper-1"
+"""A name that clients have built in: it stands for any run that transcribes."""
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoints over one server."""
+    routes = Endpoints(service, "", "OpenAI")
+    routes.bodies.append(OpenAiErrorBody)
+
+    @routes.post(
+        TRANSCRIPTIONS,
+        summary="Transcribe a recording",
+        responses={
+            200: {
+                "model": TranscriptionAnswer,
+                "description": "What is said; with `stream` the events transcript.text.delta, "
+                "transcript.text.segment and transcript.text.done",
+                "content": {"text/plain": {}, "text/event-stream": {}},
+            },
+            **OPENAI_REFUSALS,
+        },
+        openapi_extra=routes.reads(TranscriptionRequest, files=True),
+    )
+    async def transcriptions(http: Request) -> Response:
+        """Works with OpenAI's clients. The recording is `file` of a form: WAV, FLAC, OGG, Opus or
+        MP3. A long one is cut at silences; it is held in memory alone, and never logged.
+
+        With `stream` each segment comes as soon as it is known: `transcript.text.delta` adds its
+        text, with `verbose_json` `transcript.text.segment` tells its times and words, and
+        `transcript.text.done` has the whole text.
+        """
+        async with AsyncExitStack() as held:
+            request, client = await held.enter_async_context(
+                service.receive(http, TranscriptionRequest)
+            )
+            run = _chosen(service, request)
+            upload, seconds = run.check(request), service.settings.limits.file_seconds
+            work = run.opened_recording(upload, client)
+            file, length = await service.finish(http, work)
+            hearing = _Hearing(run, request, client, file, length)
+            if request.stream:
+                leave = held.pop_all().aclose
+                events = until(seconds, hearing.events())
+                too_slow = service.too_slow(seconds)
+                return EventStream(events, leave, 2 * seconds, too_slow, _error_event)
+            return await service.finish(http, hearing.whole(), seconds)
+
+    @routes.get(MODELS, summary="List the runs", responses={200: {"model": ModelList}})
+    async def models(http: Request) -> Response:
+        """As OpenAI's clients list models."""
+        with service.admit(http):
+            runs = service.catalogue.runs
+            return await service.rendered(http, lambda: written(_listed(runs)))
+
+    return routes
+
+
+def _listed(runs: Sequence[ServedRun]) -> ModelList:
+    told = [ListedModel(id=run.name, created=run.run.written, task=run.task) for run in runs]
+    return ModelList(data=told)
+
+
+def _chosen(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
+    """The run that is named, or else one that writes the language. Raises Refusal 400 or 404."""
+    named = None if request.model == ANY else request.model
+    runs = service.catalogue.every(ServedTranscriber, named)
+    writing = [one for one in runs if request.language and one.writes(request.language)]
+    return (writing or runs)[0]
+
+
+def _error_event(status: int, body: dict[str, Any]) -> bytes:
+    return _event(openai_error(status, body))
+
+
+def _event(values: dict[str, Any]) -> bytes:
+    """An event as OpenAI writes it: its data say what it is."""
+    return f"data: {json.dumps(values, ensure_ascii=False, allow_nan=False)}\n\n".encode()
+
+
+@dataclass(frozen=True)
+class _Hearing:
+    """A recording while it is transcribed for a client."""
+
+    run: ServedTranscriber
+    request: TranscriptionRequest
+    client: str
+    file: InMemory
+    seconds: float
+
+    def _heard(self) -> AsyncGenerator[FoundSegment]:
+        return self.run.heard(self.file, self.seconds, self.client, self.request)
+
+    async def whole(self) -> Response:
+        """When all is heard."""
+        async with aclosing(self._heard()) as heard:
+            found = [one async for one in heard]
+        segments = [one.segment for one in found]
+        layout = self.request.response_format
+        if layout in ("text", "srt", "vtt"):
+            return PlainTextResponse(captions(segments, layout))
+        told = TranscriptionAnswer(text=_text(segments), usage=self._usage)
+        if layout == "verbose_json":
+            told = self._verbose(told, found)
+        if self.request.seen:  # some MB of pictures and numbers: beside the event loop
+            return json_response(await self.run.hearing.do(self.client, partial(written, told)))
+        return json_response(written(told))
+
+    def _verbose(
+        self, told: TranscriptionAnswer, found: Sequence[FoundSegment]
+    ) -> TranscriptionAnswer:
+        asked = self.request.timestamp_granularities
+        segments = [self.run.message(number, *one) for number, one in enumerate(found)]
+        words = [_word(word) for one in found for word in one.segment.words]
+        told.task, told.language = "transcribe", name_of(self.run.target).lower()
+        told.duration = round(self.seconds, 3)
+        told.segments = segments if "segment" in asked else None
+        told.words = words if "word" in asked else None
+        return told
+
+    @property
+    def _usage(self) -> Usage:
+        return Usage(seconds=round(self.seconds, 3))
+
+    async def events(self) -> AsyncGenerator[bytes, None]:
+        """Segment by segment."""
+        segments: list[Segment] = []
+        async with aclosing(self._heard()) as heard:
+            async for one in heard:
+                before = " " if segments else ""
+                delta = before + one.segment.text.strip()
+                yield _event({"type": "transcript.text.delta", "delta": delta})
+                if self.request.response_format == "verbose_json":
+                    yield _event(self._segment(len(segments), one))
+                segments.append(one.segment)
+        done = {"type": "transcript.text.done", "text": _text(segments)}
+        yield _event({**done, "usage": self._usage.model_dump()})
+
+    def _segment(self, number: int, found: FoundSegment) -> dict[str, Any]:
+        told = self.run.message(number, *found).model_dump(exclude_none=True)
+        words = [_word(one).model_dump(exclude_none=True) for one in found.segment.words]
+        kind = {"type": "transcript.text.segment", **told, "id": str(number)}
+        return {**kind, "words": words} if "word" in self.request.timestamp_granularities else kind
+
+
+def _text(segments: Sequence[Segment]) -> str:
+    return " ".join(one.text.strip() for one in segments)
+
+
+def _word(word: SpokenWord) -> TranscribedWord:
+    return TranscribedWord(
+        word=word.text,
+        start=round(word.begin, 3),
+        end=round(word.end, 3),
+        probability=None if word.confidence is None else round(word.confidence, 4),
+    )

@@ -1,0 +1,265 @@
+"""``dragoman transcribe``: recordings in, text or captions out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from dragoman.cli.console import log_to_stderr, opened_run
+from dragoman.cli.given import named_files
+from dragoman.cli.in_parts import Into, PartsArguments, in_parts, wants_parts, with_precision
+from dragoman.cli.options import (
+    Quiet,
+    RunFolder,
+    Verbose,
+    argument,
+    arguments,
+    option,
+    search_settings,
+    setting,
+    translator_settings,
+    values_of,
+)
+from dragoman.errors import DragomanError
+
+if TYPE_CHECKING:
+    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.recordings.captions import CaptionFormat
+
+
+_REMEMBERED = 10_000
+"""Transcripts that a worker remembers."""
+
+
+_OTHERS = frozenset({".doc", ".docx", ".odt", ".pdf", ".rtf", ".html"})
+"""Endings of files that hold more than text."""
+
+
+@arguments
+class TranscribeArguments(PartsArguments):
+    """What ``dragoman transcribe`` takes."""
+
+    run: RunFolder = argument("RUN")
+    given: list[str] = argument("RECORDING")
+    """Recordings (WAV, FLAC, OGG, Opus or MP3, of any rate), or folders of them. -: standard
+    input. With --on or --part: lists of recordings, one name per line."""
+    format: Literal["text", "srt", "vtt", "tsv", "json"] | None = None
+    """The output format. text: one line per segment. srt, vtt: captions. tsv: begin and end in
+    milliseconds, and the text. json: text and segments with their times in seconds. Default: by the
+    ending of --to, or text."""
+    to: str | None = None
+    """Write to this file. For several recordings, a folder, in which each recording has a file of
+    its name. A file appears only when it is complete. With --on or --part: the folder or bucket for
+    the parts."""
+    words: bool = False
+    """Also write when each word is said, and how sure the model is of it (--format json). The run
+    must have been trained with CTC (training.ctc_weight)."""
+    beam: int | None = setting(search_settings, default=None)
+    precision: str = setting(translator_settings)
+    lines: int = 100
+    """With --on or --part: the most recordings in a part."""
+    field: str = "audio"
+    """With --on or --part: the field of JSON Lines or the column of Parquet with the name of the
+    recording."""
+    into: Into = "text"
+    quiet: Quiet = option(False, "-q")
+    verbose: Verbose = option(False, "-v")
+
+
+def transcribe(args: TranscribeArguments) -> None:
+    """Transcribe recordings: write what is said in them, as text or as captions.
+
+    The run must have been trained on recordings and their texts. Long recordings are cut at
+    silences, so that an hour takes little memory. Several recordings are transcribed one after the
+    other; those that cannot be read are named, and the others are written. On standard output, a
+    line of text of several recordings begins with the name of its recording and a tab.
+
+    Examples:
+
+      dragoman transcribe runs/talks talk.mp3
+
+      dragoman transcribe runs/talks talk.mp3 --to talk.srt
+
+      dragoman transcribe runs/talks monday.wav tuesday.wav --format vtt --to captions/
+
+      dragoman transcribe runs/talks talks.txt --to transcripts --on local:4
+
+      ffmpeg -i film.mp4 -f wav - | dragoman transcribe runs/talks - --format srt > film.srt
+    """
+    from dragoman.atomic import write_text
+    from dragoman.forms.rows.recording_file import called
+    from dragoman.plural import plural
+
+    log_to_stderr(args.quiet, args.verbose)
+    run = opened_run(args.run)
+    if wants_parts(args):
+        _in_parts(args)
+        return
+    recordings, to = named_files(args.given), None if args.to is None else Path(args.to)
+    layout, several = _format_of(args, to), len(recordings) > 1
+    targets = _targets(recordings, to, layout)
+    if several and to is None and layout != "text":
+        raise DragomanError(
+            f"{plural(len(recordings), 'recording')} in the format {layout} would run into each "
+            "other: say where they go, with --to FOLDER"
+        )
+    if args.words and layout != "json":
+        raise DragomanError(f"--words is for --format json, and this is {layout}")
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks.transcription.transcriber import Transcriber
+
+    settings = TranslatorSettings.check(**values_of(args, translator_settings))
+    transcriber = Transcriber(run, settings)
+    failed = 0
+    for recording, target in zip(recordings, targets, strict=True):
+        name, begun = called(recording), time.monotonic()
+        tell = _progress_line(name, quiet=args.quiet)
+        try:
+            found = transcriber(recording, beam=args.beam, words=args.words, progress=tell)
+        except DragomanError as error:
+            if not several:
+                raise
+            sys.stderr.write(f"error: {error}\n")
+            failed += 1
+            continue
+        content = found.captions(layout)
+        if target is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_text(target, content)
+        elif several:
+            sys.stdout.writelines(f"{name}\t{line}\n" for line in content.splitlines() or [""])
+        else:
+            sys.stdout.write(content)
+        sys.stdout.flush()
+        if not args.quiet:
+            took = time.monotonic() - begun
+            sys.stderr.write(f"{target or name}: {found.seconds:,.1f} s of sound in {took:.1f} s\n")
+    if failed:
+        raise DragomanError(
+            f"{plural(failed, 'recording')} of {len(recordings)} could not be transcribed, as told "
+            "above"
+        )
+
+
+def _in_parts(args: TranscribeArguments) -> None:
+    """Lists of recordings, by several processes or machines."""
+    for one in args.given:
+        if os.path.isdir(one) or (os.path.isfile(one) and _is_sound(Path(one))):
+            raise DragomanError(
+                f"--on and --part take lists of recordings, one name per line, and {one} is "
+                f"{'a folder' if os.path.isdir(one) else 'a recording'}. Make a list: "
+                "find FOLDER -name '*.mp3' | sort > list.txt"
+            )
+    folder = os.getcwd()
+    make = partial(line_mapper, folder=folder)
+    in_parts(
+        "transcribe", args, [args.given], make, "und",
+        unfit=("format", "words"), further={"folder": folder},
+    )  # fmt: skip
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether it is no list: names have no NUL."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(4096)
+
+
+def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineMapper:
+    """What a worker does to names of recordings. ``folder``: in which the command was given."""
+    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks.transcription.transcriber import Transcriber
+
+    args = with_precision(args, precision)
+    settings = TranslatorSettings.check(**values_of(args, translator_settings))
+    transcriber = Transcriber(args.run, settings)
+    done: dict[str, str] = {}
+
+    def outputs(names: Sequence[str]) -> Iterator[str]:
+        # Where one cannot be used, the others are asked for again.
+        for name in names:
+            if name.strip() and name not in done:
+                path = os.path.join(folder, name)
+                try:
+                    done[name] = transcriber(path, beam=args.beam).text
+                except DragomanError as error:
+                    raise type(error)(str(error).replace(path, name)) from error
+        yield from (done.get(name, "") for name in names)
+        if len(done) > _REMEMBERED:
+            done.clear()
+
+    way, told = transcriber.engine.path, transcriber.description
+    return LineMapper(
+        lambda rows: outputs([name for (name,) in rows]), way.precision, way.level, told
+    )
+
+
+def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
+    """What --format says, or the ending of --to."""
+    from dragoman.recordings.captions import ENDING
+
+    if args.format is not None:
+        return args.format
+    if to is not None and not to.is_dir():
+        for layout, ending in ENDING.items():
+            if to.suffix.lower() == ending:
+                return layout
+        if to.suffix.lower() in _OTHERS:
+            raise DragomanError(
+                f"--to {to}: the name ends like a document, and what is written is text; name it "
+                f"{to.with_suffix('.txt')}, or choose a --format"
+            )
+    return "text"
+
+
+def _targets(
+    recordings: Sequence[str], to: Path | None, layout: CaptionFormat
+) -> list[Path | None]:
+    """Where the text of each recording goes; None: standard output. Errors: ``DragomanError`` for
+    two that would have the same file, or one that would take the place of a recording."""
+    from dragoman.atomic import check_is_file
+    from dragoman.forms.rows.recording_file import STANDARD_INPUT
+    from dragoman.recordings.captions import ENDING
+
+    if to is None:
+        return [None] * len(recordings)
+    if len(recordings) == 1 and not to.is_dir():
+        targets = [to]
+    elif to.exists() and not to.is_dir():
+        raise DragomanError(f"{len(recordings)} recordings go into a folder, and {to} is a file")
+    else:
+        stems = ["stdin" if one == STANDARD_INPUT else Path(one).stem for one in recordings]
+        targets = [to / f"{stem}{ENDING[layout]}" for stem in stems]
+    seen: dict[Path, str] = {}
+    for recording, target in zip(recordings, targets, strict=True):
+        if target in seen:
+            raise DragomanError(f"{seen[target]} and {recording} would both be written to {target}")
+        seen[target] = recording
+        if target.exists():
+            check_is_file(target)
+            if Path(recording).exists() and target.samefile(recording):
+                raise DragomanError(f"{target} is the recording itself: name another file")
+    return list(targets)
+
+
+def _progress_line(name: str, *, quiet: bool) -> Callable[[float, float], None]:
+    """Tells on a terminal how much of a recording is done, and how long the rest will take."""
+    shown, begun = sys.stderr.isatty() and not quiet, time.monotonic()
+
+    def tell(done: float, of: float) -> None:
+        if not shown:
+            return
+        end = "\r\033[K"
+        if done < of:
+            left = (time.monotonic() - begun) * (of - done) / done if done else None
+            rest = "" if left is None else f", {left:,.0f} s left"
+            end = f"\r\033[K{name}: {done:,.0f} of {of:,.0f} s{rest}"
+        sys.stderr.write(end)
+        sys.stderr.flush()
+
+    return tell

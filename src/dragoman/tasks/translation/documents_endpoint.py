@@ -1,0 +1,318 @@
+"""Documents, as LibreTranslate takes them: ``/translate_file`` and ``/download_file``.
+
+A document is read and written by a process of its own (``document_workers/``) and translated as
+from the shell (``documents/translation.py``), its sentences in the queue that all clients share, so
+that another client's sentence does not wait for it. What it holds stays in memory and is never
+logged.
+
+A translation is kept in memory under a name that nobody can guess. It is gone after the download,
+after ten minutes, and when the server stops. Where there is no room for one more, the client that
+holds the most bytes loses its oldest: whoever fills the store takes nobody else's room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
+from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
+from dragoman.engine.streaming import parts
+from dragoman.errors import DragomanError
+from dragoman.formats.catalogue import FORMATS
+from dragoman.formats.units.unit import Target
+from dragoman.forms.rows.in_memory import InMemory
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.document_workers.pool import ReadDocument
+from dragoman.serving.http.connection import PARTS, media_type
+from dragoman.serving.http.limits import Places
+from dragoman.serving.http.messages import REFUSALS, error_of, json_response, written
+from dragoman.serving.http.middleware import DOWNLOADS, HEAD
+from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.stream import EventStream, event_of, until
+from dragoman.serving.service.catalogue import AUTO
+from dragoman.serving.service.service import Endpoints, Service
+from dragoman.tasks.translation import schema
+from dragoman.tasks.translation.lines import requests_of
+from dragoman.tasks.translation.proofreading.plain import PlainCheck
+from dragoman.tasks.translation.served import ServedTranslator
+
+SECONDS = 600.0
+"""As long as a document waits."""
+
+
+@dataclass(frozen=True)
+class KeptDocument:
+    """A translated document."""
+
+    client: str
+    name: str
+    media: str
+    data: bytes
+    until: float
+
+
+class KeptDocuments:
+    """Lives in the event loop."""
+
+    def __init__(self, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._kept: OrderedDict[str, KeptDocument] = OrderedDict()
+
+    def keep(self, client: str, name: str, media: str, data: bytes) -> str:
+        """The key under which it is kept. ``data``: no more than may be kept in all."""
+        self.forget_old()
+        key = secrets.token_urlsafe(24)
+        self._kept[key] = KeptDocument(client, name, media, data, self._clock() + SECONDS)
+        held = Counter[str]()
+        for one in self._kept.values():
+            held[one.client] += len(one.data)
+        while held.total() > self._most_bytes:
+            others = (one for one in self._kept if one != key)
+            oldest = max(
+                others, key=lambda one: held[self._kept[one].client]
+            )  # the first of equals
+            gone = self._kept.pop(oldest)
+            held[gone.client] -= len(gone.data)
+        return key
+
+    def get(self, key: str) -> KeptDocument:
+        """Raises Refusal 404."""
+        self.forget_old()
+        if key not in self._kept:
+            raise Refusal(
+                "no_such_document",
+                "There is no such document: it has been downloaded, has waited for ten minutes, or "
+                "made room for others. Translate it again.",
+            )
+        return self._kept[key]
+
+    def forget(self, key: str) -> None:
+        """It has been downloaded."""
+        self._kept.pop(key, None)
+
+    def forget_old(self) -> None:
+        """Those that nobody has downloaded in time."""
+        now = self._clock()
+        while self._kept and next(iter(self._kept.values())).until <= now:
+            self._kept.popitem(last=False)
+
+
+PATH = "/translate_file"
+SENTENCES = 128
+"""Of a document, that wait in the queue at the same time."""
+_SAMPLE = 2000
+"""Characters by which the language of a document is told."""
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoints for documents over one server."""
+    routes = Endpoints(service, "", "LibreTranslate")
+    kept = KeptDocuments(service.settings.limits.files_kept)
+    under_way = Places("documents", service.settings.limits.files)
+
+    @routes.post(
+        PATH,
+        summary="Translate a document",
+        responses={200: {"model": schema.TranslatedFile}, **REFUSALS},
+        openapi_extra=_BODY,
+    )
+    async def translate_file(http: Request) -> Response:
+        """A document of Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, messages, subtitles
+        and more: what it is its content says. All but its text stays as it is. With `stream` the
+        answer is server-sent events: `progress`, with how many of how many texts are translated,
+        and `done`, with the address."""
+        if media_type(http) != PARTS:
+            told = "A document is sent as multipart/form-data, its field is file"
+            raise Refusal("bad_form", f"{told}.", problem=told)
+        async with AsyncExitStack() as held:
+            received = service.receive(http, schema.DocumentRequest)
+            request, client = await held.enter_async_context(received)
+            held.enter_context(under_way.held(client, 1))
+            work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
+            if not request.uploads:
+                raise missing_field("file")
+            document = request.uploads[0].read()
+            if request.stream:
+                events, leave = work.events(document, request), held.pop_all()
+                seconds = service.settings.limits.file_seconds
+                return EventStream(events, leave.aclose, 2 * seconds, service.too_slow(seconds))
+            found = await service.finish(
+                http, work.address(document, request), service.settings.limits.file_seconds
+            )
+            return json_response(written(found))
+
+    @routes.get(
+        DOWNLOADS + "{key}/{name}",
+        summary="Download a translated document",
+        response_class=Response,
+        responses={404: error_of("It is no longer kept")},
+    )
+    async def download_file(key: str, name: str, http: Request) -> Response:
+        """Once: it is gone then, ten minutes after it was translated, or earlier where your
+        documents take more room than those of any other client and there is none left."""
+        service.count(http)
+        found = kept.get(key)
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name)}",
+            "cache-control": "no-store",
+        }
+        gone = None if HEAD in http.scope else BackgroundTask(kept.forget, key)
+        return Response(found.data, media_type=found.media, headers=headers, background=gone)
+
+    return routes
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The translation of one document for one client."""
+
+    service: Service
+    kept: KeptDocuments
+    client: str
+    base: str
+
+    async def address(
+        self, document: InMemory, request: schema.DocumentRequest
+    ) -> schema.TranslatedFile:
+        """Where the translation waits."""
+        last = [one async for one in self._parts(document, request)][-1]
+        assert isinstance(last, schema.TranslatedFile), "it comes last"
+        return last
+
+    async def events(
+        self, document: InMemory, request: schema.DocumentRequest
+    ) -> AsyncGenerator[bytes, None]:
+        """How far it is, and where the translation waits."""
+        seconds = self.service.settings.limits.file_seconds
+        async with aclosing(until(seconds, self._parts(document, request))) as told:
+            async for one in told:
+                if isinstance(one, schema.TranslatedFile):
+                    yield event_of("done", one.model_dump(exclude_defaults=True))
+                else:
+                    done, of = one
+                    yield event_of("progress", {"done": done, "of": of})
+
+    async def _parts(
+        self, document: InMemory, request: schema.DocumentRequest
+    ) -> AsyncGenerator[tuple[int, int] | schema.TranslatedFile, None]:
+        service, client = self.service, self.client
+        try:
+            most = service.settings.limits.file_characters
+            source = None if request.source == AUTO else request.source
+            name = document.called
+            read = await service.document_workers.read(
+                client, document.data, name, most, request.columns, source, request.target
+            )
+            await self._check(read)
+            some = await service.documents.do(client, lambda: list(islice(read.texts(), 50)))
+            text = " ".join(some)[:_SAMPLE]
+            runs = service.catalogue.every(ServedTranslator, None)
+            source = source or read.source or AUTO
+            (choice,) = await service.choose(runs, [text], client, source, request.target)
+            run, check = choice.run, PlainCheck(choice.run.source, choice.run.proofs.lexicon)
+            yield 0, read.count
+            running = steps(read.units(), run.engine)
+            answer: Any = None
+            while True:
+                asked = await service.documents.do(client, partial(_sent, running, answer))
+                answer = None
+                if isinstance(asked, list):
+                    break
+                if isinstance(asked, ToSearch):
+                    answer = await self._searched(run, asked)
+                elif isinstance(asked, ToAlign):
+                    answer = await run.align(asked.pairs, client)
+                else:
+                    yield asked, read.count
+            most = service.settings.limits.files_kept
+            take = partial(check.take_targets, list(read.units()), asked)
+            await service.documents.do(client, take)
+            doubts = [*read.doubts, *map(str, check.found)]
+            made = await service.document_workers.written(client, read, asked, run.target, most)
+        except DragomanError as error:
+            problem = str(error)
+            raise Refusal("bad_document", problem, problem=problem) from None
+        service.meters.count_characters(run.name, client, read.characters)
+        key = self.kept.keep(client, _translated_name(name, run.target), read.media, made)
+        asyncio.get_running_loop().call_later(610, self.kept.forget_old)
+        url = f"{self.base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
+        yield schema.TranslatedFile(translatedFileUrl=url, warnings=doubts or None)
+
+    async def _check(self, read: ReadDocument) -> None:
+        service, most = self.service, self.service.settings.limits.file_characters
+        if read.characters > most:
+            raise Refusal(
+                "text_too_long",
+                f"The document has {read.characters:,} characters of text; this server takes "
+                f"{most:,} at once. Send it in parts.",
+                characters=read.characters,
+                most=most,
+            )
+        checked = map(service.limiter.check_marks, ([one] for one in read.texts()))
+        await service.documents.all(self.client, checked)
+
+    async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
+        """The best of each piece, some at a time: the queue is everybody's."""
+        begun: list[tuple[int, ...]] = [()] * len(asked.passages)
+        settings = run.engine.search_settings
+        requests = await self.service.documents.do(
+            self.client, lambda: requests_of(run.engine, asked.passages, settings, begun)
+        )
+        found: list[Hypothesis] = []
+        for some in parts(requests, SENTENCES):
+            found += [best for best, *_ in await run.queue.search(some, self.client)]
+        return found
+
+
+def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
+    """The next thing that is asked for; at the end the translations."""
+    try:
+        return running.send(answer)
+    except StopIteration as end:
+        targets: list[Target] = end.value
+        return targets
+
+
+def _translated_name(name: str, language: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem}_{language}{dot}{ending}" if stem else f"{name}_{language}"
+
+
+SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
+"""The endings of documents that are read."""
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            PARTS: {
+                "schema": {
+                    "type": "object",
+                    "required": ["file", "source", "target"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "source": {"type": "string"},
+                        "target": {"type": "string"},
+                        "columns": {"type": "string"},
+                        "stream": {"type": "boolean"},
+                        "api_key": {"type": "string"},
+                    },
+                }
+            }
+        },
+    }
+}

@@ -1,0 +1,236 @@
+"""Our own interface: translations with all that the model can tell of them, streamed if wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
+
+from fastapi import Request
+from starlette.responses import Response
+
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage, Piece
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_response
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.stream import EventStream, event, event_of, until
+from dragoman.serving.look.outputs import hypothesis_message, texts_of
+from dragoman.serving.queue.queued_request import Answer, Draft
+from dragoman.serving.service.service import Endpoints, Service
+from dragoman.tasks.translation import schema
+from dragoman.tasks.translation.proofreading.proofreader import Proof
+from dragoman.tasks.translation.served import (
+    Choice,
+    ServedTranslator,
+    TranslationOptions,
+    search_texts,
+)
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint over one server."""
+    routes = Endpoints(service)
+
+    @routes.post(
+        "/translate",
+        summary="Translate, and tell what the model knows of its translation",
+        responses={
+            200: {
+                "model": schema.TranslateAnswer,
+                "description": "The translations; with `stream` the events start, draft, "
+                "sentence, warnings, done and error",
+                "content": {"text/event-stream": {}},
+            },
+            **REFUSALS,
+        },
+        openapi_extra=routes.reads(schema.TranslateRequest),
+    )
+    async def translate(http: Request) -> Response:
+        """Scores, the probability of every token and word, n-best lists, forced beginnings,
+        sampling.
+
+        With `stream` the answer is server-sent events: `start` (the texts as they are cut into
+        sentences), `draft` (a sentence as it grows: with a beam it may change until it is done),
+        `sentence` (a sentence that is done), `warnings` (if asked for: what is doubtful about the
+        best translation of a sentence, and its words with where they come from), `done`, or
+        `error`.
+        """
+        async with AsyncExitStack() as held:
+            request, client = await held.enter_async_context(
+                service.receive(http, schema.TranslateRequest)
+            )
+            texts = service.check_texts(request.text, client)
+            service.check_texts(request.prefix, client)
+            runs = service.catalogue.every(ServedTranslator, request.run)
+            choices = await service.choose(runs, texts, client, request.source, request.target)
+            if request.stream:
+                if len(texts) != 1:
+                    raise Refusal(
+                        "one_text_streamed",
+                        "A stream translates one text; its sentences come as they go.",
+                        texts=len(texts),
+                    )
+                (choice,) = choices
+                options = await service.texts.do(client, partial(choice.run.options, request))
+                parts, leave = _events(service, choice, texts[0], options, client), held.pop_all()
+                seconds = 2 * service.settings.limits.seconds
+                return EventStream(parts, leave.aclose, seconds, service.too_slow())
+            answer = _answer(service, choices, texts, request, client)
+            return json_response(await service.finish(http, answer))
+
+    return routes
+
+
+async def _answer(
+    service: Service,
+    choices: list[Choice],
+    texts: list[str],
+    request: schema.TranslateRequest,
+    client: str,
+) -> bytes:
+    """The translations as JSON."""
+    options = partial(ServedTranslator.options, request=request)
+    every = await search_texts(service, choices, texts, options, client)
+    proofs: list[list[Proof] | None] = [None] * len(texts)
+    if request.warnings:
+        for number, one in enumerate(every):
+            best = [some[0] for some in one.found]
+            pairs = list(zip(one.passage.pieces, best, strict=True))
+            proofs[number] = await one.choice.run.proofs(pairs, client)
+
+    translations = (
+        translation_message(
+            one.choice.run.head(one.passage, one.choice.detected),
+            one.choice.run.engine.target,
+            one.passage,
+            one.found,
+            proofs[number],
+        )
+        for number, one in enumerate(every)
+    )
+    answer = schema.TranslateAnswer(translations=[])
+    parts = json_in_parts(answer, "translations", translations)
+    return b"".join(await service.texts.all(client, parts))
+
+
+async def _events(
+    service: Service, choice: Choice, text: str, options: TranslationOptions, client: str
+) -> AsyncGenerator[bytes, None]:
+    """A translation as events."""
+    run, began = choice.run, time.monotonic()
+    reading: list[asyncio.Task[bytes]] = []
+    seconds = service.settings.limits.seconds
+    deadline = asyncio.get_running_loop().time() + seconds
+    try:
+        (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
+        yield await service.texts.do(client, partial(_start, choice, passage))
+        left = seconds - (time.monotonic() - began)
+        async with aclosing(until(left, run.queue.watch(requests, client))) as watched:
+            async for news in watched:
+                told = (_event(run, passage.pieces[one.number], one) for one in news)
+                async for some, _ in service.texts.turns(client, told):
+                    yield b"".join(some)
+                if options.warnings:
+                    reading += [
+                        asyncio.create_task(
+                            _proof(service, run, passage.pieces[one.number], one, client)
+                        )
+                        for one in news
+                        if isinstance(one, Answer)
+                    ]
+                while reading and reading[0].done():
+                    yield await reading.pop(0)
+        async with asyncio.timeout_at(deadline):
+            proofs = await asyncio.gather(*reading)
+        for proof in proofs:
+            yield proof
+        service.meters.count_characters(run.name, client, len(text))
+        yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
+    finally:
+        for task in reading:
+            task.cancel()
+
+
+def _start(choice: Choice, passage: Passage) -> bytes:
+    """The event that tells how a text was cut."""
+    target = choice.run.engine.target
+    sentences = [sentence_message(target, piece) for piece in passage.pieces]
+    start = choice.run.head(passage, choice.detected).model_copy(update={"sentences": sentences})
+    return event("start", start.model_dump_json(exclude_none=True))
+
+
+def _event(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
+    """The event that tells how a sentence stands."""
+    if isinstance(news, Draft):
+        (text,) = texts_of(run.engine.target, [news.hypothesis])
+        return event_of("draft", {"sentence": news.number, "text": text})
+    hypotheses = sentence_message(run.engine.target, piece, news.hypotheses).hypotheses
+    dumped = [one.model_dump(mode="json", exclude_none=True) for one in hypotheses]
+    return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})
+
+
+async def _proof(
+    service: Service, run: ServedTranslator, piece: Piece, answer: Answer, client: str
+) -> bytes:
+    """The event that tells what is doubtful about a sentence that is done."""
+    best = answer.hypotheses[0]
+    (proof,) = await run.proofs([(piece, best)], client)
+
+    def told() -> bytes:
+        target = run.engine.target
+        (text,) = texts_of(target, [best])
+        found = hypothesis_message(target, best, text, proof)
+        shown = found.model_dump(mode="json", include={"warnings", "words"})
+        return event_of("warnings", {"sentence": answer.number, **shown})
+
+    return await service.texts.do(client, told)
+
+
+# ---- what was found for a text, as the API tells it
+
+
+def sentence_message(
+    target: Form, piece: Piece, hypotheses: Sequence[Hypothesis] = ()
+) -> schema.Sentence:
+    """A sentence with all that is known of its translations."""
+    texts = texts_of(target, hypotheses)
+    return schema.Sentence(
+        source=piece.text,
+        behind=piece.behind,
+        hypotheses=[
+            hypothesis_message(target, *both, source=piece.text if rank == 0 else "")
+            for rank, both in enumerate(zip(hypotheses, texts, strict=True))
+        ],
+    )
+
+
+def translation_message(
+    head: schema.Translation,
+    target: Form,
+    passage: Passage,
+    found: Sequence[Sequence[Hypothesis]],
+    proofs: Sequence[Proof] | None = None,
+) -> Iterator[bytes]:
+    """A whole text with all that is known of its translation: JSON, part by part. ``head``: the
+    same without its text and sentences; ``proofs``: of the best translation of each sentence."""
+    texts = []
+    for hypotheses in found:
+        texts.append(texts_of(target, hypotheses))
+        yield b""
+    text = passage.join([best for best, *_ in texts])
+
+    def hypotheses_of(number: int, piece: Piece) -> Iterator[list[bytes]]:
+        for rank, (hypothesis, text) in enumerate(zip(found[number], texts[number], strict=True)):
+            proof = proofs[number] if proofs and rank == 0 else None
+            source = piece.text if rank == 0 else ""
+            told = hypothesis_message(target, hypothesis, text, proof, source)
+            yield [told.model_dump_json(exclude_none=True).encode()]
+
+    sentences = (
+        json_in_parts(sentence_message(target, piece), "hypotheses", hypotheses_of(number, piece))
+        for number, piece in enumerate(passage.pieces)
+    )
+    yield from json_in_parts(head.model_copy(update={"text": text}), "sentences", sentences)

@@ -1,0 +1,215 @@
+"""The LibreTranslate interface, so that its clients work here as they are.
+
+https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``, with more
+beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+
+from fastapi import Request
+from pydantic import TypeAdapter
+from starlette.responses import Response
+
+from dragoman.documents.placing import Translated, placed, plan_of
+from dragoman.formats.html.document import HtmlDocument
+from dragoman.formats.units.unit import Target, parts_of
+from dragoman.forms.languages import name_of
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.messages import written
+from dragoman.serving.http.refusals import missing_field
+from dragoman.serving.look.outputs import DetectedLanguage, texts_of
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.catalogue import detected
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Endpoints, Service
+from dragoman.tasks.translation import schema
+from dragoman.tasks.translation.documents_endpoint import SUPPORTED
+from dragoman.tasks.translation.served import (
+    Choice,
+    ServedTranslator,
+    TranslationOptions,
+    search_texts,
+)
+
+DETECTED = 5
+"""How many guesses ``/detect`` gives."""
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoints of LibreTranslate over one server."""
+    routes = Endpoints(service, "", "LibreTranslate")
+
+    @routes.answers(
+        "/translate",
+        schema.LibreTranslateRequest,
+        schema.LibreTranslateAnswer,
+        "Translate text or HTML",
+        form=True,
+    )
+    async def translate(request: schema.LibreTranslateRequest, client: str) -> bytes:
+        """One text or several, plain or HTML. Running text is cut into sentences and joined
+        again with its spacing and line breaks."""
+        return await _translate(service, request, client)
+
+    @routes.get(
+        "/languages",
+        summary="Languages that can be translated",
+        responses={200: {"model": list[schema.Language]}},
+    )
+    async def languages(http: Request) -> Response:
+        """Each language and what it can be translated into."""
+        service.count(http)
+        return await service.rendered(http, lambda: _languages(service.catalogue.translating))
+
+    @routes.answers(
+        "/detect",
+        schema.DetectLanguageRequest,
+        list[DetectedLanguage],
+        "Detect the language of a text",
+        form=True,
+    )
+    async def detect(request: schema.DetectLanguageRequest, client: str) -> bytes:
+        """The most probable languages, of all that the detector knows."""
+        service.check_texts(request.q, client)
+        if not request.q.strip():
+            raise missing_field("q")
+        rank = partial(service.catalogue.detector.rank, request.q)
+        ranked = (await service.texts.do(client, rank))[:DETECTED]
+        told = [detected(*guess) for guess in ranked]
+        return TypeAdapter(list[DetectedLanguage]).dump_json(told)
+
+    @routes.get(
+        "/frontend/settings",
+        summary="What a client should know of this server",
+        responses={200: {"model": schema.FrontendSettings}},
+    )
+    async def frontend_settings(http: Request) -> Response:
+        """Limits, whether a key is needed, and the languages to begin with."""
+        service.count(http)
+        return await service.rendered(http, lambda: written(told()))
+
+    def told() -> schema.FrontendSettings:
+        first, *_ = service.catalogue.translating or service.catalogue.runs
+        return schema.FrontendSettings(
+            apiKeys=service.keys.required,
+            charLimit=service.settings.limits.characters,
+            filesTranslation=bool(service.catalogue.translating),
+            supportedFilesFormat=SUPPORTED if service.catalogue.translating else [],
+            keyRequired=service.keys.required,
+            language=schema.LanguagePair(
+                source=schema.LanguageChoice(code="auto", name="Auto Detect"),
+                target=schema.LanguageChoice(code=first.target, name=name_of(first.target)),
+            ),
+        )
+
+    return routes
+
+
+async def _translate(service: Service, request: schema.LibreTranslateRequest, client: str) -> bytes:
+    """The answer as JSON."""
+    if not request.q:
+        raise missing_field("q")
+    texts = service.check_texts(request.q, client)
+    runs, ranks = service.catalogue.every(ServedTranslator, None), range(request.alternatives + 1)
+    if request.format == "html":
+        documents = [HtmlDocument() for _ in texts]
+        reading = (document.reading(text) for document, text in zip(documents, texts, strict=True))
+        await service.texts.all(client, chain.from_iterable(reading))
+        texts = [" ".join(running.text for running in document.texts) for document in documents]
+    choices = await service.choose(runs, texts, client, request.source, request.target)
+    options = partial(ServedTranslator.alternatives, count=request.alternatives)
+    if request.format == "html":
+        versions = await _translate_html(service, documents, choices, options, ranks, client)
+        return await service.written(client, lambda: _answer(request, choices, versions))
+    found = await search_texts(service, choices, texts, options, client)
+
+    def answered() -> Iterator[bytes]:
+        every: list[list[str]] = []
+        for one in found:
+            target = one.choice.run.engine.target
+            every.append([])
+            for rank in ranks:
+                every[-1].append(one.passage.join(texts_of(target, _of_rank(one.found, rank))))
+                yield b""
+        yield written(_answer(request, choices, every))
+
+    return b"".join(await service.texts.all(client, answered()))
+
+
+async def _translate_html(
+    service: Service,
+    documents: Sequence[HtmlDocument],
+    choices: Sequence[Choice],
+    options_of: Callable[[ServedTranslator], TranslationOptions],
+    ranks: range,
+    client: str,
+) -> list[list[str]]:
+    """Of each document the translation and its alternatives."""
+    every = [(m, running) for m, document in enumerate(documents) for running in document.texts]
+    of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
+    found = await search_texts(service, of_texts, texts, options_of, client)
+    versions: list[list[str]] = [[] for _ in documents]
+    for rank in ranks:
+        translated: list[list[Translated]] = [[] for _ in documents]
+        for (m, running), one in zip(every, found, strict=True):
+            translated[m].append(Translated(running, one.passage, _of_rank(one.found, rank)))
+        for m, document in enumerate(documents):
+            targets = await with_tags(choices[m].run, translated[m], service.texts, client)
+            parts = [parts_of(target) for target in targets]
+            versions[m].append(await service.texts.do(client, partial(document.join, parts)))
+    return versions
+
+
+def _languages(runs: Sequence[ServedRun]) -> bytes:
+    """Source languages and what each can be translated into, as JSON."""
+    targets: dict[str, list[str]] = {}
+    for run in runs:
+        of_source = targets.setdefault(run.source, [])
+        if run.target not in of_source:
+            of_source.append(run.target)
+    # LibreTranslate's clients look for the target among the languages too.
+    for run in runs:
+        targets.setdefault(run.target, [])
+    return TypeAdapter(list[schema.Language]).dump_json(
+        [
+            schema.Language(code=code, name=name_of(code), targets=found)
+            for code, found in targets.items()
+        ]
+    )
+
+
+def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
+    """The hypothesis of a rank for each sentence; the best where there are fewer."""
+    return [n_best[rank if rank < len(n_best) else 0] for n_best in found]
+
+
+def _answer(
+    request: schema.LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
+) -> schema.LibreTranslateAnswer:
+    texts = [version[0] for version in versions]
+    others = [
+        [other for other in dict.fromkeys(version[1:]) if other != version[0]]
+        for version in versions
+    ]
+    languages = [choice.detected for choice in choices if choice.detected is not None]
+    is_list = isinstance(request.q, list)
+    return schema.LibreTranslateAnswer(
+        translatedText=texts if is_list else texts[0],
+        detectedLanguage=(languages if is_list else languages[0]) if languages else None,
+        alternatives=(others if is_list else others[0]) if request.alternatives else None,
+    )
+
+
+async def with_tags(
+    run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
+) -> list[Target]:
+    """Each translation with the tags of its text."""
+    plans = await texts.all(client, map(plan_of, translated))
+    found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
+    alignments = [[next(found) for _ in plan.pairs] for plan in plans]
+    answers = (placed(run.engine, *both) for both in zip(plans, alignments, strict=True))
+    return await texts.all(client, answers)

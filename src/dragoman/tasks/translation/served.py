@@ -1,0 +1,288 @@
+"""A translator that is served: how a request wants its texts translated, and what that takes.
+
+Proofs, which say what is doubtful about a translation and which words of the source its words are
+of, are work for the plain model, done in a thread beside the searches, where clients take turns. A
+page sends its whole text again at each pause in typing, so the last proofs are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+from pydantic import ValidationError
+
+from dragoman.engine.engine import Engine
+from dragoman.errors import RunError
+from dragoman.forms.lexicon import Lexicon
+from dragoman.forms.passage import Passage, Piece
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.refusals import Refusal, check_total
+from dragoman.serving.look.outputs import DetectedLanguage
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import READING
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.catalogue import ChosenRun
+from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
+from dragoman.serving.service.service import Service
+from dragoman.tasks.translation import schema
+from dragoman.tasks.translation.lines import requests_of
+from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
+
+MAX_PROOFS_KEPT = 16_000_000
+"""Bytes of proofs that are kept, nearly."""
+SENTENCES_AT_ONCE = 4
+"""Sentences that are read in one turn,"""
+LETTERS = 400
+"""and characters of them, or one sentence: it is read once more without each of its words, so its
+cost grows with the square of its length."""
+ProofKey = tuple[str, tuple[int, ...], bool]
+"""Source, tokens of the translation, whether it was finished."""
+
+
+class Proofs:
+    """Proofreading for one run. Lives in the event loop."""
+
+    def __init__(self, engine: Engine, proofreader: Proofreader, turns: FairExecutor) -> None:
+        """``turns``: where the work is done."""
+        self._engine = engine
+        self._proofreader = proofreader
+        self._turns = turns
+        self._kept: OrderedDict[ProofKey, Proof] = OrderedDict()
+        self._size = 0
+
+    def lexicon(self) -> Lexicon | None:
+        """What the run has read."""
+        return self._proofreader.lexicon
+
+    async def __call__(self, found: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
+        """The proof of each sentence and its translation."""
+        keys: list[ProofKey] = [(piece.text, one.tokens, one.finished) for piece, one in found]
+        known = {key: self._kept[key] for key in keys if key in self._kept}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        read = chain.from_iterable(await self._turns.all(client, map(self._read, _turns_of(new))))
+        known |= zip(new, read, strict=True)
+        for key in known:
+            self._keep(key, known[key])
+        return [known[key] for key in keys]
+
+    def _read(self, keys: Sequence[ProofKey]) -> list[Proof]:
+        texts = self._engine.target.raw([tokens for _, tokens, _ in keys])
+        asked = [
+            ToProofread(source, text, tokens, finished)
+            for (source, tokens, finished), text in zip(keys, texts, strict=True)
+        ]
+        return list(chain.from_iterable(self._proofreader(asked)))
+
+    def _keep(self, key: ProofKey, proof: Proof) -> None:
+        if self._kept.pop(key, None) is not None:
+            self._size -= _size_of(key, proof)
+        self._kept[key] = proof
+        self._size += _size_of(key, proof)
+        while self._size > MAX_PROOFS_KEPT:
+            self._size -= _size_of(*self._kept.popitem(last=False))
+
+
+def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
+    """What is read in each turn."""
+    turns: list[list[ProofKey]] = []
+    letters = 0
+    for key in keys:
+        letters += len(key[0])
+        if not turns or len(turns[-1]) == SENTENCES_AT_ONCE or letters > LETTERS:
+            turns.append([])
+            letters = len(key[0])
+        turns[-1].append(key)
+    return turns
+
+
+def _size_of(key: ProofKey, proof: Proof) -> int:
+    """Bytes, nearly."""
+    return proof.alignment.nbytes + 4 * len(key[0]) + 100 * (len(key[1]) + len(proof.words) + 10)
+
+
+logger = logging.getLogger("dragoman")
+
+
+@dataclass(frozen=True)
+class TranslationOptions:
+    """How one request wants its texts translated."""
+
+    settings: SearchSettings
+    whole: bool = False
+    prefix: tuple[int, ...] = ()
+    """For the first sentence of each text."""
+    warnings: bool = False
+    """Whether it will be asked what is doubtful."""
+
+
+class ServedTranslator(ServedRun):
+    """A run that translates and is served."""
+
+    task, does, path = "translation", "translates", "/v1/translate"
+    trained = "dragoman train my.en my.de"
+    translates = True
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        settings: ServeSettings,
+        run: Run,
+        proofreader: Proofreader | None = None,
+    ) -> None:
+        """``proofreader``: who knows what it has learned from."""
+        super().__init__(name, engine, settings, run)
+        self.proofs = Proofs(engine, proofreader or Proofreader(engine), self.aligning)
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranslator:
+        engine, proofreader = Engine.open(run, settings), None
+        try:
+            proofreader = Proofreader.of(run, engine)
+        except RunError as error:  # what a run knows must not keep it from translating
+            logger.warning("%s", error)
+        return cls(name, engine, settings, run, proofreader)
+
+    examples = staticmethod(sentences_of)
+
+    # ---- all of these are for a thread beside the event loop; each raises Refusal 400
+
+    def options(self, request: schema.TranslateRequest) -> TranslationOptions:
+        """What a request of our own interface asks for."""
+        asked = request.model_dump(
+            include={"beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram"},
+            exclude_none=True,
+        )
+        values = {**self.engine.search_settings.model_dump(), "n_best": request.n_best, **asked}
+        values |= {"alternatives": request.alternatives, "sampling": None}
+        if request.sampling is not None:
+            values["sampling"] = request.sampling.model_dump()
+        elif not request.alternatives and request.beam is None:
+            values["beam"] = max(values["beam"], request.n_best)
+        try:
+            settings = SearchSettings.model_validate(values)
+        except ValidationError as error:
+            raise bad_field(error) from None
+        self.check_search(settings)
+        if request.prefix and request.prefix_tokens:
+            raise Refusal("two_prefixes", "Give either prefix or prefix_tokens, not both.")
+        tokens = tuple(request.prefix_tokens or ())
+        size = self.engine.target.size
+        if any(token >= size for token in tokens):
+            raise Refusal(
+                "no_such_token",
+                f"prefix_tokens must be below {size}, the size of the vocabulary.",
+                field="prefix_tokens",
+                vocabulary=size,
+            )
+        if request.prefix:
+            tokens = tuple(self.engine.target.tokens([request.prefix])[0])
+        return TranslationOptions(settings, request.whole, tokens, request.warnings)
+
+    def alternatives(self, count: int) -> TranslationOptions:
+        """What a request of LibreTranslate's asks for: so many translations beside the best."""
+        self.check_width(1 + count)
+        search = self.engine.search_settings
+        changed = {"n_best": count + 1, "sampling": None, "alternatives": False}
+        changed["beam"] = max(search.beam, count + 1)
+        settings = SearchSettings.model_validate(search.model_dump() | changed)
+        self.check_search(settings)
+        return TranslationOptions(settings)
+
+    def plan(
+        self, texts: Sequence[str], options: TranslationOptions
+    ) -> tuple[list[Passage], list[Request]]:
+        """The texts cut, and what is searched for, one for each piece of each: no more than one
+        answer may hold and one request may cost."""
+        passages = self.engine.cut(texts, whole=options.whole)
+        sentences = sum(len(passage.pieces) for passage in passages)
+        check_total(
+            "too_many_translations",
+            (options.settings.n_best, "translation"),
+            (sentences, "sentences"),
+            self.settings.limits.translations,
+            "Ask for fewer, or send the text in parts.",
+        )
+        if options.warnings:
+            self._check_warnings(passages)
+        begun = [options.prefix] * len(passages)
+        requests = requests_of(self.engine, passages, options.settings, begun)
+        self.check_searches(requests)
+        return passages, requests
+
+    def _check_warnings(self, passages: Sequence[Passage]) -> None:
+        """A sentence is read once more without each of its words."""
+        lengths = [len(piece.values) for passage in passages for piece in passage.pieces]
+        tokens = sum((length + 2) * 2 * length for length in lengths)
+        self.check_cost(
+            tokens * READING,
+            "warnings",
+            f"warnings of {plural(len(lengths), 'sentence')} of up to "
+            f"{plural(max(lengths, default=0), 'token')}",
+            "Send fewer or shorter sentences at once, or leave warnings out.",
+        )
+
+    def head(self, passage: Passage, detected: DetectedLanguage | None) -> schema.Translation:
+        """A translation as the API tells it, without its text and sentences."""
+        return schema.Translation(
+            text="",
+            source=self.source,
+            target=self.target,
+            run=self.name,
+            detected=detected,
+            before=passage.before,
+            sentences=[],
+        )
+
+
+Choice: TypeAlias = ChosenRun[ServedTranslator]
+
+
+@dataclass(frozen=True)
+class SearchedText:
+    """A text and what was found for it."""
+
+    choice: Choice
+    passage: Passage
+    found: list[list[Hypothesis]]
+    """The n best of each piece."""
+
+
+async def search_texts(
+    service: Service,
+    choices: Sequence[Choice],
+    texts: Sequence[str],
+    options_of: Callable[[ServedTranslator], TranslationOptions],
+    client: str,
+) -> list[SearchedText]:
+    """Each text by its chosen run. Raises what ``options_of`` and ``ServedTranslator.plan`` do."""
+    results: dict[int, SearchedText] = {}
+
+    async def by(run: ServedTranslator) -> None:
+        numbers = [number for number, choice in enumerate(choices) if choice.run is run]
+        own = [texts[number] for number in numbers]
+        passages, requests = await service.texts.do(client, lambda: run.plan(own, options_of(run)))
+        found = iter(await run.queue.search(requests, client))
+        service.meters.count_characters(run.name, client, sum(map(len, own)))
+        for number, passage in zip(numbers, passages, strict=True):
+            pieces = [next(found) for _ in passage.pieces]
+            results[number] = SearchedText(choices[number], passage, pieces)
+
+    runs = dict.fromkeys(choice.run for choice in choices)
+    tasks = [asyncio.ensure_future(by(run)) for run in runs]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return [results[number] for number in range(len(texts))]
