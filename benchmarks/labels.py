@@ -35,8 +35,9 @@ from typing import Any
 from provenance import Watch
 from results import Results
 
+from dragoman.catalogue import Run
 from dragoman.metrics.significance import SIGNIFICANT
-from dragoman.runs.run import SCORES, Run
+from dragoman.runs.run import SCORES
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.inputs import Inputs
 from dragoman.studies.seeds import parse_seeds, seed_folder

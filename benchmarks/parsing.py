@@ -28,8 +28,14 @@ from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing.comparison import parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run
-from dragoman.tasks.parsing.metrics import Parseval, ScoredSentence, f1s, score_parse, statistics_of
-from dragoman.tasks.parsing.right_branching import RightBranching
+from dragoman.tasks.parsing.metrics import (
+    Parseval,
+    RightBranching,
+    ScoredSentence,
+    f1s,
+    score_parse,
+    statistics_of,
+)
 from dragoman.tree import Tree
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"

@@ -11,7 +11,7 @@ from typing import Any
 from provenance import Watch, commit, machine
 
 from dragoman.atomic import write_text
-from dragoman.runs.run import Run
+from dragoman.catalogue import Run
 
 Row = dict[str, Any]
 

@@ -28,9 +28,9 @@ import numpy.typing as npt
 import torch
 from provenance import Watch
 
+from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
 from dragoman.runs.corpora import plain_corpora
-from dragoman.runs.run import Run
 from dragoman.tasks.classification.evaluation import evaluate_run, labelled_set
 
 RESULTS = Path(__file__).resolve().parent / "results" / "rows.json"

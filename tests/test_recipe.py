@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.catalogue import Recipe
 from dragoman.errors import RecipeError
-from dragoman.recipe import OPTIONAL, Recipe
+from dragoman.recipe import OPTIONAL
 from dragoman.recipe_text import shipped_recipes
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dragoman.catalogue import Recipe as Recipe
+    from dragoman.catalogue import Run as Run
     from dragoman.engine.settings import TranslatorSettings as TranslatorSettings
     from dragoman.errors import DragomanError as DragomanError
-    from dragoman.recipe import Recipe as Recipe
-    from dragoman.runs.run import Run as Run
     from dragoman.search.settings import SamplingSettings as SamplingSettings
     from dragoman.search.settings import SearchSettings as SearchSettings
     from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome as Outcome
 
 _HOME = {
+    "catalogue": ("Recipe", "Run"),
     "engine.settings": ("TranslatorSettings",),
     "errors": ("DragomanError",),
-    "recipe": ("Recipe",),
-    "runs.run": ("Run",),
     "search.settings": ("SamplingSettings", "SearchSettings"),
     "tasks.classification.labeller": ("ClassifiedText", "Labeller"),
     "tasks.detection.detector": ("Detection", "Detector"),
@@ -93,7 +92,7 @@ def load(
     Errors: ``RunError`` (a ``DragomanError``) if it is no run, one that is damaged, or one that
     cannot translate together with the first.
     """
-    from dragoman.runs.run import Run
+    from dragoman.catalogue import Run
     from dragoman.tasks.translation.translator import Translator
 
     others = [ensemble] if isinstance(ensemble, str | Path) else ensemble
@@ -118,12 +117,13 @@ def train(
     Errors: ``DataError`` for text that cannot be used, ``RunError`` for a folder that is a run
     already, ``TrainingError``, ``FileError``; all are a ``DragomanError``.
     """
-    from dragoman.runs.run import Run
+    from dragoman.catalogue import Run
     from dragoman.sizing.start_from import for_fine_tuning
     from dragoman.tasks.training import train as train_run
 
-    begin = Run.open(start_from) if start_from is not None else None
-    if begin is not None:
-        own = "context" in recipe.plan.model_fields_set
-        recipe = for_fine_tuning(recipe, begin.recipe, own_context=own)
-    return train_run(recipe, Path(folder), start_from=begin, minutes=minutes, display=display)
+    if start_from is None:
+        return train_run(recipe, Path(folder), minutes=minutes, display=display)
+    begin = Run.open(start_from)
+    own = "context" in recipe.plan.model_fields_set
+    tuned = for_fine_tuning(recipe, begin.recipe, own_context=own)
+    return train_run(tuned, Path(folder), start_from=begin, minutes=minutes, display=display)

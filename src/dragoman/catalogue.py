@@ -1,7 +1,11 @@
-"""Every task by the name that a recipe gives it."""
+"""Every task by the name that a recipe gives it, and the recipes and runs that know them all."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from dragoman import recipe
+from dragoman.runs import run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.spec import CLASSIFICATION
 from dragoman.tasks.codes.spec import CODES_TASK
@@ -27,3 +31,16 @@ TASKS: dict[str, Spec] = {
         PAINTING,
     )
 }
+
+
+class Recipe(recipe.Recipe):
+    """The complete settings of a run. ``Recipe.load`` reads a recipe file; ``save`` writes one with
+    all settings."""
+
+    tasks = TASKS
+
+
+class Run(run.Run):
+    """A run folder, opened. Parts are read when first asked for."""
+
+    recipes: ClassVar[type[recipe.Recipe]] = Recipe

@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import tomli_w
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from dragoman.atomic import write_text
-from dragoman.catalogue import TASKS
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
@@ -53,7 +52,10 @@ OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
 
 class Recipe(Settings):
     """The complete settings of a run. ``Recipe.load`` reads a recipe file; ``save`` writes one with
-    all settings."""
+    all settings. What is loaded is of the class in ``catalogue.py``, which knows all tasks."""
+
+    tasks: ClassVar[Mapping[str, Spec]] = {}
+    """The tasks that there are, by the names that recipes give them."""
 
     format: int = Field(FORMAT, ge=1, le=FORMAT)
     """The version of the file format."""
@@ -80,8 +82,8 @@ class Recipe(Settings):
     @field_validator("task")
     @classmethod
     def _is_known(cls, task: str) -> str:
-        if task not in TASKS:
-            raise ValueError(f"there is no such task; tasks are {', '.join(TASKS)}")
+        if task not in cls.tasks:
+            raise ValueError(f"there is no such task; tasks are {', '.join(cls.tasks)}")
         return task
 
     @model_validator(mode="before")
@@ -91,7 +93,7 @@ class Recipe(Settings):
         recipe that names no metric is judged by the first of its task."""
         if not isinstance(values, Mapping):
             return values
-        if (task := TASKS.get(str(values.get("task", "translation")))) is None:
+        if (task := cls.tasks.get(str(values.get("task", "translation")))) is None:
             return values
         others = {name for name in OPTIONAL if name not in task.sections}
         kept = {name: value for name, value in values.items() if name not in others}
@@ -116,7 +118,7 @@ class Recipe(Settings):
     @property
     def spec(self) -> Spec:
         """What the task says of itself, with what is read."""
-        return TASKS[self.task].of(self.source)
+        return self.tasks[self.task].of(self.source)
 
     @property
     def bounded_plan(self) -> PlanSettings:
@@ -128,7 +130,7 @@ class Recipe(Settings):
         return self.plan.within(longest * shortens, longest)
 
     @classmethod
-    def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Recipe:
+    def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Self:
         """Read a recipe file, or one that ships by its name ("multi30k-en-de").
 
         ``changes`` are ``section.key=value`` and are merged before anything is checked.
@@ -158,7 +160,7 @@ class Recipe(Settings):
     @classmethod
     def parse(
         cls, values: Mapping[str, Any], changes: Sequence[str] = (), where: str = "the recipe"
-    ) -> Recipe:
+    ) -> Self:
         """Check plain values, as TOML has them, after merging ``changes``."""
         version = values.get("format", FORMAT)
         if isinstance(version, int) and version > FORMAT:
@@ -169,13 +171,13 @@ class Recipe(Settings):
         merged = without_gone(values)
         for change in changes:
             merged = merge(merged, change)
-        _check_sections(str(merged.get("task", "translation")), changes)
+        _check_sections(cls.tasks, str(merged.get("task", "translation")), changes)
         try:
             return cls.model_validate(merged)
         except ValidationError as error:
             raise RecipeError(explain(error, cls, where)) from None
 
-    def change(self, changes: Sequence[str]) -> Recipe:
+    def change(self, changes: Sequence[str]) -> Self:
         """The same recipe with ``section.key=value`` merged in, checked again."""
         return self.parse(self.model_dump(mode="json", exclude_none=True), changes)
 
@@ -192,14 +194,14 @@ class Recipe(Settings):
         write_text(path, self.to_toml(path.resolve().parent))
 
 
-def _check_sections(task: str, changes: Sequence[str]) -> None:
+def _check_sections(known: Mapping[str, Spec], task: str, changes: Sequence[str]) -> None:
     """Errors: ``RecipeError`` for a change of a section that the task does not have."""
-    spec = TASKS.get(task)
+    spec = known.get(task)
     if spec is None:
         return  # which is told where the recipe is checked
     changed = {change.partition("=")[0].partition(".")[0].strip() for change in changes}
     for name in changed & (set(OPTIONAL) - spec.sections):
-        tasks = ", ".join(other.name for other in TASKS.values() if name in other.sections)
+        tasks = ", ".join(other.name for other in known.values() if name in other.sections)
         raise RecipeError(
             f"a {spec.called} has no section {name} (it is of {tasks}): leave it out of --set"
         )

@@ -35,12 +35,14 @@ _KINDS_OF: Mapping[str, Mapping[str, type[BaseModel]]] = {
 }  # fmt: skip
 """Sections of which there are several kinds."""
 
-_GONE = (
-    "training.spec_augment.warp",
-    "training.picture_augment.operations",
-    "training.picture_augment.magnitude",
-)
-"""Settings that were removed before 0.1.0. All runs of commit c1266482 have them."""
+_GONE = {
+    "training.spec_augment.warp": None,
+    "training.picture_augment.operations": None,
+    "training.picture_augment.magnitude": None,
+    "plan.slices": 1,
+}
+"""Settings that were removed before 0.1.0, and the only value that may be passed over; None: any.
+All runs of commit c1266482 have them."""
 
 _TOLD, _SHOWN = 20, 200
 """Mistakes of a recipe that are told at once, and characters that are shown of each."""
@@ -160,12 +162,12 @@ def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
     if "format" not in values:
         return dict(values)
     kept = copy.deepcopy(dict(values))
-    for key in _GONE:
+    for key, only in _GONE.items():
         *sections, last = key.split(".")
         inner: Any = kept
         for section in sections:
             inner = inner.get(section) if isinstance(inner, dict) else None
-        if isinstance(inner, dict):
+        if isinstance(inner, dict) and only in (None, inner.get(last)):
             inner.pop(last, None)
     return kept
 

@@ -20,8 +20,7 @@ import tables
 from parsing import beaten, pair_of
 from parsing_baselines import Grammar, _rules_of, look_of
 
-from dragoman.tasks.parsing.metrics import Parseval, score_parse
-from dragoman.tasks.parsing.right_branching import RightBranching
+from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tree import Tree
 
 TREES = treebank(150)

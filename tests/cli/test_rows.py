@@ -15,10 +15,10 @@ from command_line import Dragoman
 from row_files import write_bars, write_idx, write_pictures, write_tones, write_wav
 from tiny_cells import tiny_cell
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.errors import DragomanError
-from dragoman.recipe import Recipe
 from dragoman.runs.files import read_metrics
-from dragoman.runs.run import METRICS, Run
+from dragoman.runs.run import METRICS
 from dragoman.tasks.shared.evaluation_report import corpus_like
 from dragoman.tasks.training import train
 

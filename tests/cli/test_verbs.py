@@ -17,11 +17,10 @@ from command_line import Dragoman
 from native_levels import kernels_of
 from tiny_recipe import TINY
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.cli import app
 from dragoman.engine import ways
 from dragoman.inference import fastest
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator
 from dragoman.training.speed.fastest_way import Timing

@@ -21,12 +21,12 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.cluster.prepare import command, later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError
-from dragoman.recipe import Recipe
 from dragoman.runs import prepare as one_process
 from dragoman.runs.corpora import (
     corpora_of,
@@ -37,7 +37,6 @@ from dragoman.runs.corpora import (
     training_lines,
 )
 from dragoman.runs.prepared import recipe_of_prepared
-from dragoman.runs.run import Run
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
 
@@ -370,7 +369,7 @@ def test_what_cannot_be_prepared_is_told(recipe: Recipe, tmp_path: Path, inline:
     with pytest.raises(DragomanError, match="--lines 60"):
         run(recipe, tmp_path / "out", lines=31)
     with pytest.raises(DragomanError, match="no prepared text"):
-        recipe_of_prepared(tmp_path / "out")
+        recipe_of_prepared(tmp_path / "out", (), Recipe)
     (tmp_path / "c.tsv").write_text("changed\tchanged\n")
     with pytest.raises(DragomanError, match=r"c\.tsv has changed"):
         run(recipe, tmp_path / "out")

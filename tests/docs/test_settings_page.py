@@ -16,9 +16,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 import dragoman
+from dragoman.catalogue import Recipe
 from dragoman.errors import RecipeError
 from dragoman.help_texts import help_texts
-from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
 from dragoman.settings import Settings
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
+from dragoman.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 
 

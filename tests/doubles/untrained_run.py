@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from tiny_treebank import treebank
 
+from dragoman.catalogue import Recipe
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
@@ -14,7 +15,6 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.tree_form import TreeForm
 from dragoman.forms.tree_symbols import TreeSymbols
-from dragoman.recipe import Recipe
 from dragoman.runs.model import build_model
 from dragoman.runs.run import vocabulary_name
 from dragoman.training.weights import save_weights

@@ -11,10 +11,10 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.engine.predictor import beginning, far_too_long
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.subwords.text import Text
-from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 from dragoman.tasks.masked.filler import Filler

@@ -9,10 +9,10 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 
+from dragoman.catalogue import Recipe
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.settings import Settings

@@ -24,13 +24,13 @@ from trained_run import trained_run
 
 import dragoman as package
 from dragoman.atomic import replacing_file
+from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fastest import fastest
-from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
 from dragoman.runs.lock import locked
-from dragoman.runs.run import Forms, Run
+from dragoman.runs.run import Forms
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.offline import Searcher
 from dragoman.sizing.minutes import with_updates

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store
@@ -35,7 +36,7 @@ from dragoman.forms.lexicon import Lexicon
 from dragoman.models.shortlist import Shortlist
 from dragoman.native.measured import NAME, microseconds
 from dragoman.runs.model import build_model
-from dragoman.runs.run import Run, load_shortlist
+from dragoman.runs.run import load_shortlist
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings

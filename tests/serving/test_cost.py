@@ -15,7 +15,7 @@ from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 from untrained_run import untrained_run
 
-from dragoman.runs.run import Run
+from dragoman.catalogue import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings

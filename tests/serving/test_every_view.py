@@ -9,7 +9,7 @@ import pytest
 from every_task import SERVED_CELLS, run_of_every_task
 from serving_echo import serves
 
-from dragoman.runs.run import Run
+from dragoman.catalogue import Run
 
 
 @pytest.fixture(scope="module")

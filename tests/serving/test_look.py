@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from serving_echo import client_of
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.forms.text_form import MosesText
 from dragoman.insight.experiments import order_experiment
 from dragoman.insight.subject import Subject
 from dragoman.nn.layout import Sequences
-from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look import inspector
 from dragoman.serving.operate.settings import ServeSettings

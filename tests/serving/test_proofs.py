@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, client_of, echo_run
 
+from dragoman.catalogue import Run
 from dragoman.forms.passage import Piece
-from dragoman.runs.run import LEXICON, NOTES, SCORES, Run
+from dragoman.runs.run import LEXICON, NOTES, SCORES
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor

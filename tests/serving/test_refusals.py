@@ -17,14 +17,14 @@ from dragoman.serving.http.refusals import STATUSES, Refusal
 JSON = {"content-type": "application/json"}
 ROOT = Path(__file__).parents[2]
 KOREAN = (ROOT / "web/src/lib/words_errors.ts").read_text(encoding="utf-8")
-SERVING = ROOT / "src" / "dragoman" / "serving"
+SOURCE = ROOT / "src" / "dragoman"
 
 
 def made() -> list[tuple[str, str, set[str] | None]]:
     """Place, code and names of values of every refusal in the code; None where the values are
     put together beforehand."""
     found: list[tuple[str, str, set[str] | None]] = []
-    for path in sorted(SERVING.rglob("*.py")):
+    for path in sorted([*SOURCE.glob("serving/**/*.py"), *SOURCE.glob("tasks/*/*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue

@@ -13,20 +13,20 @@ from fastapi.routing import APIRoute
 from serving_echo import at, client_of, detector, echo_run
 from untrained_run import untrained_run
 
-from dragoman.runs.run import Run
+from dragoman.catalogue import Run
 from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 
 ALIKE = {
-    "/docs": "app.docs_html",
-    "/openapi.json": "http.messages.get_openapi",
-    "/v1/info": "server_info.version",
-    "/v1/figures": "figures.FigureList",
-    "/v1/runs/tiny": "server_info.view_of",
-    "/languages": "translate.libretranslate._languages",
-    "/frontend/settings": "translate.schema.FrontendSettings",
+    "/docs": "serving.app.docs_html",
+    "/openapi.json": "serving.http.messages.get_openapi",
+    "/v1/info": "serving.server_info.version",
+    "/v1/figures": "serving.figures.FigureList",
+    "/v1/runs/tiny": "serving.server_info.view_of",
+    "/languages": "tasks.translation.libretranslate._languages",
+    "/frontend/settings": "tasks.translation.schema.FrontendSettings",
 }
 """A path, and what writes its answer."""
 
@@ -116,7 +116,7 @@ def test_probes_are_always_answered_and_cost_their_address_nothing_else() -> Non
 def test_what_is_the_same_for_all_is_written_once_and_beside_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, writer: str
 ) -> None:
-    where = f"dragoman.serving.{writer}"
+    where = f"dragoman.{writer}"
     untrained_run(tmp_path, "model.model_dim=16", "model.ffn_dim=16")
     tiny = open_run(Run.open(tmp_path), ServeSettings(precision="fp32"), "tiny")
     threads: list[str] = []

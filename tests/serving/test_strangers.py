@@ -17,7 +17,7 @@ from serving_echo import ADDRESS, at, client_of, detector, echo_run, until
 from starlette.requests import ClientDisconnect
 from untrained_run import untrained_run
 
-from dragoman.runs.run import Run
+from dragoman.catalogue import Run
 from dragoman.serving.app import create_app
 from dragoman.serving.http import connection
 from dragoman.serving.http.addresses import Networks, holder, plain

@@ -21,6 +21,7 @@ from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.documents import placing
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
@@ -28,7 +29,6 @@ from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.subwords.text import Text
 from dragoman.insight.session import Inspection
 from dragoman.models.transformer.model import Transformer
-from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import look_endpoints, server, server_info
 from dragoman.serving.http import connection

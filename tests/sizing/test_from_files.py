@@ -11,14 +11,14 @@ from recipe_of_files import recipe_of
 from row_files import write_idx
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.languages import CODES, COUNTRIES
 from dragoman.forms.rows.settings import PictureSource
-from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
-from dragoman.runs.run import TEST, Run
+from dragoman.runs.run import TEST
 from dragoman.sizing.from_files import name_of
 from dragoman.sizing.inputs import Inputs, given_language, given_languages, languages_of
 from dragoman.studies.systems import System, require_one_test_set

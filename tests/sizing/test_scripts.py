@@ -8,10 +8,9 @@ import pytest
 from recipe_of_files import recipe_of
 from scripts import ENGLISH, SCRIPTS, numbers, tree, written
 
-from dragoman.catalogue import TASKS
+from dragoman.catalogue import TASKS, Run
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.runs.corpora import learn_vocabularies
-from dragoman.runs.run import Run
 from dragoman.sizing import budget
 from dragoman.sizing.size import Size
 from dragoman.tasks.training import train

@@ -15,13 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recipe_of_files import recipe_of
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
 from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
-from dragoman.runs.run import Run
 from dragoman.sizing import budget
 from dragoman.sizing.inputs import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates

@@ -12,9 +12,9 @@ from command_line import Dragoman
 from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
+from dragoman.catalogue import Recipe
 from dragoman.errors import DragomanError
 from dragoman.metrics.interval import estimate
-from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation

@@ -10,8 +10,7 @@ import pytest
 from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 
-from dragoman.catalogue import TASKS
-from dragoman.recipe import Recipe
+from dragoman.catalogue import TASKS, Recipe
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, scores_of
 from dragoman.studies.records import judged_by

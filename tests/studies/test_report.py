@@ -13,12 +13,12 @@ from command_line import Dragoman
 from torch.utils.flop_counter import FlopCounterMode
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
 from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import GatedConvolution
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ConvolutionalSettings
-from dragoman.runs.run import Run
 from dragoman.studies import records
 from dragoman.studies.report import LAYER_OF, LAYERS, operations_per_token
 from dragoman.studies.sweep import SweepPlan

@@ -8,7 +8,7 @@ from pathlib import Path
 from command_line import Dragoman
 from tiny_recipe import TINY
 
-from dragoman.recipe import Recipe
+from dragoman.catalogue import Recipe
 from dragoman.studies.seeds import summary
 
 

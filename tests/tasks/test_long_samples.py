@@ -10,11 +10,12 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
 from dragoman.errors import RunError
 from dragoman.reading import MAX_JSON
 from dragoman.runs.files import read_metrics
-from dragoman.runs.run import METRICS, SCORES, Run
+from dragoman.runs.run import METRICS, SCORES
 from dragoman.runs.scores import keep_scores, samples
 from dragoman.training.records import MAX_SHOWN
 

@@ -14,13 +14,14 @@ from tiny_cells import tiny_cell
 from torch import Tensor
 from training_toy import as_rank, free_port, start
 
+from dragoman.catalogue import Run
 from dragoman.data.plan import Plan
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.files import read_metrics
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, prepare
-from dragoman.runs.run import METRICS, RECIPE, Run
+from dragoman.runs.run import METRICS, RECIPE
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.classification.evaluation import ClassificationValidation
 from dragoman.tasks.shared.examples import TrainingBatches

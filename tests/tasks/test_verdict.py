@@ -15,9 +15,7 @@ from command_line import Dragoman
 from tiny_cells import tiny_cell
 from untrained_run import untrained_run
 
-from dragoman.catalogue import TASKS
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
+from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.minutes import min_tokens, too_short, with_updates

@@ -14,6 +14,7 @@ import torch
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.catalogue import Run
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import RunError
 from dragoman.inference.fastest import fastest
@@ -21,7 +22,7 @@ from dragoman.models.on_torch import OnTorch
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_search import Int8Search
 from dragoman.native import library, loader, measured
-from dragoman.runs.run import SHORTLIST, WEIGHTS, Run
+from dragoman.runs.run import SHORTLIST, WEIGHTS
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.translation.result import Translation

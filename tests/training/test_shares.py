@@ -23,6 +23,7 @@ from training_toy import (
     toy_trainer,
 )
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.pair import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
@@ -34,8 +35,6 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState

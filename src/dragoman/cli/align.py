@@ -78,12 +78,12 @@ def align(args: AlignArguments) -> None:
     """
     from functools import partial
 
+    from dragoman import catalogue
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
-    from dragoman.runs.run import Run
 
     log_to_stderr(args.quiet)
     # What is wrong with the arguments is said before torch is imported.
-    opened = Run.open(args.run)
+    opened = catalogue.Run.open(args.run)
     if len(opened.recipe.spec.texts) < 2:
         raise DragomanError(f"{args.run} is a {opened.task.called}: there is nothing to align")
     if (args.gold_dev is not None or args.oracle) and (

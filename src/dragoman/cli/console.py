@@ -116,9 +116,9 @@ def refuse_processes(several: str) -> None:
 def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
     """A run that is about to be used; that it has hardly learned its task is said, in one line of
     the log. Errors: ``RunError``, also for a run of another ``task``, which ``lacks`` something."""
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
 
-    run = Run.open(folder)
+    run = catalogue.Run.open(folder)
     if said := run.verdict():
         logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
     if task is not None:
@@ -132,13 +132,13 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
+    from dragoman import catalogue
     from dragoman.runs.corpora import has_test_set
-    from dragoman.runs.run import Run
     from dragoman.tasks.catalogue import runtime_of
     from dragoman.tasks.report import write_report
     from dragoman.tasks.verdict import seen_little, verdict
 
-    run = Run.open(folder)
+    run = catalogue.Run.open(folder)
     runtime = runtime_of(run.task)
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
         typer.echo(runtime.evaluate(run, (), ()).table())

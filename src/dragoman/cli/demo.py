@@ -85,10 +85,9 @@ def demo(args: DemoArguments) -> None:
 
     from rich.console import Console
 
+    from dragoman import catalogue
     from dragoman.demo.corpus import NOTICE
-    from dragoman.recipe import Recipe
     from dragoman.runs.lock import locked
-    from dragoman.runs.run import Run
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
@@ -97,7 +96,7 @@ def demo(args: DemoArguments) -> None:
     if args.task not in DEMOS:
         raise RecipeError(f"--task {args.task}: the demo is one of {', '.join(DEMOS)}")
     chosen = DEMOS[args.task]
-    recipe = Recipe.load(chosen.recipe, args.set_)
+    recipe: Recipe = catalogue.Recipe.load(chosen.recipe, args.set_)
     to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
     if to.exists() and not _is_demo(to):
         raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
@@ -115,7 +114,7 @@ def demo(args: DemoArguments) -> None:
     outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
-    console.print(f"{chosen.show(Run.open(to), console)}\n\nNext:")
+    console.print(f"{chosen.show(catalogue.Run.open(to), console)}\n\nNext:")
     for line in next_steps(chosen, to):
         console.print(f"  {line}", markup=False, soft_wrap=True)
 
@@ -133,12 +132,12 @@ def next_steps(chosen: Demo, to: Path) -> list[str]:
 
 def _is_demo(folder: Path) -> bool:
     """Whether a demo has made that run."""
-    from dragoman.recipe import Recipe
+    from dragoman import catalogue
     from dragoman.runs.run import RECIPE
 
     if not (folder / RECIPE).is_file():
         return False
-    recipe = Recipe.load(folder / RECIPE)
+    recipe = catalogue.Recipe.load(folder / RECIPE)
     return recipe.data.embedded is not None or is_read_by(recipe, folder)
 
 

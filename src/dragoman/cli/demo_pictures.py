@@ -218,10 +218,10 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
     """
     import typer
 
+    from dragoman import catalogue
     from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
     from dragoman.forms.rows.picture_file import library
     from dragoman.pictures.bitmaps import png_of
-    from dragoman.recipe import Recipe
 
     library()  # what reads pictures: without it nothing is written
     folder = new_folder(to, CAPTIONED, CAPTIONED_NOTICE, console)
@@ -229,7 +229,7 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
     count = sum(map(len, shapes))
     console.print(f"Drawing {count:,} pictures into {folder}: look at one of the PNG files.")
     write_shapes(folder, shapes, png_of)
-    coder = reading(Recipe.load("demo-codes", CODES_CHANGES), folder)
+    coder = reading(catalogue.Recipe.load("demo-codes", CODES_CHANGES), folder)
     codes = folder / "codes"
     from dragoman.tasks.codes.evaluation import evaluate_run
     from dragoman.tasks.training import train
@@ -238,7 +238,9 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
     outcome = train(coder, codes, say=console.print)
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
-    console.print(f"\n{evaluate_run(codes).table()}\n", markup=False, soft_wrap=True)
+    console.print(
+        f"\n{evaluate_run(catalogue.Run.open(codes)).table()}\n", markup=False, soft_wrap=True
+    )
     painting = recipe.painting.model_copy(update={"codes": str(codes.absolute())})
     return reading(recipe, folder).model_copy(update={"painting": painting})
 

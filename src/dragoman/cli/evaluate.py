@@ -80,8 +80,8 @@ def evaluate(args: EvaluateArguments) -> None:
     Moses-tokenised text), BLEU by that protocol is printed too, with an explanation of the
     difference.
     """
+    from dragoman import catalogue
     from dragoman.atomic import check_is_file, write_text
-    from dragoman.runs.run import Run
     from dragoman.tasks.catalogue import runtime_of
 
     if args.output is not None:  # before minutes of translating
@@ -89,7 +89,7 @@ def evaluate(args: EvaluateArguments) -> None:
         if not args.output.parent.is_dir():
             raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")
     log_to_stderr(verbose=args.verbose)
-    opened = Run.open(args.run)
+    opened = catalogue.Run.open(args.run)
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),
         "ensemble": args.ensemble, "output": args.output, "columns": args.columns,
@@ -105,7 +105,7 @@ def evaluate(args: EvaluateArguments) -> None:
     changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)
     if args.ensemble:
-        options["ensemble"] = [Run.open(one) for one in args.ensemble]
+        options["ensemble"] = [catalogue.Run.open(one) for one in args.ensemble]
     result = runtime_of(opened.task).evaluate(opened, args.files, changes, **options)
     if args.output is not None:
         write_text(args.output, "".join(f"{h}\n" for h in result.outputs()))

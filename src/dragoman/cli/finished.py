@@ -31,9 +31,9 @@ def average(args: AverageArguments) -> None:
 
     The mean replaces the run's weights atomically. The snapshots are kept.
     """
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
 
-    Run.open(args.run)  # a wrong folder is said before torch is imported
+    catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.averaging import average_run
 
     path, used = average_run(args.run, args.last, args.to)
@@ -68,11 +68,11 @@ def shortlist(args: ShortlistArguments) -> None:
 
     Example: dragoman shortlist runs/demo
     """
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
 
     log_to_stderr()
     settings = shortlist_settings()(**values_of(args, shortlist_settings))
-    opened = Run.open(args.run)  # a wrong folder is said before torch is imported
+    opened = catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.translation.shortlist import learn_shortlist
 
     typer.echo(str(learn_shortlist(opened, settings)))

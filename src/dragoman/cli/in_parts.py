@@ -168,11 +168,11 @@ _OF_RUN = (
 
 def run_fingerprint(folder: Path) -> str:
     """Of all that a run computes with. Errors: ``RunError``."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.plan import fingerprint
     from dragoman.reading import hash_of_file
-    from dragoman.runs.run import Run
 
-    found = [("weights", Run.open(folder).weights_hash)]
+    found = [("weights", catalogue.Run.open(folder).weights_hash)]
     for name in _OF_RUN:
         if (folder / name).exists():
             found.append((name, hash_of_file(folder / name)))

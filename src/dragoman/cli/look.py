@@ -61,11 +61,11 @@ def look(args: LookArguments) -> None:
     log_to_stderr(quiet=True)
     from rich.console import Console
 
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: write .html, .svg or .csv")
-    opened = Run.open(args.run)  # a wrong folder is said before torch is imported
+    opened = catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
     if opened.recipe.source.is_text:
         tell_of_file(args.sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence

@@ -46,8 +46,8 @@ def prepare(args: PrepareArguments) -> None:
 
       dragoman train prepared
     """
+    from dragoman import catalogue
     from dragoman.cluster.prepare.command import run
-    from dragoman.recipe import Recipe
 
     if args.to is None:
         raise DragomanError("name the folder or bucket for the prepared text: --to FOLDER")
@@ -65,7 +65,7 @@ def prepare(args: PrepareArguments) -> None:
             sys.stderr.write(text)
             sys.stderr.flush()
 
-    recipe = Recipe.load(args.recipe, args.set_)
+    recipe = catalogue.Recipe.load(args.recipe, args.set_)
     run(
         recipe, args.to, args.on, args.part, args.lines,
         lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty(),

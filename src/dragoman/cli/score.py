@@ -53,12 +53,12 @@ def score(args: ScoreArguments) -> None:
     written to standard error. With --words, a language model's texts are printed with each word
     coloured by its surprisal in bits.
     """
+    from dragoman import catalogue
     from dragoman.data.files.corpora import read_pairs
     from dragoman.data.files.corpus_settings import CorpusSettings
-    from dragoman.runs.run import Run
 
     # What is wrong with the arguments is said before torch is imported.
-    opened = Run.open(args.run)
+    opened = catalogue.Run.open(args.run)
     if opened.task.has_head:
         raise DragomanError(
             f"{args.run} scores no text: how probable each of its answers is, dragoman "
@@ -134,13 +134,13 @@ def _tell_perplexity(total: float, count: int) -> None:
 
 def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.engine.settings import TranslatorSettings
-    from dragoman.runs.run import Run
     from dragoman.tasks.translation.given_pairs import score_pairs
     from dragoman.tasks.translation.translator import Translator
 
-    run = Run.open(args.run)
+    run = catalogue.Run.open(args.run)
     if len(run.task.sides) == 1:
         lines = scored_lines(run, args.tokens)
         return LineMapper(

@@ -49,10 +49,10 @@ def serve(args: ServeArguments) -> None:
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
 
     for run in args.runs:  # a wrong folder is said before torch is imported
-        Run.open(run)
+        catalogue.Run.open(run)
     from dragoman.serving.http.api_keys import ApiKeys
     from dragoman.serving.operate.log import catch_native
     from dragoman.serving.operate.settings import bind, parse_settings

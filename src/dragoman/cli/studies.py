@@ -69,12 +69,12 @@ def sweep(args: SweepArguments) -> None:
       dragoman sweep demo --search-space model.dropout=0.1,0.3 --search-space model.ffn_dim=256,512
     """
     prepare_process()
-    from dragoman.recipe import Recipe
+    from dragoman import catalogue
     from dragoman.studies.sweep import begin_sweep
 
     log_to_stderr()
     refuse_processes("the trials of a sweep are")
-    chosen = Recipe.load(args.recipe, args.set_)
+    chosen = catalogue.Recipe.load(args.recipe, args.set_)
     folder = args.to or Path("runs") / f"{chosen.name}-sweep"
     begun = begin_sweep(
         folder, chosen, args.search_space, trials=args.trials, seed=args.seed,
@@ -139,14 +139,14 @@ def ablate(args: AblateArguments) -> None:
       dragoman ablate multi30k-en-de --list
     """
     prepare_process()
-    from dragoman.recipe import Recipe
+    from dragoman import catalogue
     from dragoman.studies.ablation import begin_ablation
     from dragoman.studies.ablation_rows import chosen, rows_of
     from dragoman.studies.seeds import parse_seeds
 
     log_to_stderr()
     wanted = [name.strip() for name in args.rows.split(",") if name.strip()] if args.rows else []
-    loaded = Recipe.load(args.recipe, args.set_)
+    loaded = catalogue.Recipe.load(args.recipe, args.set_)
     if args.list_:
         for row in chosen(rows_of(loaded), wanted):
             told = f"not possible: {row.cannot}" if row.cannot else row.what

@@ -151,7 +151,8 @@ def train(args: TrainArguments) -> None:
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
     prepare_process()
-    from dragoman.runs.run import Run, refuse_occupied, refuse_run
+    from dragoman import catalogue
+    from dragoman.runs.run import refuse_occupied, refuse_run
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of
     from dragoman.sizing.inputs import Inputs
     from dragoman.sizing.start_from import part_named, part_to_take
@@ -178,7 +179,7 @@ def train(args: TrainArguments) -> None:
         if name is not None:
             refuse(Path("runs") / name)
     changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
-    base = Run.open(args.from_) if args.from_ else None
+    base = catalogue.Run.open(args.from_) if args.from_ else None
     inputs = Inputs(
         args.inputs, **args.of_files, recipe=args.recipe, dev=args.dev, test=args.test,
         model=args.model, start_from=base, take=part, minutes=args.minutes, say=say,
@@ -240,7 +241,8 @@ def resume(args: ResumeArguments) -> None:
     several seeds, a sweep or an ablation, all missing runs are trained.
     """
     prepare_process()
-    from dragoman.runs.run import RECIPE, Run
+    from dragoman import catalogue
+    from dragoman.runs.run import RECIPE
     from dragoman.studies.seeds import seeds_in
 
     log_to_stderr()
@@ -253,7 +255,7 @@ def resume(args: ResumeArguments) -> None:
         refuse_processes("several seeds are")
         _go_on(args.run, group, group.seeds)
         return
-    Run.open(args.run)  # a wrong folder is said before torch is imported
+    catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.training import resume as resume_run
 
     finish_run(
@@ -282,12 +284,12 @@ def _is_several(folder: Path) -> bool:
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
     from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
     from dragoman.tasks.training import begin_or_resume
 
-    base = Run.open(group.start_from) if group.start_from else None
+    base = catalogue.Run.open(group.start_from) if group.start_from else None
     again = command("resume", folder)
     for seed in seeds:
         path, recipe = seed_folder(folder, seed), recipe_of_next(folder, group, seed)
@@ -299,6 +301,6 @@ def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
             recipe, path,
             start_from=base, take=take, say=say, resume_command=again,
         )  # fmt: skip
-        if outcome.update > before or not Run.open(path).scores():
+        if outcome.update > before or not catalogue.Run.open(path).scores():
             finish_run(path, outcome)
     typer.echo(f"\n{summary(folder)}\n\nNext:\n  {command('compare', folder, 'OTHER')}")

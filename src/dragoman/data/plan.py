@@ -29,11 +29,10 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dragoman.data.chunks import (
     ChunkSums,
@@ -76,14 +75,6 @@ class PlanSettings(Settings):
     tokens from the beginning of a text."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """The number of examples that are shuffled together. Limits the memory use of the plan."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_slices(cls, values: Any) -> Any:
-        """Runs trained before 0.1.0 name ``slices``; 1, which all but a few have, is this order."""
-        if isinstance(values, dict) and values.get("slices") == 1:
-            return {name: value for name, value in values.items() if name != "slices"}
-        return values
 
     def within(self, source: int, target: int) -> PlanSettings:
         """The same, for a model that reads and writes so many tokens or rows at most."""

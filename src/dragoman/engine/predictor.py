@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from dragoman import catalogue
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
@@ -156,7 +157,7 @@ class WritingPredictor(Predictor):
         search_settings: SearchSettings | None = None,
     ) -> None:
         """Errors: ``RunError``, also for a run of another task."""
-        opened = run if isinstance(run, Run) else Run.open(run)
+        opened = run if isinstance(run, Run) else catalogue.Run.open(run)
         opened.require_task(*self.asked_of)
         super().__init__(opened, Engine.open(opened, settings or self.usual, search_settings))
 

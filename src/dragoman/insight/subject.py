@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from dragoman import catalogue
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.settings import EngineSettings
@@ -81,7 +82,7 @@ class Subject:
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
         is_given = bool(sentence)
-        run = Run.open(folder)
+        run = catalogue.Run.open(folder)
         predictor = _predictor(run, looking, precision)
         reads = predictor.reads
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]

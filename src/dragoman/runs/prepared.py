@@ -103,7 +103,9 @@ def _not_prepared(folder: str | os.PathLike[str]) -> RunError:
     )
 
 
-def recipe_of_prepared(folder: str | os.PathLike[str], changes: Sequence[str] = ()) -> Recipe:
+def recipe_of_prepared(
+    folder: str | os.PathLike[str], changes: Sequence[str], recipes: type[Recipe]
+) -> Recipe:
     """The recipe by which it was prepared, for a training that takes it, with ``changes``.
 
     Errors: ``RecipeError`` for a change of what the tokens depend on.
@@ -111,8 +113,8 @@ def recipe_of_prepared(folder: str | os.PathLike[str], changes: Sequence[str] = 
     values = read_prepared(folder).recipe
     place = of_address(folder) or os.path.abspath(folder)
     values = {**values, "data": {**values["data"], "prepared": place}}
-    plain = Recipe.parse(values, where=str(Path(folder) / FILE))
-    changed = Recipe.parse(values, changes, where=str(Path(folder) / FILE))
+    plain = recipes.parse(values, where=str(Path(folder) / FILE))
+    changed = recipes.parse(values, changes, where=str(Path(folder) / FILE))
     for section in ("task", "languages", "data", "text", "source", "trees"):
         if getattr(plain, section) != getattr(changed, section):
             raise RecipeError(

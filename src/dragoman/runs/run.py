@@ -29,7 +29,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -83,14 +83,17 @@ SEVERAL_SENTENCES = "several_sentences"
 
 
 class Run:
-    """A run folder, opened. Parts are read when first asked for."""
+    """A run folder, opened. Parts are read when first asked for. ``Run.open`` is of the class in
+    ``catalogue.py``, whose recipes know all tasks."""
+
+    recipes: ClassVar[type[Recipe]] = Recipe
 
     def __init__(self, folder: Path, recipe: Recipe) -> None:
         self.folder = folder
         self.recipe = recipe
 
     @classmethod
-    def open(cls, folder: str | Path) -> Run:
+    def open(cls, folder: str | Path) -> Self:
         """Errors: ``RunError`` if this is no run folder, or one that is not complete."""
         path = Path(folder)
         if path.is_file():
@@ -103,7 +106,7 @@ class Run:
             )
         if not (path / RECIPE).is_file():
             raise RunError(f"{path} is not a run folder: it has no {RECIPE}")
-        return cls(path, Recipe.load(path / RECIPE))
+        return cls(path, cls.recipes.load(path / RECIPE))
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ import torch
 import uvicorn
 from fastapi import FastAPI
 
+from dragoman import catalogue
 from dragoman.errors import DragomanError
-from dragoman.runs.run import Run
 from dragoman.serving.app import create_app
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
@@ -113,7 +113,10 @@ class Renewal:
 
     def _open(self, names: list[str]) -> dict[str, ServedRun]:
         settings = self._service.settings
-        return {name: open_run(Run.open(self._folders[name]), settings, name) for name in names}
+        return {
+            name: open_run(catalogue.Run.open(self._folders[name]), settings, name)
+            for name in names
+        }
 
 
 def stamp(folder: Path) -> Stamp:
@@ -145,7 +148,7 @@ def serve(folders: Sequence[Path], settings: ServeSettings, listener: socket.soc
 
 def _load(folders: Mapping[str, Path], settings: ServeSettings) -> FastAPI:
     # Runs are the application's alone: it lets go of those that it takes up anew.
-    opened = {name: Run.open(folder) for name, folder in folders.items()}
+    opened = {name: catalogue.Run.open(folder) for name, folder in folders.items()}
     runs = [open_run(run, settings, name) for name, run in opened.items()]
     return create_app(runs, settings, LanguageDetector())
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from dragoman import catalogue
 from dragoman.catalogue import TASKS
 from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
@@ -88,7 +89,7 @@ def recipe_of(
         inputs.refuse((*_OF_FILES, "task", "start_from"), why)
         if len(names) > 1:
             raise RecipeError(f"{names[-1]}{why}")
-        return recipe_of_prepared(names[0], changes), None
+        return recipe_of_prepared(names[0], changes, catalogue.Recipe), None
     inputs = _resolved(inputs)
     taken = (one for one in _FILES if one.takes(inputs))
     builder = next(taken, BUILDERS[inputs.spec.name])
@@ -164,7 +165,7 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
             "one file with both sides (.tsv, .jsonl), or a recipe (.toml). To learn to write "
             "such text itself: --task language-model"
         )
-    recipe = Recipe.load(name, changes)
+    recipe: Recipe = catalogue.Recipe.load(name, changes)
     inputs.refuse(_OF_FILES, " goes with files of text; a recipe says it itself")
     if inputs.start_from is None:
         return recipe

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dragoman import catalogue
 from dragoman.catalogue import TASKS
 from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
@@ -64,7 +65,7 @@ class Inputs:
     @cached_property
     def base(self) -> Recipe | None:
         """The recipe that is named for the files. Errors: ``RecipeError``."""
-        return Recipe.load(self.recipe) if self.recipe else None
+        return catalogue.Recipe.load(self.recipe) if self.recipe else None
 
     @property
     def spec(self) -> Spec:

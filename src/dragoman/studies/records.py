@@ -22,6 +22,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman import catalogue
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
 from dragoman.plural import plural
@@ -110,7 +111,7 @@ def open_study(
     if not (folder / plan_name).is_file():
         raise RunError(f"{folder} holds no {called}: it has no {plan_name}")
     plan = read_stored(folder / plan_name, what)
-    return plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE)
+    return plan, catalogue.Recipe.load(folder / GIVEN), catalogue.Recipe.load(folder / BASE)
 
 
 def refuse_other(folder: Path) -> None:

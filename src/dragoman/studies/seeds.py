@@ -13,6 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from dragoman import catalogue
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
 from dragoman.plural import plural
@@ -40,8 +41,8 @@ def runs_of(folder: Path) -> list[Run]:
     Errors: ``RunError`` if there is none.
     """
     if (folder / RECIPE).is_file() or not folder.is_dir():
-        return [Run.open(folder)]
-    found = [Run.open(path.parent) for path in sorted(folder.glob(f"*/{RECIPE}"))]
+        return [catalogue.Run.open(folder)]
+    found = [catalogue.Run.open(path.parent) for path in sorted(folder.glob(f"*/{RECIPE}"))]
     if not found:
         raise RunError(f"{folder} is neither a run nor a folder of runs: it has no {RECIPE}")
     return sorted(found, key=lambda run: run.recipe.seed)
@@ -92,14 +93,14 @@ def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
         raise RunError(
             f"{first} was not begun: give the dragoman train command again that made {folder}"
         )
-    return Run.open(first).recipe.change([f"seed={seed}", "training.minutes=0"])
+    return catalogue.Run.open(first).recipe.change([f"seed={seed}", "training.minutes=0"])
 
 
 def last_update(folder: Path) -> int:
     """Of a run, as its log has it; 0 of one that was not begun."""
     if not (folder / RECIPE).is_file():
         return 0
-    return max((record["update"] for record in Run.open(folder).metrics()), default=0)
+    return max((record["update"] for record in catalogue.Run.open(folder).metrics()), default=0)
 
 
 def summary(folder: Path) -> str:

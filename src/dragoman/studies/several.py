@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from dragoman import catalogue
 from dragoman.atomic import remove_folder, write_text
 from dragoman.errors import UntrainableError
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
-from dragoman.runs.run import RECIPE, Run, load_forms
+from dragoman.runs.run import RECIPE, load_forms
 from dragoman.studies.records import (
     BASE,
     RECORDS,
@@ -52,7 +53,7 @@ def train_all(
     from dragoman.tasks.training import begin_or_resume
     from dragoman.training.distributed import own_machine
 
-    base = Recipe.load(folder / BASE)
+    base: Recipe = catalogue.Recipe.load(folder / BASE)
     spent, trained = 0.0, 0
     with locked(folder):
         done = {record.name for record in records_of(folder, trainings)}
@@ -94,7 +95,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
     """The base recipe with the way that a run of it is computed by: the first one has measured it
     for all of them, since trainings that are compared are to be computed alike. On another machine
     it is measured anew."""
-    found = Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
+    found = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
     if found is None or found == base.training.way:
         return base
     training = base.training.model_copy(update={"way": found})
@@ -115,7 +116,7 @@ def _record_of(
         )  # fmt: skip
     from dragoman.runs.model import hollow_model
 
-    run = Run.open(folder)
+    run = catalogue.Run.open(folder)
     dev = [pair for corpus in corpora_of(run.recipe, "dev") for pair in corpus.pairs]
     lines = list(run.metrics())
     updates = [line for line in lines if line["kind"] == "update"]

@@ -85,10 +85,10 @@ def _warm_up(folder: str, sentences: list[str]) -> str:
     from dragoman.native.allocator import keep_memory
 
     keep_memory()
-    from dragoman.runs.run import Run
+    from dragoman import catalogue
     from dragoman.tasks.translation.translator import Translator
 
-    translator = Translator(Run.open(folder))
+    translator = Translator(catalogue.Run.open(folder))
     list(translator.stream(sentences))
     _WARM.append((translator, sentences))
     return translator.description

@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
+from dragoman import catalogue
 from dragoman.errors import RunError
 from dragoman.runs.lock import locked
-from dragoman.runs.run import WEIGHTS, Run
+from dragoman.runs.run import WEIGHTS
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.weights import average_weights, save_weights
 
@@ -19,7 +20,7 @@ def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[in
     one is missing or damaged, or if the run's own weights are asked for while it is trained;
     ``FileError`` when the disk is full.
     """
-    run = Run.open(folder)
+    run = catalogue.Run.open(folder)
     with locked(folder) if to is None else nullcontext():
         checkpoints = Checkpoints(folder / "training")
         checkpoints.check_snapshots(last)

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from dragoman import catalogue
 from dragoman.atomic import write_text
 from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import torch_seed
@@ -100,7 +101,9 @@ def train(
             if ranks.first:
                 prepared = fill_new_run(recipe, folder, start_from, take, say)
             # Each may have measured this machine for itself: the first one's sizes count.
-            recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
+            recipe = type(recipe).model_validate_json(
+                ranks.broadcast_text(recipe.model_dump_json())
+            )
             if not ranks.first:
                 prepared = prepare(recipe, folder, _say_nothing)
             recipe, ways = _with_way(recipe, prepared, ranks, say)
@@ -118,7 +121,7 @@ def train(
             if ranks.first and is_new:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
-        recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
+        recipe = type(recipe).model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
         return _train(
             recipe, folder, prepared, ranks, say, display, resume_command, validation_seconds
         )
@@ -138,7 +141,7 @@ def resume(
     Errors: ``RunError`` if there is nothing to go on with, or its training text has changed; the
     other errors of ``train``.
     """
-    run = Run.open(folder)
+    run: Run = catalogue.Run.open(folder)
     if not Checkpoints(folder / "training").exists and has_learned(folder):
         raise RunError(
             f"{folder / 'training'} is gone, so this run cannot be trained further; its model "

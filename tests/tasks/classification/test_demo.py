@@ -9,13 +9,12 @@ from xml.etree import ElementTree
 import pytest
 from command_line import Dragoman
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.cli.demo_pictures import LOOKED_AT_PICTURE, rollout_sheet
 from dragoman.data.files.pair import Pair
 from dragoman.demo import shapes
 from dragoman.demo.corpus import Split
 from dragoman.demo.shapes import SHAPES
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 
 TINY: dict[Split, int] = {"train": 32, "dev": 8, "test": 16}
 SHORT = (

@@ -17,11 +17,10 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from trained_run import trained_run
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.records import words as words_of
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context
 from dragoman.tasks.classification.evaluation import evaluate_run
 from dragoman.tasks.classification.labeller import Labeller

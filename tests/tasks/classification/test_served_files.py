@@ -23,10 +23,10 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.rows.in_memory import InMemory
 from dragoman.forms.rows.log_mel import LogMel
-from dragoman.runs.run import Run
 from dragoman.serving.http import connection, uploads
 from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal

@@ -16,10 +16,10 @@ from recipe_of_files import recipe_of
 from tiny_scenes import write_scenes
 
 from dragoman.boxes import Box, Scene, scene_of
+from dragoman.catalogue import Run
 from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
-from dragoman.runs.run import Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
 from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled, measured
@@ -50,11 +50,11 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
-    report = evaluate_run(learned / "run")
+    report = evaluate_run(Run.open(learned / "run"))
     assert report.scores["ap50"] > 0.3
     assert "All boxes are small" in report.table() and "lamp" in report.table()
     assert json.loads((learned / "run" / "scores.json").read_text())["scores"]["ap50"]
-    again = evaluate_run(learned / "run", [learned / "test"])  # the folder of the file
+    again = evaluate_run(Run.open(learned / "run"), [learned / "test"])  # the folder of the file
     assert again.scores == report.scores
 
 
@@ -235,7 +235,7 @@ def test_mistakes_are_told_in_one_line(learned: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"annotation 1: image_id is 1\.0: write a whole number"):
         list(read_coco(tmp_path / "one" / "float.json"))
     (tmp_path / "one" / "float.json").write_text(json.dumps({**about, "annotations": []}))
-    report = evaluate_run(learned / "run", [tmp_path / "one" / "float.json"])
+    report = evaluate_run(Run.open(learned / "run"), [tmp_path / "one" / "float.json"])
     assert "None of these pictures has a box" in report.table() and report.scores == {}
     with pytest.raises(DataError, match="one category, 'lamp': there is nothing to tell apart"):
         recipe_of([str(one)], task="detection")

@@ -21,10 +21,10 @@ from trained_run import trained_run
 
 from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.runs.run import Run
-from dragoman.serving import detect as served_detector
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.service import file_run
+from dragoman.tasks.detection import endpoint as served_detector
 from dragoman.tasks.detection.detector import Detector, box_form
 from dragoman.tasks.detection.endpoint import FoundBox
 

@@ -14,6 +14,7 @@ from recipe_of_files import recipe_of
 from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_form import BoxRules
@@ -22,8 +23,6 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run
 from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState
@@ -287,10 +286,10 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow  # half a minute; test_detection.py has one of tokens
 def test_a_toy_is_learned_in_seconds(learned: Path, dragoman: Dragoman) -> None:
-    report = evaluate_run(learned / "run")
+    report = evaluate_run(Run.open(learned / "run"))
     assert report.scores["ap50"] > 0.3
     assert "as a set" in report.path
-    assert evaluate_run(learned / "run", changes=["beam=3"]).scores == report.scores
+    assert evaluate_run(Run.open(learned / "run"), changes=["beam=3"]).scores == report.scores
     said = dragoman("detect", learned / "run", learned / "test" / "boxes-001.png")
     assert not said.code and said.out.splitlines()[0].split("\t")[1] in ("lamp", "stone")
     said = dragoman("look", learned / "run", learned / "test" / "boxes-001.png")

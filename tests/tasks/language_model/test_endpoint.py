@@ -31,12 +31,12 @@ from serving_echo import (
 from slow_work import SlowWork
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
 from dragoman.forms.nothing import NoSource
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.insight.session import InspectionSession
-from dragoman.runs.run import Run
 from dragoman.search import forced_decoding
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings

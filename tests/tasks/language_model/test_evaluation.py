@@ -16,7 +16,7 @@ from recipe_of_files import recipe_of
 from serving_echo import client_of, echo_run
 from trained_run import on_texts, trained_run
 
-from dragoman.catalogue import TASKS
+from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.pair import Pair
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
@@ -24,8 +24,6 @@ from dragoman.errors import DragomanError, RecipeError, RunError
 from dragoman.forms.sides import Forms
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run

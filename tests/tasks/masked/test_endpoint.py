@@ -12,8 +12,8 @@ import pytest
 from serving_echo import Served, client_of, meters_of, post, refused, serves, until
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
-from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service import served_run

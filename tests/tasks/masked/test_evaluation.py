@@ -16,7 +16,7 @@ from recipe_of_files import recipe_of
 from trained_run import on_texts, trained_run
 
 import dragoman as package
-from dragoman.catalogue import TASKS
+from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.batches import Tokens
 from dragoman.data.chunks import CorpusRange
 from dragoman.data.windows import TextPieces
@@ -24,9 +24,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RecipeError, RunError
 from dragoman.nn.layout import Sequences
-from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
-from dragoman.runs.run import Run
 from dragoman.tasks.language_model.writer import Writer
 from dragoman.tasks.masked.evaluation import MaskedSums, evaluate_run, with_blanks
 from dragoman.tasks.masked.filler import Filler

@@ -11,11 +11,10 @@ import pytest
 from command_line import Dragoman
 from PIL import Image
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.cli import demo_pictures
 from dragoman.cli.demo_pictures import PAINTED_PICTURE
 from dragoman.demo import captioned_shapes
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 
 SHORT = (
     "training.updates=2", "training.validate_every=2", "training.schedule.warmup=1",

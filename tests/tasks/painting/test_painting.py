@@ -16,6 +16,7 @@ from tiny_cells import tiny_cell
 from tiny_shapes import SIDE, write_blocks
 from trained_run import trained_run
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
@@ -24,8 +25,6 @@ from dragoman.forms.rows.lines_form import DRAWN
 from dragoman.forms.rows.picture_file import pixels_of
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
@@ -83,14 +82,14 @@ def painter(learned: Path) -> Painter:
 
 
 def test_codes_tell_pictures_again(learned: Path) -> None:
-    report = evaluate_codes(learned / "codes")
+    report = evaluate_codes(Run.open(learned / "codes"))
     assert report.scores["rmse"] < 0.5 * report.chance
     assert report.scores["code_perplexity"] > 2 and report.scores["codes_used"] >= 4
     assert report.scores["code_bits"] == pytest.approx(np.log2(report.scores["code_perplexity"]))
     assert "codebook perplexity" in report.table() and "16 codes each" in report.table()
     kept = json.loads((learned / "codes" / "scores.json").read_text())["scores"]
     assert kept["rmse"]["value"] == report.scores["rmse"]
-    again = evaluate_codes(learned / "codes", [learned / "held.tsv"])
+    again = evaluate_codes(Run.open(learned / "codes"), [learned / "held.tsv"])
     assert again.scores == report.scores
 
 
@@ -124,7 +123,9 @@ def test_pictures_become_codes_and_codes_pictures(learned: Path) -> None:
     error = np.sqrt(
         np.mean([np.square(a.astype(float) - b) for a, b in zip(told, wanted, strict=True)])
     )
-    assert error == pytest.approx(evaluate_codes(learned / "codes").scores["rmse"], rel=1e-3)
+    assert error == pytest.approx(
+        evaluate_codes(Run.open(learned / "codes")).scores["rmse"], rel=1e-3
+    )
     assert form.raw([codes[0]]) == [" ".join(str(one - 3) for one in codes[0])]
     cut = form.pictures([codes[0][:8]])[0]  # what is missing is black
     assert (cut[8:] == 0).all() and (cut[:8] > 0).any()
@@ -139,15 +140,17 @@ def _listed(learned: Path):  # type: ignore[no-untyped-def]
 
 
 def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
-    report = evaluate_run(learned / "painting")
+    report = evaluate_run(Run.open(learned / "painting"))
     assert report.scores["exact"] > 0.5 and report.scores["codes_right"] > 0.8
     assert report.scores["rmse_of_codes"] <= report.scores["rmse"] + 1e-9
     assert report.scores["rmse_of_codes"] == pytest.approx(
-        evaluate_codes(learned / "codes").scores["rmse"], rel=1e-3
+        evaluate_codes(Run.open(learned / "codes")).scores["rmse"], rel=1e-3
     )
     assert "exact pictures" in report.table()
     assert json.loads((learned / "painting" / "scores.json").read_text())["scores"]["exact"]
-    assert evaluate_run(learned / "painting", [learned / "held.tsv"]).scores == report.scores
+    assert (
+        evaluate_run(Run.open(learned / "painting"), [learned / "held.tsv"]).scores == report.scores
+    )
 
 
 def test_scores_of_paintings_by_hand() -> None:
@@ -184,7 +187,7 @@ def test_a_judge_chooses_the_picture_that_shows_its_caption(painter: Painter, ju
 
 
 def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
-    report = evaluate_run(learned / "painting", judge=learned / "judge")
+    report = evaluate_run(Run.open(learned / "painting"), judge=learned / "judge")
     scores = report.scores
     pairs = list(read_pairs(_listed(learned)))
     true = [pixels_of(Path(pair.source), SIDE, SIDE, 3) for pair in pairs]
@@ -194,11 +197,11 @@ def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
     assert 0.5 < scores["judged"] <= 1 and 0.5 < scores["judged_of_codes"] <= 1
     assert "judge reads one of the captions" in report.table()
     chosen = evaluate_run(
-        learned / "painting", changes=["sampling.seed=1", "sampling.temperature=3.0"],
+        Run.open(learned / "painting"), changes=["sampling.seed=1", "sampling.temperature=3.0"],
         judge=learned / "judge", best_of=6,
     )  # fmt: skip
     drawn = evaluate_run(
-        learned / "painting", changes=["sampling.seed=1", "sampling.temperature=3.0"],
+        Run.open(learned / "painting"), changes=["sampling.seed=1", "sampling.temperature=3.0"],
         judge=learned / "judge",
     )  # fmt: skip
     assert chosen.scores["judged"] > drawn.scores["judged"]
@@ -371,7 +374,7 @@ def test_pictures_that_codes_have_learned_from_are_told(learned: Path) -> None:
     trained = list(read_pairs(corpus))
     # The first copies in training are byte for byte those that are held out.
     assert count_seen(form.seen, trained) == len(trained)
-    assert evaluate_run(learned / "painting").seen == 12
+    assert evaluate_run(Run.open(learned / "painting")).seen == 12
     said = run.task.check_held(run.recipe, {"test": trained}, run.forms)
     assert "the codes were learned from 24 of the 24 test pictures" in said[0]
 

@@ -13,17 +13,15 @@ from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.errors import DataError, RunError
 from dragoman.metrics.significance import compare_statistics
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.parsing import comparison as parse_comparison
 from dragoman.tasks.parsing.comparison import compare_parsers, parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run, trees_in
-from dragoman.tasks.parsing.metrics import Parseval, ScoredSentence, score_parse
+from dragoman.tasks.parsing.metrics import Parseval, RightBranching, ScoredSentence, score_parse
 from dragoman.tasks.parsing.parser import Parse, Parser
-from dragoman.tasks.parsing.right_branching import RightBranching
 from dragoman.tree import Tree
 
 SMALL = ("model.ffn_dim=16", "model.attention.num_heads=2", "search.beam=1")
@@ -75,7 +73,7 @@ def test_each_has_the_figures_that_evaluate_gives_it(
     said = dragoman("compare", *runs, *options, "--json")
     assert said.code == 0, said.err
     found = json.loads(said.out)
-    alone = [evaluate_run(run, [gold]) for run in runs]
+    alone = [evaluate_run(Run.open(run), [gold]) for run in runs]
     for number, one in enumerate(alone):
         scores = found["scores"][number]
         assert scores.pop("system") == runs[number].name

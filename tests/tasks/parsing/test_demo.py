@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from command_line import Dragoman
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.demo.trees import SHOWN
 from dragoman.errors import RecipeError
 from dragoman.forms.tree_form import tree_of
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.parsing.demo import PICTURES, attached
 
 SHORT = (

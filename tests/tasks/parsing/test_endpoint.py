@@ -11,10 +11,10 @@ import pytest
 from serving_echo import Served, client_of, meters_of, post, refused, serves
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.tree_form import tree_of
-from dragoman.runs.run import Run
 from dragoman.tasks.parsing.endpoint import ServedParser
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tree import Tree

@@ -15,7 +15,7 @@ from recipe_of_files import recipe_of
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
-from dragoman.catalogue import TASKS
+from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
@@ -25,9 +25,7 @@ from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import merged_to_words
-from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
-from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.parsing.evaluation import evaluate_run, score_each, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, score_parse

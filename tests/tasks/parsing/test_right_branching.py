@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tiny_treebank import treebank
 
-from dragoman.tasks.parsing.metrics import Parseval, score_parse
-from dragoman.tasks.parsing.right_branching import RightBranching
+from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tree import Tree
 
 

@@ -18,10 +18,10 @@ from dragoman.data import labelled
 from dragoman.data.labelled import WordCutter
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.run import Run
-from dragoman.serving import tag as served_tagger
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks.tagging import endpoint as served_tagger
 from dragoman.tasks.tagging.endpoint import ServedTagger, TagAnswer
 from dragoman.tasks.tagging.metrics import spans_of
 from dragoman.tasks.tagging.tagger import Tagger

@@ -11,13 +11,12 @@ import pytest
 from command_line import Dragoman
 from tiny_cells import tiny_cell
 
+from dragoman.catalogue import Recipe, Run
 from dragoman.demo import spoken
 from dragoman.demo.corpus import Split
 from dragoman.demo.spoken import write_spoken
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.terminal import rows_text
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.demo import PICTURE
 
@@ -106,7 +105,7 @@ def test_a_voice_that_was_not_heard_is_understood(tmp_path: Path) -> None:
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     from dragoman.tasks.translation.evaluation import evaluate_run
 
-    found = evaluate_run(tmp_path / "run").heard
+    found = evaluate_run(Run.open(tmp_path / "run")).heard
     assert found is not None and found.words.reference == 16
     assert found.words.errors <= 2, found.hypotheses
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from tiny_cells import tiny_cell
 
+from dragoman.catalogue import Run
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import RecipeError, RunError
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.training import train

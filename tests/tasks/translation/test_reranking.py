@@ -15,11 +15,11 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
+from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.corpora import plain_pairs
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import length_penalty
 from dragoman.tasks.language_model.surprisal import Scorer
 from dragoman.tasks.translation.reranking import Reranker, choose_weight, doubts_of, reordered

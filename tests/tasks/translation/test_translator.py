@@ -18,6 +18,7 @@ from torch import Tensor
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.catalogue import Run
 from dragoman.engine.search_settings import parse_search
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts, windows
@@ -28,7 +29,7 @@ from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.runs.run import NOTES, SEVERAL_SENTENCES, Run
+from dragoman.runs.run import NOTES, SEVERAL_SENTENCES
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.shortlist import learn_shortlist

@@ -9,6 +9,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
+from dragoman.catalogue import Recipe
 from dragoman.cluster.command import Share, place_of, share_of, workers_at
 from dragoman.cluster.driver import Driver
 from dragoman.cluster.parts.plan import NOTES
@@ -51,7 +52,6 @@ from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.errors import DataError
 from dragoman.plural import plural
-from dragoman.recipe import Recipe
 from dragoman.runs.corpora import sides_of_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import TypeAdapter
 
+from dragoman.catalogue import Recipe
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, files_of
 from dragoman.cluster.inputs.kinds import KINDS, kind_of
@@ -29,7 +30,6 @@ from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.plural import plural
-from dragoman.recipe import Recipe
 from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman import catalogue
 from dragoman.decimals import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import transformer_of
@@ -21,8 +22,6 @@ from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.training import train
 
 Array = NDArray[np.float64]
@@ -212,8 +211,8 @@ def learned_figure(subject: Subject) -> Drawn:
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             small = Path(folder) / "learned"
-            train(Recipe.load("demo", _LEARNED), small, say=lambda _: None, display=False)
-            table = _source_table(transformer_of(Run.open(small).model()))
+            train(catalogue.Recipe.load("demo", _LEARNED), small, say=lambda _: None, display=False)
+            table = _source_table(transformer_of(catalogue.Run.open(small).model()))
         seconds = time.perf_counter() - begin
         note = Words(
             f"The run {subject.name} has fixed positions. For this figure a small model (one "

@@ -167,7 +167,7 @@ class ClassificationReport(LabelReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
+    run: Run,
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,

@@ -134,11 +134,11 @@ def classify(args: ClassifyArguments) -> None:
 
 def line_mapper(args: ClassifyArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import line_mapper_of
-    from dragoman.runs.run import Run
     from dragoman.tasks.classification.labeller import Labeller
 
-    labeller = Labeller(Run.open(args.run))
+    labeller = Labeller(catalogue.Run.open(args.run))
 
     return line_mapper_of(
         labeller, lambda lines: (_written(args, found) for found in labeller(lines))

@@ -205,9 +205,7 @@ class CodesReport(EvaluationReport):
         }
 
 
-def evaluate_run(
-    run: str | Path | Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
-) -> CodesReport:
+def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = ()) -> CodesReport:
     """Turn some pictures into codes and back.
 
     ``files``: laid out as the training files are; without any, it is the recipe's test set, and
@@ -215,18 +213,17 @@ def evaluate_run(
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for changes of a search, which there is not, and where there is nothing to measure on.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    opened.require_task("codes", "which makes no codes of pictures")
+    run.require_task("codes", "which makes no codes of pictures")
     if changes:
         raise DragomanError(
-            f"--set {changes[0]}: {opened.folder} makes codes, which are not searched for"
+            f"--set {changes[0]}: {run.folder} makes codes, which are not searched for"
         )
     wanted = "are no pictures", "a list of pictures", "test.tsv"
-    pairs, test = measured_on(opened, files, corpus_like, wanted)
+    pairs, test = measured_on(run, files, corpus_like, wanted)
     began = time.perf_counter()
-    report = _measured(opened, pairs, test, began)
+    report = _measured(run, pairs, test, began)
     if not files:
-        keep_scores(opened, report.to_dict(), own=True)
+        keep_scores(run, report.to_dict(), own=True)
     return report
 
 

@@ -139,7 +139,7 @@ class DetectionReport(SearchReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
+    run: Run,
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
@@ -154,20 +154,19 @@ def evaluate_run(
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
-    pairs, test = measured_on(opened, files, _boxes_at, wanted, "boxes")
-    search = for_test_set(opened.recipe, changes)
+    pairs, test = measured_on(run, files, _boxes_at, wanted, "boxes")
+    search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
-    detector = Detector(opened, settings, search)
-    logger.info("%s looks at %s", opened.folder, plural(len(pairs), "picture"))
+    detector = Detector(run, settings, search)
+    logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
     found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
     result = DetectionReport(
-        opened.folder.name, opened.weights_summary, test, seconds,
+        run.folder.name, run.weights_summary, test, seconds,
         f"beam {search.beam}", detector.description, score_all(pairs, found), found,
     )  # fmt: skip
     if not files:
-        keep_figures(opened, result, pairs, changes, precision)
+        keep_figures(run, result, pairs, changes, precision)
     return result
 
 

@@ -159,7 +159,7 @@ class LanguageModelReport(EvaluationReport):
 
 
 def evaluate_run(
-    run: str | Path | Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
+    run: Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
 ) -> LanguageModelReport:
     """Score texts.
 
@@ -170,14 +170,13 @@ def evaluate_run(
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files, and for changes of what only a search has.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    how = windows_of(opened, changes)
-    texts, test = texts_of(opened, files)
+    how = windows_of(run, changes)
+    texts, test = texts_of(run, files)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.engine.engine import Engine
     from dragoman.engine.settings import EngineSettings
 
-    engine = Engine.open(opened, EngineSettings(precision="fp32"))
+    engine = Engine.open(run, EngineSettings(precision="fp32"))
     form = engine.written
     began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
     while part := list(islice(texts, _BATCH_SIZE)):
@@ -190,13 +189,13 @@ def evaluate_run(
             nll -= math.fsum(log_probabilities)
         count += len(part)
     if not count:
-        raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
+        raise nothing_to_measure(run, "is no text", "a file of texts", "test.txt")
     result = LanguageModelReport(
-        opened.folder.name, opened.weights_summary, test,
+        run.folder.name, run.weights_summary, test,
         time.perf_counter() - began, count, nll, length, *how,
     )  # fmt: skip
     if not files:
-        keep_scores(opened, result.to_dict(), own=how == windows_of(opened))
+        keep_scores(run, result.to_dict(), own=how == windows_of(run))
     return result
 
 

@@ -192,9 +192,7 @@ class MaskedReport(EvaluationReport):
 
 
 @torch.inference_mode()
-def evaluate_run(
-    run: str | Path | Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
-) -> MaskedReport:
+def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = ()) -> MaskedReport:
     """Score texts.
 
     ``files``: a file or folder of them, in the format of those that the run has learned from;
@@ -203,11 +201,10 @@ def evaluate_run(
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files, and for changes.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    require_no_changes(opened, changes)
-    texts, test = texts_of(opened, files)
-    model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
-    context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
+    require_no_changes(run, changes)
+    texts, test = texts_of(run, files)
+    model, form, settings = run.model(), run.forms.written, run.recipe.masking
+    context, masking = run.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0
     masked, alone = MaskedSums(), _DrawnTokens()
     while part := list(islice(texts, _BATCH_SIZE)):
@@ -221,17 +218,17 @@ def evaluate_run(
         )
         count += len(part)
     if not masked.tokens:
-        raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
+        raise nothing_to_measure(run, "is no text", "a file of texts", "test.txt")
     assert form.vocabulary.mask is not None  # or there were no ``Masking``
     hidden = alone.pieces(form.vocabulary.mask)
     result = MaskedReport(
-        opened.folder.name, opened.weights_summary, test,
+        run.folder.name, run.weights_summary, test,
         time.perf_counter() - began, count, tokens, masked,
         MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
         context, settings.share, settings.whole_words,
     )  # fmt: skip
     if not files:
-        keep_scores(opened, result.to_dict(), own=True)
+        keep_scores(run, result.to_dict(), own=True)
     return result
 
 

@@ -88,11 +88,11 @@ def fill(args: FillArguments) -> None:
 
 def line_mapper(args: FillArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import line_mapper_of
-    from dragoman.runs.run import Run
     from dragoman.tasks.masked.filler import Filler
 
-    filler = Filler(Run.open(args.run))
+    filler = Filler(catalogue.Run.open(args.run))
 
     return line_mapper_of(
         filler, lambda lines: (_written(args, _filled(filler, args, text)) for text in lines)

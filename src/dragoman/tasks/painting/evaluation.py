@@ -132,7 +132,7 @@ class PaintingReport(SearchReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
+    run: Run,
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
@@ -152,16 +152,15 @@ def evaluate_run(
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     where there is nothing to measure on.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    opened.require_task("painting", "which does not paint")
+    run.require_task("painting", "which does not paint")
     wanted = "are no captions", "a list of pictures", "test.tsv"
-    pairs, test = measured_on(opened, files, corpus_like, wanted)
+    pairs, test = measured_on(run, files, corpus_like, wanted)
     if best_of > 1 and judge is None:
         raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
     chosen = None if judge is None else Judge(judge, precision)
-    report = _measured(opened, pairs, test, changes, precision, chosen, best_of)
+    report = _measured(run, pairs, test, changes, precision, chosen, best_of)
     if not files and judge is None:
-        keep_figures(opened, report, pairs, changes, precision)
+        keep_figures(run, report, pairs, changes, precision)
     return report
 
 

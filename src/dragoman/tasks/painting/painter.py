@@ -31,6 +31,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dragoman import catalogue
 from dragoman.atomic import write_bytes
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import WritingPredictor
@@ -264,7 +265,7 @@ class Judge:
 
     def __init__(self, run: Run | str | Path, precision: str = "auto") -> None:
         """Errors: ``RunError``, also for a run that does not say what a picture shows."""
-        self.run = run if isinstance(run, Run) else Run.open(run)
+        self.run = run if isinstance(run, Run) else catalogue.Run.open(run)
         task, source = self.run.task, self.run.recipe.source
         if task.name not in ("translation", "classification") or not isinstance(
             source, PictureSource

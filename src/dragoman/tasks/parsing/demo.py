@@ -21,9 +21,8 @@ def show_trees(run: Run, console: Console) -> str:
     from dragoman.pictures.labels import plain_table
     from dragoman.pictures.tree import tree_svg, tree_text
     from dragoman.tasks.parsing.evaluation import evaluate_run
-    from dragoman.tasks.parsing.metrics import Parseval, score_parse
+    from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
     from dragoman.tasks.parsing.parser import Parser
-    from dragoman.tasks.parsing.right_branching import RightBranching
     from dragoman.tasks.report import write_report
 
     found = evaluate_run(run)

@@ -113,7 +113,7 @@ class ParsingReport(SearchReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
+    run: Run,
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
@@ -127,12 +127,11 @@ def evaluate_run(
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
     wanted = "are no trees", "a file of them", "test.mrg"
-    pairs, test = measured_on(opened, files, _trees_at, wanted, "trees")
-    result = evaluate_on(opened, pairs, test, changes, precision)
+    pairs, test = measured_on(run, files, _trees_at, wanted, "trees")
+    result = evaluate_on(run, pairs, test, changes, precision)
     if not files:
-        keep_figures(opened, result, pairs, changes, precision)
+        keep_figures(run, result, pairs, changes, precision)
     return result
 
 

@@ -14,8 +14,7 @@ from dragoman.pictures.records import ShownSample
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
-from dragoman.tasks.parsing.metrics import Parseval, score_parse
-from dragoman.tasks.parsing.right_branching import RightBranching
+from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

@@ -95,10 +95,10 @@ def parse(args: ParseArguments) -> None:
 
 def line_mapper(args: ParseArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import line_mapper_of
-    from dragoman.runs.run import Run
 
-    parser = _parser(args, Run.open(args.run), precision)
+    parser = _parser(args, catalogue.Run.open(args.run), precision)
 
     return line_mapper_of(
         parser,

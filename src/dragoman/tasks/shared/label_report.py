@@ -232,7 +232,7 @@ class LabelledSet(NamedTuple):
 
 
 def evaluated(
-    run: str | Path | Run,
+    run: Run,
     changes: Sequence[str],
     test_set: Callable[[Run], LabelledSet],
     report: Callable[[Run, LabelledSet], Report],
@@ -243,13 +243,12 @@ def evaluated(
     Errors: ``RunError`` for a run, those of ``test_set``, ``DragomanError`` for changes, since
     there is no search.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    require_no_changes(opened, changes)
-    measured = test_set(opened)
-    warn_of_learned(opened, measured.pairs)
-    result = report(opened, measured)
+    require_no_changes(run, changes)
+    measured = test_set(run)
+    warn_of_learned(run, measured.pairs)
+    result = report(run, measured)
     if keep:
-        keep_scores(opened, result.to_dict(), own=True)
+        keep_scores(run, result.to_dict(), own=True)
     return result
 
 

@@ -12,7 +12,7 @@ A guess does not look at the source, or at the words before. It knows the answer
 * a label: always the most frequent one;
 * a translation: always the one that is most like all others, by chrF; and at least 1 BLEU;
 * what is said in a recording: always the most frequent text, or nothing;
-* a tree: right-branching brackets (``tasks/parsing/right_branching.py``).
+* a tree: right-branching brackets (``tasks/parsing/metrics.py``).
 
 A loss has a stricter guess, so that no other is better: each token, tag or label as often as it is
 among those that are measured, which costs the entropy of that distribution, H = -Σ p log p nats; of

@@ -146,7 +146,7 @@ class TaggingReport(LabelReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
+    run: Run,
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,

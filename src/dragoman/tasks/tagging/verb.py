@@ -92,11 +92,11 @@ def tag(args: TagArguments) -> None:
 
 def line_mapper(args: TagArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import line_mapper_of
-    from dragoman.runs.run import Run
     from dragoman.tasks.tagging.tagger import Tagger
 
-    tagger = Tagger(Run.open(args.run))
+    tagger = Tagger(catalogue.Run.open(args.run))
     form = _form(args, tagger)
 
     return line_mapper_of(

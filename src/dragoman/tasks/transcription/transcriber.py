@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dragoman import catalogue
 from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.engine import Engine
 from dragoman.engine.search_settings import with_beams
@@ -101,7 +102,7 @@ class Transcriber:
 
         Errors: ``RunError`` for a run that writes nothing of recordings.
         """
-        self.run = run if isinstance(run, Run) else Run.open(run)
+        self.run = run if isinstance(run, Run) else catalogue.Run.open(run)
         recipe = self.run.recipe
         if self.run.task.name != "translation" or not isinstance(recipe.source, FramesSource):
             raise RunError(

@@ -94,7 +94,7 @@ class TranslationReport(SearchReport):
 
 
 def evaluate_run(
-    run: str | Path | Run,
+    run: Run,
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
@@ -115,11 +115,10 @@ def evaluate_run(
     to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
-    opened = run if isinstance(run, Run) else Run.open(run)
-    recipe = opened.recipe
-    measured = EvaluationSet.of(opened, files, columns, keys)
+    recipe = run.recipe
+    measured = EvaluationSet.of(run, files, columns, keys)
     pairs = measured.pairs
-    warn_of_learned(opened, pairs)
+    warn_of_learned(run, pairs)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.engine.search_settings import for_test_set
     from dragoman.engine.settings import TranslatorSettings
@@ -127,8 +126,8 @@ def evaluate_run(
 
     search = for_test_set(recipe, changes)
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
-    translator = Translator(opened, settings, search, ensemble)
-    noun = "sentence" if recipe.source.is_text else opened.task.noun.removesuffix("s")
+    translator = Translator(run, settings, search, ensemble)
+    noun = "sentence" if recipe.source.is_text else run.task.noun.removesuffix("s")
     logger.info("translating %s", plural(len(pairs), noun))
     translations, seconds = timed(lambda: list(translator.stream(pair.source for pair in pairs)))
     hypotheses = [translation.text for translation in translations]
@@ -142,7 +141,7 @@ def evaluate_run(
         # The model speaks prepared text: its own tokens are what that protocol counts.
         prepared = tokenised_bleu(
             [translation.prepared for translation in translations],
-            [list(map(opened.forms.written.prepare, lines)) for lines in measured.references],
+            [list(map(run.forms.written.prepare, lines)) for lines in measured.references],
         )
     elif recipe.evaluation.tokenised:
         try:
@@ -166,7 +165,7 @@ def evaluate_run(
         described += f", ranked with CTC (weight {settings.ctc_weight:g})"
     if mbr:
         described = f"minimum Bayes risk by chrF among {mbr} of: {described}"
-    runs = (opened, *ensemble)
+    runs = (run, *ensemble)
     result = TranslationReport(
         " + ".join(one.folder.name for one in runs),
         "; ".join(dict.fromkeys(one.weights_summary for one in runs)),
@@ -175,6 +174,6 @@ def evaluate_run(
     )  # fmt: skip
     if not files:
         own = search == for_test_set(recipe) and settings == TranslatorSettings()
-        found = result.to_dict() | samples(opened, pairs, hypotheses)
-        keep_scores(opened, found, own=own and not ensemble)
+        found = result.to_dict() | samples(run, pairs, hypotheses)
+        keep_scores(run, found, own=own and not ensemble)
     return result

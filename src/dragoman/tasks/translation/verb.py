@@ -275,13 +275,13 @@ def _opened(
     args: TranslateArguments, run: Run, say: Callable[[str], None]
 ) -> tuple[Translator, InOrder]:
     """The translator of the arguments, and what reorders its candidates."""
+    from dragoman import catalogue
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
-    from dragoman.runs.run import Run
     from dragoman.tasks.translation.translator import Translator
 
-    language_model = None if args.rerank is None else Run.open(args.rerank)
-    others = [Run.open(one) for one in args.ensemble]
+    language_model = None if args.rerank is None else catalogue.Run.open(args.rerank)
+    others = [catalogue.Run.open(one) for one in args.ensemble]
     changes = list(args.set_)
     if args.temperature is not None:
         changes.append(f"sampling.temperature={args.temperature}")
@@ -302,11 +302,11 @@ def _opened(
 
 def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import line_mapper_of
-    from dragoman.runs.run import Run
 
     args = with_precision(args, precision)
-    translator, in_order = _opened(args, Run.open(args.run), lambda _: None)
+    translator, in_order = _opened(args, catalogue.Run.open(args.run), lambda _: None)
 
     def outputs(lines: Sequence[str]) -> Iterator[str]:
         found = in_order(translator.each(lines, prefix=args.prefix))
