@@ -1,4 +1,7 @@
-"""Every task by the name that a recipe gives it."""
+"""Every task by the name that a recipe gives it: the specs, ``tasks/NAME/spec.py``.
+
+``tasks/catalogue.py`` lists what trains and predicts.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class TextLayout:
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """One micro-batch: what ``training.objectives.Label`` takes."""
+    """One micro-batch: what ``LabelObjective`` of ``training/losses/objectives.py`` takes."""
 
     source: Sequences
     """(P,) int64 ids of the texts."""

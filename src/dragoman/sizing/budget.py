@@ -1,11 +1,12 @@
 """Which size of model a given time can teach, on this machine.
 
-With all the time that it wants, a corpus gets the row of ``pairs.TABLE`` for its pairs, a text
-that stands alone that of ``texts.TEXT_TABLE`` for its characters. Where the time is short, a
-smaller model learns more: it is faster, and needs fewer examples before it translates anything. So
-sizes are tried from that row down, each timed for a second or two on made-up sentences, until one
-sees enough in the time. A small model is also changed oftener, by smaller updates: it needs many of
-them more than it needs large ones.
+With all the time that it wants, a corpus gets the row of ``TABLE`` for its pairs
+(``tasks/translation/sizes.py``), a text that stands alone that of ``TEXT_TABLE`` for its characters
+(``tasks/language_model/sizes.py``). Where the time is short, a smaller model learns more: it is
+faster, and needs fewer examples before it translates anything. So sizes are tried from that row
+down, each timed for a second or two on made-up sentences, until one sees enough in the time. A
+small model is also changed oftener, by smaller updates: it needs many of them more than it needs
+large ones.
 """
 
 from __future__ import annotations

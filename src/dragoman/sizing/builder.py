@@ -1,8 +1,7 @@
 """From files to a recipe: what every task has in common.
 
-A task (``tasks/NAME/sizes.py``) says how its files
-are read, what of them chooses a row of its table of sizes, and what its recipes have beside what
-follows from that row.
+A task (``tasks/NAME/sizes.py``) says how its files are read, what of them chooses a row of its
+table of sizes, and what its recipes have beside what follows from that row.
 """
 
 from __future__ import annotations

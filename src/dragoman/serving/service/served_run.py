@@ -1,7 +1,8 @@
 """What every run is that the server holds, whatever its task: its engine, its queue, its limits,
 and what it has learned from.
 
-Each task has a class of its own, beside its endpoint; ``serving/served_tasks.py`` lists them.
+Each task has a class of its own in its folder, with its endpoint; ``serving/served_tasks.py`` lists
+them.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class ServedRun(ABC):
     """One run. ``start`` its queue in the event loop before use, ``close`` it after."""
 
     task: ClassVar[str]
-    """A task of ``specs.catalogue.TASKS``, or what a translator of files does."""
+    """A task of ``catalogue.TASKS``, or what a translator of files does."""
     does: ClassVar[str]
     """What it does with texts."""
     path: ClassVar[str]

@@ -337,7 +337,7 @@ class Translator(Predictor):
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
         """Score given translations (force decoding): ``text`` is the given target.
 
-        Any number of pairs goes to ``tasks.given_pairs.score_pairs``. Errors: ``DataError`` that
+        Any number of pairs goes to ``given_pairs.score_pairs``. Errors: ``DataError`` that
         says which one, as a line from 1, has a side that is too long.
         """
         return list(score_pairs(self.engine, pairs))
