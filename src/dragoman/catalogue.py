@@ -1,4 +1,8 @@
-"""Every task by the name that a recipe gives it, and the recipes and runs that know them all."""
+"""Every task by the name that a recipe gives it (``tasks/NAME/spec.py``), and the recipes and runs
+that know them all.
+
+``tasks/catalogue.py`` lists what trains and predicts.
+"""
 
 from __future__ import annotations
 

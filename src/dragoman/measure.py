@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dragoman.decimals import decimals
+from dragoman.wording import decimals
 
 Better = Literal["lower", "higher"]
 

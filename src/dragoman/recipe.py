@@ -1,9 +1,9 @@
 """A recipe: one TOML file that says everything about a run.
 
 Each section is the settings of one component, defined beside it; here they are only composed,
-checked and written. A recipe has the sections of its task (``specs/``). Paths in a recipe file are
-relative to that file; in a recipe that ships with the program, to the folder in which the program
-is run.
+checked and written. A recipe has the sections of its task (``catalogue.py``). Paths in a recipe
+file are relative to that file; in a recipe that ships with the program, to the folder in which the
+program is run.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from dragoman.errors import RecipeError, RunError
 from dragoman.forms.rows.settings import SOURCES
 from dragoman.models.kinds import KINDS
 from dragoman.reading import near_files, read_bytes
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 _MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""

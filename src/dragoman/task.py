@@ -1,6 +1,7 @@
 """A task as plain data: what its examples are called, what is measured, what people are told.
 
-``specs/`` has one of each, with all of it that needs no torch; ``tasks/`` has the rest.
+``tasks/NAME/spec.py`` has that of each task, with all else of it that needs no torch, and
+``catalogue.py`` lists them. The rest of a task lies in the same folder.
 """
 
 from __future__ import annotations

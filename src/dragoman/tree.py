@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 DEEPEST = 200
 """Brackets within each other: real trees have some 30, and what walks a tree calls itself."""

@@ -1,4 +1,5 @@
-"""The command line: verbs over run folders. One file per verb; heavy imports live inside them."""
+"""The command line: verbs over run folders, and the program of all verbs. A verb of one task
+is ``tasks/NAME/verb.py``. Heavy imports live inside the verbs."""
 
 from __future__ import annotations
 

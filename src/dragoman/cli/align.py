@@ -12,9 +12,8 @@ import typer
 from dragoman.cli.console import log_to_stderr, output_to
 from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option
 from dragoman.errors import DataError, DragomanError
-from dragoman.plural import plural
 from dragoman.reading import readable
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold

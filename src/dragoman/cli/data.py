@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from dragoman.cli.console import command, say
 from dragoman.cli.options import argument, arguments, commands, option
 from dragoman.cli.train import FilesArguments
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 
 @arguments

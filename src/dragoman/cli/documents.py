@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.console import command
 from dragoman.errors import DragomanError
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.watch import Do

@@ -14,10 +14,9 @@ import typer
 from dragoman.cli.console import output_to
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
-from dragoman.decimals import decimals
 from dragoman.errors import DragomanError
 from dragoman.metrics.perplexity import perplexity
-from dragoman.plural import plural
+from dragoman.wording import decimals, plural
 
 if TYPE_CHECKING:
     from rich.text import Text

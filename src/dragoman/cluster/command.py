@@ -25,10 +25,9 @@ from dragoman.cluster.progress import duration
 from dragoman.cluster.workers import Workers
 from dragoman.errors import DragomanError
 from dragoman.native.processor import cores
-from dragoman.plural import plural
-from dragoman.shortened import shortened
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened, whole_address
+from dragoman.wording import plural, shortened
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHOWN = 1_000

@@ -21,7 +21,7 @@ from dragoman.cluster.parts.standing import agreed_way
 from dragoman.cluster.progress import ProgressLine, duration, in_figures
 from dragoman.cluster.workers import Answer, Workers
 from dragoman.errors import DragomanError
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman.cluster")
 

@@ -19,7 +19,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.reading import LONE_SURROGATE, readable
 from dragoman.settings import Settings
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 120

@@ -24,7 +24,7 @@ from dragoman.data.batches import Values, first_row_keys_of, half_of, join, join
 from dragoman.data.hashing import hashes
 from dragoman.forms.form import Form
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TextLayout:
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """One micro-batch: what ``training.objectives.Label`` takes."""
+    """One micro-batch: what ``LabelObjective`` of ``training/losses/objectives.py`` takes."""
 
     source: Sequences
     """(P,) int64 ids of the texts."""

@@ -45,8 +45,8 @@ from dragoman.data.chunks import (
 )
 from dragoman.data.hashing import hashes, keyed
 from dragoman.errors import DataError
-from dragoman.plural import plural
 from dragoman.settings import Settings
+from dragoman.wording import plural
 
 Indices = npt.NDArray[np.int64]
 

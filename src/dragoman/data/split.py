@@ -18,8 +18,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from dragoman.data.files.pair import Pair
-from dragoman.plural import plural
 from dragoman.settings import Settings
+from dragoman.wording import plural
 
 Side = Literal["train", "dev", "test"]
 

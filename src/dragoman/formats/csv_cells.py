@@ -20,7 +20,7 @@ from dragoman.formats.units.document import (
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)

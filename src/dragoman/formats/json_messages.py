@@ -26,7 +26,7 @@ from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")

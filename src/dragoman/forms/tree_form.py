@@ -17,8 +17,8 @@ from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.forms.written_form import WrittenForm
-from dragoman.plural import plural
 from dragoman.tree import DEEPEST, Tree, TreeError, read_trees
+from dragoman.wording import plural
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.decimals import decimals
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DataError, DragomanError
@@ -40,8 +39,8 @@ from dragoman.pictures.records import (
     Heatmap,
     merged_to_words,
 )
-from dragoman.plural import plural
 from dragoman.tasks.translation.translator import Translator
+from dragoman.wording import decimals, plural
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dragoman.errors import DragomanError
 from dragoman.insight.session import InspectionSession, Intervention
 from dragoman.models.interface import Network
 from dragoman.pictures.records import words
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

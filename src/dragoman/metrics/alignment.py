@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DataError
-from dragoman.plural import plural
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 Links = frozenset[tuple[int, int]]
 """(source word, target word), counted from 0."""

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 _MARK = re.compile(
     r"``(?P<literal>.+?)``"

@@ -44,7 +44,7 @@ from dragoman.metrics.translation import (
     check_lengths,
 )
 from dragoman.metrics.unicode_form import composed, form_of
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 Test = Literal["bootstrap", "randomisation"]
 DEFAULT_SAMPLES: dict[Test, int] = {"bootstrap": 1_000, "randomisation": 10_000}

@@ -26,7 +26,7 @@ from sacrebleu.metrics.ter import TER
 
 from dragoman.errors import DataError
 from dragoman.metrics.unicode_form import composed, form_of
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
 References = Sequence[Sequence[str]]

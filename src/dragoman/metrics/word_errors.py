@@ -33,8 +33,8 @@ from dragoman.metrics.significance import (
     compare_statistics,
 )
 from dragoman.metrics.unicode_form import composed, form_of
-from dragoman.plural import plural
 from dragoman.reading import readable
+from dragoman.wording import plural
 
 SIGNATURE = "words between spaces, case and punctuation count"
 """How the rates are computed."""

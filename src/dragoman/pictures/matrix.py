@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dragoman.pictures.bitmaps import grey_address
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import svg, text_svg
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 Array = NDArray[np.floating]
 

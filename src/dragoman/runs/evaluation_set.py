@@ -17,10 +17,10 @@ from dragoman.data.files.file_kinds import check_is_read
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.spoken import places_of
 from dragoman.errors import DataError, DragomanError, RunError
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import has_test_set, plain_pairs
 from dragoman.runs.run import TEST, Run
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

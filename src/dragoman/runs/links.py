@@ -20,8 +20,8 @@ from dragoman.errors import DataError
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.wording import plural
 
 FILE = "alignment.safetensors"
 """In the training folder of a run."""

@@ -15,9 +15,9 @@ from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.nn.linear import Linear
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.training.weights import open_weights, weights_in
+from dragoman.wording import plural
 
 _BYTES_TO_TRAIN = 16
 """Bytes for each parameter in training: itself, its gradient and two moments, in fp32."""

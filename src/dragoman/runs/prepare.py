@@ -32,13 +32,13 @@ from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner, spoken_corpora
 from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
 from dragoman.runs.user_cache import cache_folder
+from dragoman.wording import plural
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""

@@ -38,12 +38,12 @@ from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import alone
 from dragoman.errors import DataError, RecipeError, RunError
-from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.stores.opened import is_remote, opened, split_address
 from dragoman.stores.store import Stat, Store
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -1,11 +1,12 @@
 """Which size of model a given time can teach, on this machine.
 
-With all the time that it wants, a corpus gets the row of ``pairs.TABLE`` for its pairs, a text
-that stands alone that of ``texts.TEXT_TABLE`` for its characters. Where the time is short, a
-smaller model learns more: it is faster, and needs fewer examples before it translates anything. So
-sizes are tried from that row down, each timed for a second or two on made-up sentences, until one
-sees enough in the time. A small model is also changed oftener, by smaller updates: it needs many of
-them more than it needs large ones.
+With all the time that it wants, a corpus gets the row of ``TABLE`` for its pairs
+(``tasks/translation/sizes.py``), a text that stands alone that of ``TEXT_TABLE`` for its characters
+(``tasks/language_model/sizes.py``). Where the time is short, a smaller model learns more: it is
+faster, and needs fewer examples before it translates anything. So sizes are tried from that row
+down, each timed for a second or two on made-up sentences, until one sees enough in the time. A
+small model is also changed oftener, by smaller updates: it needs many of them more than it needs
+large ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from dragoman.data.batches import make_batch
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
-from dragoman.plural import plural
 from dragoman.runs.prepare import Say
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
@@ -33,6 +33,7 @@ from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
+from dragoman.wording import plural
 
 UPDATES_WANTED = {"adam": 2_000, "muon": 500}
 """By the optimizer: where tokens are few, updates are made smaller until there are so many of them.

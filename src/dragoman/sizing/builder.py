@@ -1,8 +1,7 @@
 """From files to a recipe: what every task has in common.
 
-A task (``tasks/NAME/sizes.py``) says how its files
-are read, what of them chooses a row of its table of sizes, and what its recipes have beside what
-follows from that row.
+A task (``tasks/NAME/sizes.py``) says how its files are read, what of them chooses a row of its
+table of sizes, and what its recipes have beside what follows from that row.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from dragoman.data.split import SplitSettings, decided_by
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.forms.rows.settings import FramesSource, RowsSource
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.inputs import Inputs, absolute, given_language
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
+from dragoman.wording import plural
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
 """Of a recipe's section ``data``: what its examples are, as against how they are treated."""

@@ -1,1 +1,1 @@
-"""Tasks as far as they need no torch: words, metrics, forms, checks of a recipe; a file a task."""
+"""What the specs of tasks have in common: each task's own is ``tasks/NAME/spec.py``."""

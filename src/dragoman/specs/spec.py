@@ -1,4 +1,4 @@
-"""What every task says of itself without torch: a file of this folder has one.
+"""What every task says of itself without torch, each in its ``tasks/NAME/spec.py``.
 
 A task says which sections a recipe of it has, what it refuses in them, what both sides of an
 example are made of, and what of the demo's corpora is an example. What needs a model stands in

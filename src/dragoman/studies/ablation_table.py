@@ -13,10 +13,10 @@ from dragoman.metrics.interval import Estimate
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
-from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
 from dragoman.studies.records import Record, judged_by
+from dragoman.wording import plural
 
 _SHOWN = 1
 """Scores of the table and the picture, beside the loss; ablation.csv has all of them."""

@@ -17,7 +17,7 @@ from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 _MAX_BINS = 6
 _MIN_SENTENCES = 20

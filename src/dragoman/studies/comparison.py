@@ -19,9 +19,7 @@ from dragoman.metrics.significance import (
 )
 from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
-from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet
-from dragoman.shortened import shortened
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
@@ -34,6 +32,7 @@ from dragoman.tasks.shared.progress_made import TrainingSummary, learned_answers
 from dragoman.tasks.translation.runtime import chance_of_translations
 from dragoman.tasks.translation.spec import writes_what_it_reads
 from dragoman.tasks.verdict import hardly_learned
+from dragoman.wording import plural, shortened
 
 logger = logging.getLogger("dragoman")
 

@@ -25,12 +25,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman import catalogue
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
-from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import refuse_run
 from dragoman.tasks.shared.progress_made import has_learned
+from dragoman.wording import plural
 
 GIVEN, BASE, RECORDS, RUNS = "given.toml", "base.toml", "records", "runs"
 

@@ -16,11 +16,11 @@ from pydantic import Field
 from dragoman import catalogue
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import RECIPE, Run, refuse_run
 from dragoman.studies.records import Stored, read_stored
 from dragoman.task import ModelPart
+from dragoman.wording import plural
 
 SEEDS = "seeds.json"
 

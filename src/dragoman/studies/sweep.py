@@ -25,7 +25,6 @@ from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figur
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.studies.records import (
@@ -41,6 +40,7 @@ from dragoman.studies.records import (
     require_validation,
 )
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
+from dragoman.wording import plural
 
 PLAN, BEST = "sweep.json", "best.toml"
 

@@ -19,12 +19,11 @@ from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
 from dragoman.metrics.unicode_form import composed
-from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run
-from dragoman.shortened import shortened
 from dragoman.studies.seeds import runs_of
+from dragoman.wording import plural, shortened
 
 logger = logging.getLogger("dragoman")
 

@@ -29,7 +29,6 @@ from dragoman.data.hashing import torch_seed
 from dragoman.errors import RunError
 from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.models.interface import Network
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, learn_vocabularies, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
@@ -42,6 +41,7 @@ from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
+from dragoman.wording import plural
 
 _START = "start"
 """What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""

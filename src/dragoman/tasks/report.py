@@ -25,12 +25,12 @@ from dragoman.pictures.records import (
     Table,
     merged_to_words,
 )
-from dragoman.plural import plural
 from dragoman.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.translation.translator import Translator
 from dragoman.tasks.verdict import verdict
+from dragoman.wording import plural
 
 _SAMPLE_SIZE = 2
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")

@@ -29,7 +29,6 @@ from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.lock import LOCK, locked
@@ -55,6 +54,7 @@ from dragoman.training.speed.fastest_way import MeasuredWays, fastest_way
 from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.way import this_machine
+from dragoman.wording import plural
 
 _TIMED = 32
 """Dev examples on which a validation is timed."""

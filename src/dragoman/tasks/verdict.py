@@ -13,12 +13,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dragoman.measure import LOSS
-from dragoman.plural import plural
 from dragoman.runs.run import Run
-from dragoman.shortened import shortened
 from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
+from dragoman.wording import plural, shortened
 
 _ALIKE, _MORE_ALIKE = 0.4, 0.25
 """Outputs are alike if they share so many of their letter triples, and so many more than the

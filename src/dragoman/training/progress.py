@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dragoman.metrics.perplexity import perplexity
-from dragoman.shortened import shortened
 from dragoman.task import Task
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
+from dragoman.wording import shortened
 
 _SAMPLES_SHOWN = 3
 _SAMPLE_CHARACTERS = 240

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Literal
 
 from dragoman.errors import TrainingError
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 Weights = Literal["current", "ema", "average"]
 """Which weights were validated: the present ones, their moving average, or the mean of the last

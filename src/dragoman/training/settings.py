@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dragoman.data.augmentation.varied_rows import PictureAugmentSettings, SpecAugmentSettings
-from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
 from dragoman.training.way import TrainingWay
+from dragoman.wording import plural
 
 
 class OptimizerSettings(Settings):

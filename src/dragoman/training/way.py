@@ -12,8 +12,8 @@ from typing import Literal
 from pydantic import Field
 
 from dragoman.native.processor import cores, processor
-from dragoman.plural import plural
 from dragoman.settings import Settings
+from dragoman.wording import plural
 
 PLAIN = "plain"
 """In the place of an instruction set: torch does the work."""

@@ -26,9 +26,8 @@ from dragoman.cluster.parts.plan import (
     check_same,
     make_plan,
 )
-from dragoman.plural import plural
-from dragoman.shortened import shortened
 from dragoman.stores.store import Stat, Store, StoreError
+from dragoman.wording import plural, shortened
 
 DONE = f"{NOTES}/done.json"
 _WAY = f"{NOTES}/way.json"

@@ -29,9 +29,9 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
-from dragoman.plural import plural
 from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged
+from dragoman.wording import plural
 
 _BY_LINES = ("lines", "tsv", "jsonl")
 """Formats that are cut; a corpus of any other is one part."""

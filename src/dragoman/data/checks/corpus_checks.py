@@ -22,7 +22,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.reading import NOT_UTF8, readable
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 70

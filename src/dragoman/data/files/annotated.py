@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 from dragoman.errors import DataError
-from dragoman.plural import plural
-from dragoman.shortened import shortened
 from dragoman.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
+from dragoman.wording import plural, shortened
 
 
 def read_examples(

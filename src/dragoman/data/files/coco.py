@@ -24,8 +24,7 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.rows.picture_file import picture_size
 from dragoman.forms.rows.unusable import unusable
-from dragoman.plural import plural
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 _EDGE = 1.0
 """Pixels by which a box may stand out of its picture: tools round differently."""

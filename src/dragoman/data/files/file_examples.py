@@ -26,7 +26,7 @@ from dragoman.forms.rows.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind
 from dragoman.forms.rows.idx import read_idx
 from dragoman.forms.rows.unusable import unusable
 from dragoman.forms.rows.zipped import is_zip, names_in
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 _SIDES = {
     "train": "", "training": "", "dev": "--dev", "val": "--dev", "valid": "--dev",

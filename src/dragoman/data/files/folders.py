@@ -8,7 +8,7 @@ from pathlib import Path
 from dragoman.data.files.file_examples import shown_in
 from dragoman.forms.languages import CODES
 from dragoman.forms.rows.file_kinds import kind_among
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 _TREES = (".mrg", ".ptb", ".parse")
 _TEXTS = (".txt", ".md")

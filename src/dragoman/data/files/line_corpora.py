@@ -12,9 +12,8 @@ from pathlib import Path
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
-from dragoman.plural import plural
 from dragoman.reading import readable
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 """How an array of records begins."""

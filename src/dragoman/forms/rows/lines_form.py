@@ -22,8 +22,7 @@ from dragoman.forms.rows.picture_file import library, line_of
 from dragoman.forms.rows.rows_form import MOST_ROWS, Rows, RowsForm
 from dragoman.forms.rows.settings import DrawingSettings, LineSource
 from dragoman.forms.rows.zipped import file_of
-from dragoman.plural import plural
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 _PAPER = 128
 """A picture that is darker than it, for the most part, has light letters on dark paper."""

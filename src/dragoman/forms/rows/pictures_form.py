@@ -17,8 +17,7 @@ from dragoman.forms.rows.picture_file import library, pixels_of
 from dragoman.forms.rows.rows_form import Rows, RowsForm, check_count
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.rows.zipped import file_of
-from dragoman.plural import plural
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 _DIGITS = 20
 """More than the number of any picture has."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.decimals import decimals, percent
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import Array, shown, softmax
 from dragoman.insight.subject import Subject
@@ -15,6 +14,7 @@ from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
+from dragoman.wording import decimals, percent
 
 _TOKENS = 10
 _HYPOTHESES = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.decimals import percent, power
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.errors import DragomanError
@@ -25,7 +24,7 @@ from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap, merged_to_words
-from dragoman.plural import plural
+from dragoman.wording import percent, plural, power
 
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
 _GOLD = {

@@ -30,7 +30,7 @@ from dragoman.pictures.records import (
 )
 from dragoman.pictures.theme import page_html
 from dragoman.pictures.tree import tree_svg
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 _SAMPLES_SHOWN = 8
 

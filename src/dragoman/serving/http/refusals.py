@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.errors import RecipeError, SearchError, TooLongError
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 Value = str | int | float | list[str]
 

@@ -11,7 +11,7 @@ from dragoman.forms.languages import base
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 AUTO = "auto"
 _SHOWN = 100

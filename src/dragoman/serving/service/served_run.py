@@ -1,7 +1,8 @@
 """What every run is that the server holds, whatever its task: its engine, its queue, its limits,
 and what it has learned from.
 
-Each task has a class of its own, beside its endpoint; ``serving/served_tasks.py`` lists them.
+Each task has a class of its own in its folder, with its endpoint; ``serving/served_tasks.py`` lists
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import RecipeError, RunError
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -31,6 +31,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 
@@ -134,7 +135,7 @@ class ServedRun(ABC):
     """One run. ``start`` its queue in the event loop before use, ``close`` it after."""
 
     task: ClassVar[str]
-    """A task of ``specs.catalogue.TASKS``, or what a translator of files does."""
+    """A task of ``catalogue.TASKS``, or what a translator of files does."""
     does: ClassVar[str]
     """What it does with texts."""
     path: ClassVar[str]

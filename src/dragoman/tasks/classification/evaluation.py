@@ -20,12 +20,10 @@ from dragoman.errors import DataError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
-from dragoman.plural import plural
 from dragoman.reading import readable
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.shortened import shortened
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
 from dragoman.tasks.shared.evaluation_report import timed
@@ -41,6 +39,7 @@ from dragoman.tasks.shared.label_report import (
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
+from dragoman.wording import plural, shortened
 
 _SAMPLES = 5
 _MAX_SHOWN = 30

@@ -31,13 +31,13 @@ from dragoman.forms.rows.recordings import rate_of
 from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
 from dragoman.forms.rows.zipped import file_of, is_zip
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.plural import plural
 from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels, held_like
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import DEFAULT, Size
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.sizes import HeadBuilder
 from dragoman.tasks.classification.spec import CLASSIFICATION
+from dragoman.wording import plural
 
 FILE_TABLE = (
     Size(5_000, 0, 96, 4, 4, 0.2, 2_048, 200, 2e-3, 40),

@@ -11,7 +11,6 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.labels import plain
 from dragoman.forms.sides import Forms
 from dragoman.measure import percent
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
@@ -24,6 +23,7 @@ from dragoman.tasks.shared.progress_made import (
     learned_answers,
 )
 from dragoman.tasks.shared.runtime import Parts, tokens_in
+from dragoman.wording import plural
 
 
 class ClassificationRuntime(LabelRuntime):

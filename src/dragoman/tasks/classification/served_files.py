@@ -16,7 +16,6 @@ from dragoman.forms.rows.rows_form import Rows, RowsForm
 from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.serving.http.refusals import (
     Refusal,
@@ -47,6 +46,7 @@ from dragoman.tasks.classification.served import (
     check_labels,
     labels_told,
 )
+from dragoman.wording import plural
 
 
 class ServedFileClassifier(FileRun):

@@ -15,7 +15,6 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.forms.labels import MOST, plain
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_two_labels
 from dragoman.sizing.inputs import Inputs, absolute
@@ -24,6 +23,7 @@ from dragoman.sizing.start_from import for_fine_tuning, for_part, gently
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.spec import CLASSIFICATION
 from dragoman.tasks.translation.sizes import two_files
+from dragoman.wording import plural
 
 EPOCHS_FROM = 4
 """Epochs of a run that begins with the weights of another one, which has read text already."""

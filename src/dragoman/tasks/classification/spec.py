@@ -16,14 +16,13 @@ from dragoman.forms.rows.content import content_of
 from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
-from dragoman.plural import plural
 from dragoman.reading import readable
-from dragoman.shortened import shortened
 from dragoman.specs.demo import labels_of_demo
 from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
 from dragoman.task import Side
+from dragoman.wording import plural, shortened
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

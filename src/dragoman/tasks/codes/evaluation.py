@@ -30,7 +30,6 @@ from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
@@ -39,6 +38,7 @@ from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_lik
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
+from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

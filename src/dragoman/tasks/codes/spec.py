@@ -15,10 +15,10 @@ from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, Measure
 from dragoman.models.settings import CodesSettings
-from dragoman.plural import plural
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side
+from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.detection.detector import (
@@ -36,6 +35,7 @@ from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

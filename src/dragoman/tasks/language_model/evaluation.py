@@ -28,7 +28,6 @@ from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.errors import DragomanError
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
-from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import watched_texts
 from dragoman.runs.run import Run
@@ -40,6 +39,7 @@ from dragoman.tasks.language_model.surprisal import Length
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_one_file
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

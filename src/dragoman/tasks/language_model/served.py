@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dragoman.engine.engine import Engine
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -26,6 +25,7 @@ from dragoman.serving.service.served_run import ServedRun, short, while_learning
 from dragoman.tasks.language_model.evaluation import windows_of
 from dragoman.tasks.language_model.surprisal import Length, SurprisalWord, begin_of, words_of
 from dragoman.tasks.language_model.writer import Growth, text_of
+from dragoman.wording import plural
 
 
 class WriteRequest(Message):

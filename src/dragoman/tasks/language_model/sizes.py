@@ -19,7 +19,6 @@ from dragoman.data.files.corpus_settings import BY, CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merged
 from dragoman.sizing.inputs import Inputs
@@ -28,6 +27,7 @@ from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 from dragoman.tasks.masked.spec import MASKED
+from dragoman.wording import plural
 
 _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""

@@ -61,7 +61,7 @@ def write(args: WriteArguments) -> None:
 
       dragoman write runs/letters "Der Hund" --likeliest
     """
-    from dragoman.decimals import decimals
+    from dragoman.wording import decimals
 
     if args.stop and args.scores:
         raise DragomanError("--scores are of whole texts: leave --stop out")

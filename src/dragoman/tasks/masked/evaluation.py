@@ -30,7 +30,6 @@ from dragoman.data.store import Tokens
 from dragoman.forms.subwords.text import Text
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
-from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
@@ -40,6 +39,7 @@ from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no
 from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
+from dragoman.wording import plural
 
 BLANK = "___"
 """How a hidden token is shown, and how a person writes one."""

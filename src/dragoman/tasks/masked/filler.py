@@ -23,7 +23,7 @@ from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.reading import readable
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.shortened import shortened
+from dragoman.wording import shortened
 
 BEST = 5
 """Candidates of a blank, unless it is said how many."""

@@ -21,7 +21,6 @@ from dragoman.engine.search_settings import for_test_set
 from dragoman.errors import DragomanError
 from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.rows.content import content_of
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.painting.painter import (
@@ -47,6 +46,7 @@ from dragoman.tasks.shared.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

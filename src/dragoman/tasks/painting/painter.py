@@ -42,14 +42,13 @@ from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.shortened import shortened
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
+from dragoman.wording import plural, shortened
 
 MOST = 64
 """Pictures of one caption."""

@@ -23,11 +23,11 @@ from dragoman.forms.form import Form
 from dragoman.forms.rows.content import content_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, Measure, percent
-from dragoman.plural import plural
 from dragoman.reading import hash_of_file, read_bytes
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side
+from dragoman.wording import plural
 
 LEARNED = "codes.learned"
 """In a painter's run: hashes of the pictures that its codes were learned from."""

@@ -127,10 +127,10 @@ def _tell_unknown(unknown: Sequence[str]) -> None:
 def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
     from rich.console import Console
 
-    from dragoman.decimals import decimals
     from dragoman.pictures.bitmaps import half_blocks
     from dragoman.reading import readable
     from dragoman.tasks.painting.painter import in_a_row
+    from dragoman.wording import decimals
 
     console = Console(highlight=False)
     shows = console.color_system is not None

@@ -16,7 +16,6 @@ from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.figure import Cell
 from dragoman.pictures.labels import plain_table
-from dragoman.plural import plural
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import ComparisonReport, by_statistics
@@ -39,6 +38,7 @@ from dragoman.tasks.parsing.metrics import (
 )
 from dragoman.tasks.parsing.runtime import chance_of_trees
 from dragoman.tasks.shared.progress_made import learned_answers
+from dragoman.wording import plural
 
 _SHOWN = {
     "precision": "precision",

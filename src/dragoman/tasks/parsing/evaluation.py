@@ -20,7 +20,6 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError
 from dragoman.forms.tree_form import tree_of
 from dragoman.pictures.records import TreePair
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.parsing.metrics import SHORT, Parseval, ScoredSentence, score_parse, unmatched
@@ -36,6 +35,7 @@ from dragoman.tasks.shared.validation import (
 )
 from dragoman.training.records import Evaluation
 from dragoman.tree import Tree
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -17,13 +17,13 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
-from dragoman.shortened import shortened
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tree import LABEL_ENDS
+from dragoman.wording import shortened
 
 FEW = 10_000
 """For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe

@@ -118,8 +118,8 @@ def _parser(args: ParseArguments, run: Run, precision: str) -> Parser:
 
 def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
     """The trees of one line."""
-    from dragoman.decimals import decimals
     from dragoman.pictures.tree import tree_text
+    from dragoman.wording import decimals
 
     if args.draw:
         return "\n".join(tree_text(one.tree, no_tag) + "\n" for one in parses)

@@ -25,9 +25,9 @@ from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores
-from dragoman.shortened import shortened
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes
 from dragoman.tasks.shared.runtime import Runtime
+from dragoman.wording import shortened
 
 if TYPE_CHECKING:
     from dragoman.data.store import TokenStore

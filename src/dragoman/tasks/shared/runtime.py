@@ -1,7 +1,7 @@
-"""What a task adds to its spec (``specs/``): how it trains, is measured, predicts and is told of.
+"""What a task adds to its spec: how it trains, is measured, predicts and is told of.
 
-``tasks/catalogue.py`` has one of each task. What needs torch is imported when it is called, so that
-mistakes are told before.
+Each stands in ``tasks/NAME/runtime.py``, beside the spec; ``tasks/catalogue.py`` lists them. What
+needs torch is imported when it is called, so that mistakes are told before.
 """
 
 from __future__ import annotations

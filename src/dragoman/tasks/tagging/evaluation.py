@@ -20,7 +20,6 @@ from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
-from dragoman.plural import plural
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
@@ -44,6 +43,7 @@ from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
+from dragoman.wording import plural
 
 _AROUND = 4
 """Words that are shown before and behind a mistake."""

@@ -52,7 +52,7 @@ class TagOfEachWord:
     """The tag of each word; what is counted are words."""
 
     def __init__(self, network: Network, smoothing: float) -> None:
-        """``network``: a ``models.tagger.WordTagger``, whose logits are few: no kernel is
+        """``network``: a ``WordTagger`` (``head.py``), whose logits are few: no kernel is
         needed."""
         self._smoothing = smoothing
 

@@ -11,7 +11,6 @@ from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.measure import percent
 from dragoman.pictures.records import Table
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
@@ -21,6 +20,7 @@ from dragoman.tasks.shared.runtime import Parts, tokens_in
 from dragoman.tasks.tagging.form import Tags, tags_of
 from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
+from dragoman.wording import plural
 
 _CONFUSED = 15
 """Rows of a table of confusions."""

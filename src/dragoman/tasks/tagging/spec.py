@@ -12,13 +12,13 @@ from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
-from dragoman.plural import plural
 from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
 from dragoman.task import Side
 from dragoman.tasks.tagging.form import Tags, tags_of
 from dragoman.tasks.tagging.metrics import has_spans
+from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

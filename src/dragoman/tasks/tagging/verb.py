@@ -12,7 +12,7 @@ from dragoman.cli.given import AsText, Plain, files_among, lines_given
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.errors import DragomanError
-from dragoman.plural import plural
+from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper

@@ -19,7 +19,6 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.forms.rows.recordings import rate_of, samples_of
 from dragoman.forms.rows.settings import FramesSource
-from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
 from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
@@ -27,6 +26,7 @@ from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.file_sizes import grouped_corpus
 from dragoman.tasks.translation.spec import TRANSLATION
+from dragoman.wording import plural
 
 SPOKEN_TABLE = (
     Size(0.1, 200, 96, 4, 3, 0.1, 125, 100, 1.5e-3, 100),

@@ -93,7 +93,7 @@ def transcribe(args: TranscribeArguments) -> None:
     """
     from dragoman.atomic import write_text
     from dragoman.forms.rows.recording_file import called
-    from dragoman.plural import plural
+    from dragoman.wording import plural
 
     log_to_stderr(args.quiet, args.verbose)
     run = opened_run(args.run)

@@ -25,11 +25,11 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.form import Form
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
-from dragoman.plural import plural
 from dragoman.runs.corpora import plain_pairs, token_pairs
 from dragoman.runs.prepare import Say, training_key
 from dragoman.runs.run import Run
 from dragoman.runs.user_cache import cache_folder
+from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -27,8 +27,8 @@ from dragoman.recordings.cutting import RecordingCutter
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.shortened import shortened
 from dragoman.tasks.translation.ranking import candidates_of
+from dragoman.wording import shortened
 
 logger = logging.getLogger("dragoman")
 

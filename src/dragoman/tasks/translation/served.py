@@ -21,7 +21,6 @@ from dragoman.engine.engine import Engine
 from dragoman.errors import RunError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.passage import Passage, Piece
-from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -37,6 +36,7 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
+from dragoman.wording import plural
 
 MAX_PROOFS_KEPT = 16_000_000
 """Bytes of proofs that are kept, nearly."""

@@ -29,7 +29,6 @@ from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
-from dragoman.plural import plural
 from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -37,6 +36,7 @@ from dragoman.tasks.translation.given_pairs import score_pairs
 from dragoman.tasks.translation.lines import LinePlan, requests_of
 from dragoman.tasks.translation.ranking import CtcRanking, expected_chrf
 from dragoman.tasks.translation.result import Translation
+from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.formats.units.document import Document
@@ -337,7 +337,7 @@ class Translator(Predictor):
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
         """Score given translations (force decoding): ``text`` is the given target.
 
-        Any number of pairs goes to ``tasks.given_pairs.score_pairs``. Errors: ``DataError`` that
+        Any number of pairs goes to ``given_pairs.score_pairs``. Errors: ``DataError`` that
         says which one, as a line from 1, has a side that is too long.
         """
         return list(score_pairs(self.engine, pairs))

@@ -331,7 +331,7 @@ def _written(args: TranslateArguments, translation: Translation) -> str:
 
 def _score(translation: Translation) -> str:
     """What it was chosen by."""
-    from dragoman.decimals import decimals
+    from dragoman.wording import decimals
 
     expected = translation.expected_chrf
     return decimals(translation.score, 4) if expected is None else f"{expected:.2f}"

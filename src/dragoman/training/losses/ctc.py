@@ -31,8 +31,8 @@ from dragoman.data.store import TokenStore
 from dragoman.forms.rows.settings import RowsSource
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
-from dragoman.plural import plural
 from dragoman.training.losses.objectives import Objective, Sums
+from dragoman.wording import plural
 
 _NAMED = 3
 """Sources that are named, of those too short for their texts."""

@@ -98,8 +98,8 @@ def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
 
 
 class LabelObjective:
-    """The label of each text; what is counted are texts. Of a ``models.classifier.Classifier``,
-    whose logits are few: no kernel is needed."""
+    """The label of each text; what is counted are texts. Of a ``Classifier``, whose logits are
+    few: no kernel is needed."""
 
     def __init__(self, model: Network, smoothing: float) -> None:
         self._smoothing = smoothing

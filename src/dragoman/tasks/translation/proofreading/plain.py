@@ -20,8 +20,7 @@ from dragoman.formats.units.unit import Target, Unit
 from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.forms.lexicon import Lexicon, Span, words_in
-from dragoman.plural import plural
-from dragoman.shortened import shortened
+from dragoman.wording import plural, shortened
 
 Code = Literal[
     "language", "unknown", "omitted", "coverage", "lost", "repeated", "cut_off", "length"
