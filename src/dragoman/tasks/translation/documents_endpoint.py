@@ -1,9 +1,9 @@
 """Documents, as LibreTranslate takes them: ``/translate_file`` and ``/download_file``.
 
-A document is read and written by a process of its own (``document_workers/``) and translated as
-from the shell (``documents/translation.py``), its sentences in the queue that all clients share, so
-that another client's sentence does not wait for it. What it holds stays in memory and is never
-logged.
+A document is read and written by a process of its own (``serving/document_workers/``) and
+translated as from the shell (``documents/translation.py``), its sentences in the queue that all
+clients share, so that another client's sentence does not wait for it. What it holds stays in memory
+and is never logged.
 
 A translation is kept in memory under a name that nobody can guess. It is gone after the download,
 after ten minutes, and when the server stops. Where there is no room for one more, the client that
