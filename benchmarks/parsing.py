@@ -26,26 +26,20 @@ from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.significance import compare_statistics, resampled
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
+from dragoman.tasks.parsing import metrics
 from dragoman.tasks.parsing.comparison import parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run
-from dragoman.tasks.parsing.metrics import (
-    Parseval,
-    RightBranching,
-    ScoredSentence,
-    f1s,
-    score_parse,
-    statistics_of,
-)
 from dragoman.tree import Tree
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"
+Scored = Sequence[metrics.ScoredSentence]
 SAMPLES = 1000
 
 
-def beaten(ours: Sequence[ScoredSentence], other: Sequence[ScoredSentence]) -> float:
+def beaten(ours: Scored, other: Scored) -> float:
     """The share of bootstrap samples of the sentences in which the F1 of ``ours`` is not higher."""
-    statistics = [[statistics_of(sentences)] for sentences in (ours, other)]
-    f1, of_other = resampled(statistics, f1s, SAMPLES, seed=1)
+    statistics = [[metrics.statistics_of(sentences)] for sentences in (ours, other)]
+    f1, of_other = resampled(statistics, metrics.f1s, SAMPLES, seed=1)
     return float((f1 <= of_other).mean())
 
 
@@ -53,7 +47,7 @@ class Parsers:
     """Measures runs one after another, and tests each against those before it."""
 
     def __init__(self) -> None:
-        self._before: dict[str, tuple[list[Tree], list[ScoredSentence]]] = {}
+        self._before: dict[str, tuple[list[Tree], list[metrics.ScoredSentence]]] = {}
         """Of each run, by its name: the references, and its parses against them."""
 
     def __call__(self, run: Run) -> dict[str, Any]:
@@ -68,9 +62,7 @@ class Parsers:
         return row
 
 
-def pair_of(
-    name: str, sentences: Sequence[ScoredSentence], other: str, others: Sequence[ScoredSentence]
-) -> dict[str, Any]:
+def pair_of(name: str, sentences: Scored, other: str, others: Scored) -> dict[str, Any]:
     """Two runs on the same trees: F1 and exact parses of both, and how likely a difference as large
     is if they are equally good."""
     quality = compare_statistics(
@@ -86,14 +78,14 @@ def pair_of(
     return {"runs": [other, name], "samples": SAMPLES, **found}
 
 
-def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[ScoredSentence]]:
+def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[metrics.ScoredSentence]]:
     """Figures of the run and of both baselines, the test trees, and its parses against them."""
     store = prepare(run.recipe, run.folder, lambda _: None).train
     train = [tree_of(store.text("target", example)) for example in range(len(store))]
     ours = evaluate_run(run)
     references = [tree_of(pair.target) for pair in ours.pairs]
     began = time.perf_counter()
-    grammar, branching = Grammar.count(train), RightBranching(train)
+    grammar, branching = Grammar.count(train), metrics.RightBranching(train)
     parses: dict[str, list[Tree]] = {"ours": [parse.tree for parse in ours.parses]}
     parses["right-branching"] = [branching.parse(tree.words) for tree in references]
     found = [grammar.best(tree.words) for tree in references]
@@ -103,7 +95,7 @@ def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[ScoredSentence]
     ]
     seconds = time.perf_counter() - began
     scored = {
-        name: [score_parse(*both) for both in zip(references, trees, strict=True)]
+        name: [metrics.score_parse(*both) for both in zip(references, trees, strict=True)]
         for name, trees in parses.items()
     }
     row = {
@@ -114,7 +106,7 @@ def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[ScoredSentence]
             "without_a_tree": sum(best is None for best in found),
             "seconds": round(seconds, 1),
         },
-        "scores": {name: Parseval.of(sentences).scores for name, sentences in scored.items()},
+        "scores": {name: metrics.Parseval.of(one).scores for name, one in scored.items()},
         "bootstrap_not_higher": {
             name: beaten(scored["ours"], sentences)
             for name, sentences in scored.items()

@@ -1,9 +1,9 @@
 """A recipe: one TOML file that says everything about a run.
 
 Each section is the settings of one component, defined beside it; here they are only composed,
-checked and written. A recipe has the sections of its task (``catalogue.py``). Paths in a recipe
-file are relative to that file; in a recipe that ships with the program, to the folder in which the
-program is run.
+checked and written. A recipe has the sections of its task. Which tasks there are, the class in
+``catalogue.py`` knows: what people load is of that class. Paths in a recipe file are relative to
+that file; in a recipe that ships with the program, to the folder in which the program is run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
 
 class Recipe(Settings):
     """The complete settings of a run. ``Recipe.load`` reads a recipe file; ``save`` writes one with
-    all settings. What is loaded is of the class in ``catalogue.py``, which knows all tasks."""
+    all settings."""
 
     tasks: ClassVar[Mapping[str, Spec]] = {}
     """The tasks that there are, by the names that recipes give them."""
