@@ -1,8 +1,5 @@
-"""Every task by the name that a recipe gives it (``tasks/NAME/spec.py``), and the recipes and runs
-that know them all.
-
-``tasks/catalogue.py`` lists what trains and predicts.
-"""
+"""Every task by the name that a recipe gives it (``tasks/NAME/runtime.py``, with its spec), and the
+recipes and runs that know them all."""
 
 from __future__ import annotations
 
@@ -11,30 +8,37 @@ from typing import ClassVar
 from dragoman import recipe
 from dragoman.runs import run
 from dragoman.specs.spec import Spec
-from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.codes.spec import CODES_TASK
-from dragoman.tasks.detection.spec import DETECTION
-from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.masked.spec import MASKED
-from dragoman.tasks.painting.spec import PAINTING
-from dragoman.tasks.parsing.spec import PARSING
-from dragoman.tasks.tagging.spec import TAGGING
-from dragoman.tasks.translation.spec import TRANSLATION
+from dragoman.tasks.classification.runtime import ClassificationRuntime
+from dragoman.tasks.codes.runtime import CodesRuntime
+from dragoman.tasks.detection.runtime import DetectionRuntime
+from dragoman.tasks.language_model.runtime import LanguageModelRuntime
+from dragoman.tasks.masked.runtime import MaskedRuntime
+from dragoman.tasks.painting.runtime import PaintingRuntime
+from dragoman.tasks.parsing.runtime import ParsingRuntime
+from dragoman.tasks.shared.runtime import Runtime
+from dragoman.tasks.tagging.runtime import TaggingRuntime
+from dragoman.tasks.translation.runtime import TranslationRuntime
 
-TASKS: dict[str, Spec] = {
-    spec.name: spec
-    for spec in (
-        TRANSLATION,
-        LANGUAGE_MODEL,
-        MASKED,
-        CLASSIFICATION,
-        PARSING,
-        TAGGING,
-        DETECTION,
-        CODES_TASK,
-        PAINTING,
+RUNTIMES: dict[str, Runtime] = {
+    runtime.spec.name: runtime
+    for runtime in (
+        TranslationRuntime(),
+        LanguageModelRuntime(),
+        MaskedRuntime(),
+        ClassificationRuntime(),
+        ParsingRuntime(),
+        TaggingRuntime(),
+        DetectionRuntime(),
+        CodesRuntime(),
+        PaintingRuntime(),
     )
 }
+TASKS: dict[str, Spec] = {name: runtime.spec for name, runtime in RUNTIMES.items()}
+
+
+def runtime_of(spec: Spec) -> Runtime:
+    """What a task adds to its spec."""
+    return RUNTIMES[spec.name]
 
 
 class Recipe(recipe.Recipe):

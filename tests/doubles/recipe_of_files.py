@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.recipe import Recipe
+from dragoman.catalogue import Recipe
 from dragoman.sizing import from_files
 from dragoman.sizing.inputs import Inputs
 
@@ -19,5 +19,5 @@ def recipe_of(
     **options: Any,
 ) -> tuple[Recipe, float | None]:
     """``base``: a recipe for the files."""
-    inputs = Inputs(names, recipe=base, **options)
+    inputs = Inputs(names, Recipe, recipe=base, **options)
     return from_files.recipe_of(inputs, changes=changes, learns=learns)

@@ -222,7 +222,7 @@ def test_a_run_is_called_by_its_file_or_by_the_languages_of_two(tmp_path: Path) 
     source, target, trees, text = files
 
     def called(*names: str, task: str | None = None, languages: str | None = None) -> str | None:
-        return name_of(Inputs(names, task=task, languages=languages))
+        return name_of(Inputs(names, Recipe, task=task, languages=languages))
 
     assert called(source, target) == "en-de"
     assert called(source, target, languages="en-und") == "my"

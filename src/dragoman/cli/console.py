@@ -133,8 +133,8 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
     from dragoman import catalogue
+    from dragoman.catalogue import runtime_of
     from dragoman.runs.corpora import has_test_set
-    from dragoman.tasks.catalogue import runtime_of
     from dragoman.tasks.report import write_report
     from dragoman.tasks.verdict import seen_little, verdict
 

@@ -46,11 +46,12 @@ def show(args: ShowArguments) -> None:
     """
     import json
 
+    from dragoman import catalogue
     from dragoman.sizing.from_files import recipe_of
     from dragoman.sizing.inputs import Inputs
     from dragoman.tasks.inspection import inspect_data
 
-    inputs = Inputs(args.inputs, **args.of_files)
+    inputs = Inputs(args.inputs, catalogue.Recipe, **args.of_files)
     recipe, _ = recipe_of(inputs, changes=args.set_, learns=False)
     found = inspect_data(recipe)
     if args.json:

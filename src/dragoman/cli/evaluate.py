@@ -82,7 +82,7 @@ def evaluate(args: EvaluateArguments) -> None:
     """
     from dragoman import catalogue
     from dragoman.atomic import check_is_file, write_text
-    from dragoman.tasks.catalogue import runtime_of
+    from dragoman.catalogue import runtime_of
 
     if args.output is not None:  # before minutes of translating
         check_is_file(args.output)
@@ -106,6 +106,8 @@ def evaluate(args: EvaluateArguments) -> None:
     options.pop("output", None)
     if args.ensemble:
         options["ensemble"] = [catalogue.Run.open(one) for one in args.ensemble]
+    if args.judge:
+        options["judge"] = catalogue.Run.open(args.judge)
     result = runtime_of(opened.task).evaluate(opened, args.files, changes, **options)
     if args.output is not None:
         write_text(args.output, "".join(f"{h}\n" for h in result.outputs()))

@@ -175,14 +175,14 @@ def train(args: TrainArguments) -> None:
     if args.to is not None:
         refuse(args.to)
     elif not (args.from_ or args.recipe or any(change.startswith("name=") for change in args.set_)):
-        name = name_of(Inputs(args.inputs, **args.of_files))
+        name = name_of(Inputs(args.inputs, catalogue.Recipe, **args.of_files))
         if name is not None:
             refuse(Path("runs") / name)
     changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
     base = catalogue.Run.open(args.from_) if args.from_ else None
     inputs = Inputs(
-        args.inputs, **args.of_files, recipe=args.recipe, dev=args.dev, test=args.test,
-        model=args.model, start_from=base, take=part, minutes=args.minutes, say=say,
+        args.inputs, catalogue.Recipe, **args.of_files, recipe=args.recipe, dev=args.dev,
+        test=args.test, model=args.model, start_from=base, take=part, minutes=args.minutes, say=say,
     )  # fmt: skip
     chosen, default_epochs = recipe_of(inputs, changes=changes)
     if base is not None:

@@ -14,10 +14,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from dragoman import catalogue
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
@@ -152,14 +150,13 @@ class WritingPredictor(Predictor):
 
     def __init__(
         self,
-        run: Run | str | Path,
+        run: Run,
         settings: EngineSettings | None = None,
         search_settings: SearchSettings | None = None,
     ) -> None:
         """Errors: ``RunError``, also for a run of another task."""
-        opened = run if isinstance(run, Run) else catalogue.Run.open(run)
-        opened.require_task(*self.asked_of)
-        super().__init__(opened, Engine.open(opened, settings or self.usual, search_settings))
+        run.require_task(*self.asked_of)
+        super().__init__(run, Engine.open(run, settings or self.usual, search_settings))
 
 
 _CHARACTERS = 1000

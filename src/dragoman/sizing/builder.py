@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman import catalogue
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
@@ -221,7 +220,7 @@ class RecipeBuilder(ABC):
             **self.learned(row, inputs.model),
         }
         values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
-        return _counted_out(catalogue.Recipe.parse(values), seen), row.epochs
+        return _counted_out(inputs.recipes.parse(values), seen), row.epochs
 
     def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
         """The corpora of ``--dev`` and ``--test``, where they are named.
@@ -349,7 +348,7 @@ def like(base: Recipe, about: Mapping[str, Any]) -> Recipe:
     are treated is kept."""
     values = base.model_dump(mode="json", exclude_none=True)
     kept = {key: value for key, value in values["data"].items() if key not in _EXAMPLES}
-    return catalogue.Recipe.parse({**values, **about, "data": kept | about["data"]})
+    return type(base).parse({**values, **about, "data": kept | about["data"]})
 
 
 def merged(values: Mapping[str, Any], sections: Sections) -> dict[str, Any]:

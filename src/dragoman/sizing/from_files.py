@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from dragoman import catalogue
-from dragoman.catalogue import TASKS
+from dragoman.catalogue import RUNTIMES, TASKS, runtime_of
 from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
@@ -21,7 +21,6 @@ from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
 from dragoman.runs.prepared import is_prepared, recipe_of_prepared
 from dragoman.runs.run import vocabulary_name
-from dragoman.sizing.builder import RecipeBuilder
 from dragoman.sizing.inputs import Inputs, given_languages, is_text, is_treebank
 from dragoman.sizing.size import FAMILIES
 from dragoman.sizing.start_from import (
@@ -33,33 +32,6 @@ from dragoman.sizing.start_from import (
     serve_context,
 )
 from dragoman.sizing.vocabulary_size import fit_vocabulary
-from dragoman.tasks.classification.file_sizes import FilesBuilder
-from dragoman.tasks.classification.sizes import ClassificationBuilder
-from dragoman.tasks.codes.sizes import CodesBuilder
-from dragoman.tasks.detection.sizes import DetectionBuilder
-from dragoman.tasks.language_model.sizes import LanguageModelBuilder, MaskedBuilder
-from dragoman.tasks.painting.sizes import PaintingBuilder
-from dragoman.tasks.parsing.sizes import ParsingBuilder
-from dragoman.tasks.tagging.sizes import TaggingBuilder
-from dragoman.tasks.transcription.sizes import SpokenBuilder
-from dragoman.tasks.translation.sizes import TranslationBuilder
-
-BUILDERS: dict[str, RecipeBuilder] = {
-    builder.task.name: builder
-    for builder in (
-        TranslationBuilder(),
-        LanguageModelBuilder(),
-        MaskedBuilder(),
-        ClassificationBuilder(),
-        ParsingBuilder(),
-        TaggingBuilder(),
-        DetectionBuilder(),
-        CodesBuilder(),
-        PaintingBuilder(),
-    )
-}
-_FILES: tuple[RecipeBuilder, ...] = (FilesBuilder(), SpokenBuilder())
-"""Of what is no text: with labels, with texts."""
 
 _OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
 """Options that go with files alone."""
@@ -91,9 +63,10 @@ def recipe_of(
             raise RecipeError(f"{names[-1]}{why}")
         return recipe_of_prepared(names[0], changes, catalogue.Recipe), None
     inputs = _resolved(inputs)
-    taken = (one for one in _FILES if one.takes(inputs))
-    builder = next(taken, BUILDERS[inputs.spec.name])
-    if inputs.groups is not None and builder not in _FILES:
+    of_files = [one for runtime in RUNTIMES.values() for one in runtime.builders()[1:]]
+    taken = (one for one in of_files if one.takes(inputs))
+    builder = next(taken, runtime_of(inputs.spec).builders()[0])
+    if inputs.groups is not None and builder not in of_files:
         raise RecipeError(
             "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
             "and --task classification; for other corpora a recipe has group_column or group_key"
@@ -104,7 +77,7 @@ def recipe_of(
             "codes of pictures"
         )
     if not builder.takes(inputs):  # then it is a recipe, or there is no such file
-        builder = BUILDERS["translation"]
+        builder = RUNTIMES["translation"].builders()[0]
     builder.check(inputs)
     if not builder.takes(inputs):
         return _recipe_named(inputs, changes), None

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dragoman import catalogue
-from dragoman.catalogue import TASKS
 from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
 from dragoman.recipe import Recipe
@@ -29,6 +27,8 @@ class Inputs:
     """Files or a recipe, and what is to be learned of them."""
 
     names: Sequence[str]
+    recipes: type[Recipe]
+    """The class of the recipe, which knows the tasks."""
     task: str | None = None
     """What files of text are to teach, where neither ``recipe`` nor ``start_from`` says it."""
     texts: str | None = None
@@ -65,12 +65,12 @@ class Inputs:
     @cached_property
     def base(self) -> Recipe | None:
         """The recipe that is named for the files. Errors: ``RecipeError``."""
-        return catalogue.Recipe.load(self.recipe) if self.recipe else None
+        return self.recipes.load(self.recipe) if self.recipe else None
 
     @property
     def spec(self) -> Spec:
         """The task, once it is known."""
-        return TASKS[self.task or "translation"]
+        return self.recipes.tasks[self.task or "translation"]
 
     @property
     def first(self) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dragoman.catalogue import TASKS
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
 from dragoman.models.settings import (
@@ -181,7 +180,7 @@ def part_to_take(task: str, learned: Recipe) -> ModelPart | None:
     """The part of a run with the recipe ``learned`` that a new run of ``task`` begins with, where
     nobody names one. A run that labels texts begins with the encoder (or decoder) of a run of
     another task; any other run begins with the whole (None)."""
-    if task == learned.task or task not in TASKS or not TASKS[task].has_head:
+    if task == learned.task or task not in learned.tasks or not learned.tasks[task].has_head:
         return None
     return part_of(learned.model)
 

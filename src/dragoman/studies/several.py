@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dragoman import catalogue
 from dragoman.atomic import remove_folder, write_text
+from dragoman.catalogue import runtime_of
 from dragoman.errors import UntrainableError
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
@@ -29,7 +30,6 @@ from dragoman.studies.records import (
     record_path,
     records_of,
 )
-from dragoman.tasks.catalogue import runtime_of
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.catalogue import runtime_of
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
 from dragoman.data.files.pair import Pair
@@ -21,7 +22,6 @@ from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.classification.spec import rare_labels
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)

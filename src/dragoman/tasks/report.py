@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from dragoman.atomic import write_text
+from dragoman.catalogue import runtime_of
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
 from dragoman.engine.search_settings import parse_search
@@ -27,7 +28,6 @@ from dragoman.pictures.records import (
 )
 from dragoman.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.translation.translator import Translator
 from dragoman.tasks.verdict import verdict
 from dragoman.wording import plural

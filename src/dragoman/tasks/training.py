@@ -19,6 +19,7 @@ import torch
 
 from dragoman import catalogue
 from dragoman.atomic import write_text
+from dragoman.catalogue import runtime_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import torch_seed
 from dragoman.data.plan import Plan
@@ -39,7 +40,6 @@ from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refus
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
 from dragoman.task import ModelPart
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints

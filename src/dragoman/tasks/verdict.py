@@ -12,10 +12,10 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
+from dragoman.catalogue import runtime_of
 from dragoman.measure import LOSS
 from dragoman.runs.run import Run
 from dragoman.sizing.minutes import min_tokens
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 from dragoman.wording import plural, shortened
 

@@ -11,6 +11,7 @@ from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 from torch.nn import functional as F
 
+from dragoman.catalogue import runtime_of
 from dragoman.data.augmentation.varied_rows import (
     PictureAugmentSettings,
     _places,
@@ -21,7 +22,6 @@ from dragoman.errors import RecipeError
 from dragoman.forms.rows.pictures_form import patches_of, pixels_from
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.tasks.catalogue import runtime_of
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)
 ALL = {

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from tiny_cells import tiny_cell
 
-from dragoman.catalogue import Recipe
+from dragoman.catalogue import Recipe, runtime_of
 from dragoman.data.augmentation.varied_rows import SpecAugmentSettings, masked, stretched
 from dragoman.data.plan import Plan
 from dragoman.errors import RecipeError
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.examples import TrainingBatches
 
 ROWS = np.ones((100, 20), np.float16)

@@ -82,7 +82,7 @@ def test_categories_that_training_has_not_are_told(learned: Path) -> None:
 
 
 def test_a_detector_finds_what_is_there(learned: Path) -> None:
-    detector = Detector(learned / "run")
+    detector = Detector(Run.open(learned / "run"))
     right = wanted = 0
     for pair in read_coco(learned / "test" / "boxes.json"):
         found = detector(pair.source, threshold=0.2)
@@ -251,9 +251,9 @@ def test_mistakes_are_told_in_one_line(learned: Path, tmp_path: Path) -> None:
             changes=(*SMALL, "boxes.most=9"),
         )
     with pytest.raises(RunError, match="is a detector"):
-        Transcriber(learned / "run")
+        Transcriber(Run.open(learned / "run"))
     with pytest.raises(DataError, match="does not exist"):
-        Detector(learned / "run")(tmp_path / "none.png")
+        Detector(Run.open(learned / "run"))(tmp_path / "none.png")
 
 
 def test_more_boxes_than_are_written_are_refused(learned: Path, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_more_boxes_than_are_written_are_refused(learned: Path, tmp_path: Path) 
 
 def test_a_picture_may_have_any_size(learned: Path, tmp_path: Path) -> None:
     Image.new("RGB", (60, 33)).save(tmp_path / "wide.png")
-    detector = Detector(learned / "run")
+    detector = Detector(Run.open(learned / "run"))
     found = detector(tmp_path / "wide.png", threshold=0)
     # Read is its middle square.
     assert all(13 <= one.box.left < one.box.right <= 47 for one in found)

@@ -16,7 +16,7 @@ from recipe_of_files import recipe_of
 from serving_echo import client_of, echo_run
 from trained_run import on_texts, trained_run
 
-from dragoman.catalogue import TASKS, Recipe, Run
+from dragoman.catalogue import TASKS, Recipe, Run, runtime_of
 from dragoman.data.files.pair import Pair
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
@@ -27,7 +27,6 @@ from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.language_model.evaluation import (
     LanguageModelValidation,
     evaluate_run,

@@ -75,7 +75,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def painter(learned: Path) -> Painter:
-    return Painter(learned / "painting")
+    return Painter(Run.open(learned / "painting"))
 
 
 # ---- codes
@@ -173,7 +173,7 @@ def judge(learned: Path) -> Judge:
     files = [str(learned / "blocks.tsv")]
     recipe, _ = recipe_of(files, task="classification", dev=held, test=held, changes=JUDGE)
     train(recipe, learned / "judge", say=lambda _: None, display=False, measure=False)
-    return Judge(learned / "judge")
+    return Judge(Run.open(learned / "judge"))
 
 
 def test_a_judge_chooses_the_picture_that_shows_its_caption(painter: Painter, judge: Judge) -> None:
@@ -187,7 +187,7 @@ def test_a_judge_chooses_the_picture_that_shows_its_caption(painter: Painter, ju
 
 
 def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
-    report = evaluate_run(Run.open(learned / "painting"), judge=learned / "judge")
+    report = evaluate_run(Run.open(learned / "painting"), judge=Run.open(learned / "judge"))
     scores = report.scores
     pairs = list(read_pairs(_listed(learned)))
     true = [pixels_of(Path(pair.source), SIDE, SIDE, 3) for pair in pairs]
@@ -198,11 +198,11 @@ def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
     assert "judge reads one of the captions" in report.table()
     chosen = evaluate_run(
         Run.open(learned / "painting"), changes=["sampling.seed=1", "sampling.temperature=3.0"],
-        judge=learned / "judge", best_of=6,
+        judge=Run.open(learned / "judge"), best_of=6,
     )  # fmt: skip
     drawn = evaluate_run(
         Run.open(learned / "painting"), changes=["sampling.seed=1", "sampling.temperature=3.0"],
-        judge=learned / "judge",
+        judge=Run.open(learned / "judge"),
     )  # fmt: skip
     assert chosen.scores["judged"] > drawn.scores["judged"]
     assert "a friendly one" in chosen.table() and "friendly" not in drawn.table()

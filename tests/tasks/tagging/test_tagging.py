@@ -17,7 +17,7 @@ from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
 import dragoman as package
-from dragoman.catalogue import Recipe, Run
+from dragoman.catalogue import Recipe, Run, runtime_of
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import WordCutter
@@ -25,7 +25,6 @@ from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.runs.run import LEXICON
 from dragoman.sizing.start_from import for_part
 from dragoman.studies.systems import ComparisonRequest
-from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.classification.comparison import compare_taggers
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data

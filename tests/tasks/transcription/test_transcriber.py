@@ -12,6 +12,7 @@ from row_files import tone, write_wav
 from tiny_cells import tiny_cell
 
 import dragoman as package
+from dragoman.catalogue import Run
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DataError, RunError
 from dragoman.forms.rows import recording_file
@@ -46,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def transcriber(folder: Path) -> Transcriber:
-    return package.Transcriber(folder / "run")
+    return package.Transcriber(Run.open(folder / "run"))
 
 
 def test_a_short_recording_is_heard_as_a_translator_hears_it(
@@ -188,7 +189,7 @@ def test_other_runs_do_not_transcribe(tmp_path: Path) -> None:
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     with pytest.raises(RunError, match="does not transcribe recordings"):
-        Transcriber(tmp_path / "run")
+        Transcriber(Run.open(tmp_path / "run"))
 
 
 def test_runs_are_compared_by_the_words_that_they_hear(

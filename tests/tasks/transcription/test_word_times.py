@@ -11,6 +11,7 @@ from command_line import Dragoman
 from row_files import tone, write_wav
 from tiny_cells import tiny_cell
 
+from dragoman.catalogue import Run
 from dragoman.errors import RunError
 from dragoman.recordings.cutting import Span
 from dragoman.tasks.training import train
@@ -77,7 +78,7 @@ def test_a_run_with_ctc_tells_times(dragoman: Dragoman, tmp_path: Path) -> None:
     )
     with_ctc = recipe.change(["training.ctc_weight=0.3"])
     train(with_ctc, tmp_path / "run", say=lambda _: None, display=False, measure=False)
-    transcriber = Transcriber(tmp_path / "run")
+    transcriber = Transcriber(Run.open(tmp_path / "run"))
     parts = [np.zeros(RATE), tone(300, 0.2, 0, 1800), np.zeros(RATE), tone(1800, 0.2, 1, 300)]
     long = write_wav(tmp_path / "long.wav", np.concatenate([*parts, np.zeros(RATE)]), RATE)
     found = transcriber(long, words=True)
@@ -100,4 +101,4 @@ def test_a_run_without_ctc_has_none(tmp_path: Path) -> None:
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     with pytest.raises(RunError, match="trained without CTC"):
-        Transcriber(tmp_path / "run")(tmp_path / "none.wav", words=True)
+        Transcriber(Run.open(tmp_path / "run"))(tmp_path / "none.wav", words=True)

@@ -113,7 +113,7 @@ def test_translator_and_transcriber_rank_alike(
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     files = sorted((tmp_path / "tones").rglob("*.wav"))[::5]
-    transcriber = Transcriber(tmp_path / "run")
+    transcriber = Transcriber(Run.open(tmp_path / "run"))
     translator = Translator(transcriber.run)
     assert translator.by_ctc
     found = translator.batch(map(str, files))

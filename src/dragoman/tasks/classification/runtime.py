@@ -22,7 +22,7 @@ from dragoman.tasks.shared.progress_made import (
     entropy,
     learned_answers,
 )
-from dragoman.tasks.shared.runtime import Parts, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
 from dragoman.wording import plural
 
 
@@ -32,6 +32,12 @@ class ClassificationRuntime(LabelRuntime):
     spec: ClassVar[Spec] = CLASSIFICATION
     counts: ClassVar[str] = "labels"
     one_label: ClassVar[str] = "label"
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.classification.file_sizes import FilesBuilder
+        from dragoman.tasks.classification.sizes import ClassificationBuilder
+
+        return (ClassificationBuilder(), FilesBuilder())
 
     def parts(self) -> Parts:
         from dragoman.tasks.classification.evaluation import ClassificationValidation, evaluate_run

@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
-from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
@@ -30,6 +30,11 @@ class CodesRuntime(Runtime):
 
     spec: ClassVar[Spec] = CODES_TASK
     test_file: ClassVar[str] = "test.tsv"
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.codes.sizes import CodesBuilder
+
+        return (CodesBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.codes.evaluation import (

@@ -1,6 +1,6 @@
 """The predictor of boxes: a picture in, what is in it and where out.
 
-    detector = dragoman.Detector("runs/scenes")
+    detector = dragoman.Detector(dragoman.Run.open("runs/scenes"))
     for found in detector("a.png"):
         print(found.label, found.score, found.box)
 

@@ -14,7 +14,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
-from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 BEGUN_AP50 = 0.1
 """Below it hardly any box is where something is."""
@@ -27,6 +27,11 @@ class DetectionRuntime(Runtime):
     begun: ClassVar[tuple[str, float]] = ("ap50", BEGUN_AP50)
     test_file: ClassVar[str] = "test.json"
     counts: ClassVar[str] = "categories of boxes"
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.detection.sizes import DetectionBuilder
+
+        return (DetectionBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.detection.detector import Detector

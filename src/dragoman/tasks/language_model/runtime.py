@@ -11,13 +11,18 @@ from dragoman.recipe import Recipe
 from dragoman.specs.spec import Spec
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 from dragoman.tasks.shared.progress_made import of_tokens
-from dragoman.tasks.shared.runtime import Parts, Runtime
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 
 class LanguageModelRuntime(Runtime):
     """Nothing is read, and a text is written."""
 
     spec: ClassVar[Spec] = LANGUAGE_MODEL
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.language_model.sizes import LanguageModelBuilder
+
+        return (LanguageModelBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.language_model.evaluation import LanguageModelValidation, evaluate_run

@@ -12,13 +12,18 @@ from dragoman.recipe import Recipe
 from dragoman.specs.spec import Spec
 from dragoman.tasks.masked.spec import MASKED
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
-from dragoman.tasks.shared.runtime import Parts, Runtime
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 
 class MaskedRuntime(Runtime):
     """A text with blanks is read, and what stands in them is said."""
 
     spec: ClassVar[Spec] = MASKED
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.language_model.sizes import MaskedBuilder
+
+        return (MaskedBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.masked.evaluation import MaskedValidation, evaluate_run

@@ -137,7 +137,7 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     precision: str = "auto",
-    judge: str | Path | None = None,
+    judge: Run | None = None,
     best_of: int = 1,
 ) -> PaintingReport:
     """Paint the captions of some pictures, and compare.

@@ -1,13 +1,13 @@
 """The predictor of pictures: a caption in, a picture out.
 
-    painter = dragoman.Painter("runs/shapes")
+    painter = dragoman.Painter(dragoman.Run.open("runs/shapes"))
     (picture,) = painter.paint("a small red circle above a large blue square")
     picture.save("circle.png", scale=8)
 
 A search writes the codes of a picture, from left to right and from top to bottom; what has learned
 the codes tells the picture from them.
 
-    judge = dragoman.Judge("runs/captions")
+    judge = dragoman.Judge(dragoman.Run.open("runs/captions"))
     best, *others = painter.paint("a small red circle", count=8, sampling=draw, judge=judge)
 
 A judge is another run, which reads a picture and says what it shows: it writes the caption, or it
@@ -31,7 +31,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman import catalogue
 from dragoman.atomic import write_bytes
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import WritingPredictor
@@ -262,9 +261,9 @@ def in_a_row(pictures: Sequence[Bytes], gap: int = 2) -> Bytes:
 class Judge:
     """A finished run that reads pictures. Not for several threads at once."""
 
-    def __init__(self, run: Run | str | Path, precision: str = "auto") -> None:
+    def __init__(self, run: Run, precision: str = "auto") -> None:
         """Errors: ``RunError``, also for a run that does not say what a picture shows."""
-        self.run = run if isinstance(run, Run) else catalogue.Run.open(run)
+        self.run = run
         task, source = self.run.task, self.run.recipe.source
         if task.name not in ("translation", "classification") or not isinstance(
             source, PictureSource

@@ -18,7 +18,7 @@ from dragoman.tasks.shared.progress_made import (
     by_frequency,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 BEGUN = 0.02
 """The share of exact pictures below which hardly a caption is painted as it says."""
@@ -30,6 +30,11 @@ class PaintingRuntime(Runtime):
     spec: ClassVar[Spec] = PAINTING
     begun: ClassVar[tuple[str, float]] = ("exact", BEGUN)
     test_file: ClassVar[str] = "test.tsv"
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.painting.sizes import PaintingBuilder
+
+        return (PaintingBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.painting.evaluation import PaintingValidation, evaluate_run

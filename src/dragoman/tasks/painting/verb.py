@@ -100,9 +100,10 @@ def paint(args: PaintArguments) -> None:
     _tell_unknown(unknown_words(run.lexicon(), captions))
     judge, made = None, args.count
     if args.judge is not None:
+        from dragoman import catalogue
         from dragoman.tasks.painting.painter import Judge
 
-        judge, made = Judge(args.judge), max(args.count, args.best_of)
+        judge, made = Judge(catalogue.Run.open(args.judge)), max(args.count, args.best_of)
     painter = Painter(run)
     sampling = sampling_settings().model_validate(drawn) if args.sample else None
     settings = painting_settings(painter.engine.search_settings, made, args.beam, sampling)

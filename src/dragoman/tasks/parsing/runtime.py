@@ -21,7 +21,7 @@ from dragoman.tasks.shared.progress_made import (
     learned_answers,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 from dragoman.tree import read_trees
 
 BEGUN_F1 = 40.0
@@ -35,6 +35,11 @@ class ParsingRuntime(Runtime):
     begun: ClassVar[tuple[str, float]] = ("f1", BEGUN_F1)
     test_file: ClassVar[str] = "test.mrg"
     counts: ClassVar[str] = "labels of constituents"
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.parsing.sizes import ParsingBuilder
+
+        return (ParsingBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.parsing.evaluation import ParsingValidation, evaluate_run

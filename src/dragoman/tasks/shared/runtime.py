@@ -1,6 +1,6 @@
 """What a task adds to its spec: how it trains, is measured, predicts and is told of.
 
-Each stands in ``tasks/NAME/runtime.py``, beside the spec; ``tasks/catalogue.py`` lists them. What
+Each stands in ``tasks/NAME/runtime.py``, beside the spec; ``catalogue.py`` lists them. What
 needs torch is imported when it is called, so that mistakes are told before.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.rows.settings import RowsSource
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from dragoman.data.store import TokenStore
     from dragoman.engine.predictor import Predictor
     from dragoman.engine.settings import EngineSettings
+    from dragoman.sizing.builder import RecipeBuilder
     from dragoman.tasks.shared.examples import Examples
     from dragoman.tasks.shared.validation import Validation
     from dragoman.training.losses.objectives import Objective
 
 Evaluate = Callable[..., EvaluationReport]
 """(run, files, changes of settings, ``Task.evaluation_options`` by name)"""
+Builders: TypeAlias = "tuple[RecipeBuilder, ...]"
 MakePredictor = Callable[[Run, "EngineSettings"], "Predictor"]
 
 
@@ -61,6 +63,13 @@ class Runtime(ABC):
     """The name of a file such as one would measure a run on."""
     draws_attention: ClassVar[bool] = False
     """Whether the report of a run shows where it looks."""
+
+    # --- recipes ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def builders(self) -> Builders:
+        """What makes recipes of files: of texts the first; of other files whichever of the rest
+        takes them."""
 
     # --- training ---------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
-from dragoman.tasks.shared.runtime import Parts, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
 from dragoman.tasks.tagging.form import Tags, tags_of
 from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
@@ -34,6 +34,11 @@ class TaggingRuntime(LabelRuntime):
     one_label: ClassVar[str] = "tag"
     quoted: ClassVar[str] = "words"
     quoted_length: ClassVar[int | None] = None
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.tagging.sizes import TaggingBuilder
+
+        return (TaggingBuilder(),)
 
     def parts(self) -> Parts:
         from dragoman.tasks.tagging.evaluation import TaggedValidation, evaluate_run

@@ -1,6 +1,6 @@
 """The predictor of recordings: a recording in, what is said in it out, with times.
 
-    transcriber = dragoman.Transcriber("runs/talks")
+    transcriber = dragoman.Transcriber(dragoman.Run.open("runs/talks"))
     print(transcriber("talk.wav"))
     transcriber("talk.wav").captions("srt")
 
@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dragoman import catalogue
 from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.engine import Engine
 from dragoman.engine.search_settings import with_beams
@@ -91,7 +90,7 @@ class Transcriber:
 
     def __init__(
         self,
-        run: Run | str | Path,
+        run: Run,
         settings: TranslatorSettings | None = None,
         search_settings: SearchSettings | None = None,
         cutting: CuttingSettings | None = None,
@@ -102,7 +101,7 @@ class Transcriber:
 
         Errors: ``RunError`` for a run that writes nothing of recordings.
         """
-        self.run = run if isinstance(run, Run) else catalogue.Run.open(run)
+        self.run = run
         recipe = self.run.recipe
         if self.run.task.name != "translation" or not isinstance(recipe.source, FramesSource):
             raise RunError(

@@ -171,13 +171,14 @@ def _is_sound(path: Path) -> bool:
 
 def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineMapper:
     """What a worker does to names of recordings. ``folder``: in which the command was given."""
+    from dragoman import catalogue
     from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.transcription.transcriber import Transcriber
 
     args = with_precision(args, precision)
     settings = TranslatorSettings.check(**values_of(args, translator_settings))
-    transcriber = Transcriber(args.run, settings)
+    transcriber = Transcriber(catalogue.Run.open(args.run), settings)
     done: dict[str, str] = {}
 
     def outputs(names: Sequence[str]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from dragoman.tasks.shared.progress_made import (
     of_tokens,
     on_test,
 )
-from dragoman.tasks.shared.runtime import Evaluate, Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Evaluate, Parts, Runtime, tokens_in
 from dragoman.tasks.translation.spec import TRANSLATION
 
 BEGUN_BLEU = 5.0
@@ -37,6 +37,12 @@ class TranslationRuntime(Runtime):
 
     spec: ClassVar[Spec] = TRANSLATION
     draws_attention: ClassVar[bool] = True
+
+    def builders(self) -> Builders:
+        from dragoman.tasks.transcription.sizes import SpokenBuilder
+        from dragoman.tasks.translation.sizes import TranslationBuilder
+
+        return (TranslationBuilder(), SpokenBuilder())
 
     def parts(self) -> Parts:
         from dragoman.tasks.shared.examples import Pairs
