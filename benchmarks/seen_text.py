@@ -26,10 +26,10 @@ import tesseract
 
 import dragoman
 from dragoman.data.files.corpora import read_lines
-from dragoman.forms.rows.lines_form import drawn
-from dragoman.forms.rows.settings import DrawingSettings, LineSource
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.sources.line.form import drawn
+from dragoman.sources.shared.settings import DrawingSettings, LineSource
 
 HEIGHT = 20
 """Of pictures, in pixels, where no run reads them."""

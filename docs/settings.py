@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dragoman.forms.rows.settings import SOURCES, SourceSettings
 from dragoman.help_texts import help_texts
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
+from dragoman.sources.shared.settings import SOURCES, SourceSettings
 
 _HEAD = """\
 <!-- Generated: python docs/settings.py > docs/settings.md. Do not edit this page. -->

@@ -71,6 +71,7 @@ LEVELS = (
     {"tensor_file", "stores"},
     {"native"},
     {"nn", "forms", "formats", "metrics", "pictures", "demo"},
+    {"sources"},
     {"alignment"},
     {"models", "data"},
     {"training", "search", "inference"},

@@ -99,9 +99,9 @@ NOT_TEXT = {
     "dragoman.data.files.encoding": "bytes of a file that the user names",
     "dragoman.data.files.file_examples": "names of files, by a pattern that the user gives",
     "dragoman.data.files.file_kinds": "the first bytes of a file that the user names",
-    "dragoman.forms.rows.sound_containers": "bytes of a recording, by patterns of one length",
-    "dragoman.forms.rows.picture_parts": "bytes of a picture, each of which is gone over once",
-    "dragoman.forms.rows.recording_file": "the first bytes of a recording",
+    "dragoman.sources.frames.sound_containers": "bytes of a recording, by patterns of one length",
+    "dragoman.sources.picture.picture_parts": "bytes of a picture, each of which is gone over once",
+    "dragoman.sources.frames.recording_file": "the first bytes of a recording",
     "dragoman.insight.what_if": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",
 }

@@ -21,8 +21,6 @@ from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.box_symbols import BoxSettings
-from dragoman.forms.codes.code_symbols import PaintingSettings
-from dragoman.forms.rows.settings import AnySource, FramesSource, RowsSource, TextSource
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
@@ -38,7 +36,13 @@ from dragoman.recipe_text import (
 )
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
-from dragoman.specs.sections import DataSettings, EvaluationSettings, LanguageSettings
+from dragoman.sources.shared.settings import AnySource, FramesSource, RowsSource, TextSource
+from dragoman.specs.sections import (
+    DataSettings,
+    EvaluationSettings,
+    LanguageSettings,
+    PaintingSettings,
+)
 from dragoman.specs.spec import Spec
 from dragoman.training.settings import TrainingSettings
 

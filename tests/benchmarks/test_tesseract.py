@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import tesseract
 
 from dragoman.errors import DragomanError
-from dragoman.forms.rows.lines_form import drawn
-from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.sources.line.form import drawn
+from dragoman.sources.shared.settings import DrawingSettings
 
 LINES = [
     "Two dogs run through the snow.", "A man in a blue shirt is standing on a ladder.",

@@ -12,7 +12,6 @@ import torch
 from implementations import TARGET, Path, drawn
 from torch import Tensor
 
-from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import Writing, writing
@@ -24,6 +23,7 @@ from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import use_precision
+from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource, RowsSource
 
 SOURCES: dict[str, RowsSource] = {
     "frames by 4": FramesSource(bands=10, subsample=4, channels=3),

@@ -83,8 +83,8 @@ def said_of_runs() -> list[str]:
     from dragoman.data.files.pair import Pair
     from dragoman.data.split import Overlap
     from dragoman.demo.corpus import NOTICE
-    from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
     from dragoman.pictures.curves import charts_of
+    from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource
 
     read = FramesSource(), LineSource(), PictureSource()
     tasks = [*TASKS.values()]

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.picture_codes import PictureCodes
 from dragoman.models.settings import CodesSettings
 from dragoman.pictures.bitmaps import png_of
+from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.training.weights import save_weights
 
 SIDE = 16

@@ -11,13 +11,13 @@ import torch
 from tiny_cells import tiny_cell
 
 from dragoman.errors import DragomanError
-from dragoman.forms.rows.idx import read_idx
 from dragoman.insight.figures.catalogue import make_figure, missing
 from dragoman.insight.figures.patches import rollout
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
 from dragoman.pictures.matrix import MatrixPicture
+from dragoman.sources.picture.idx import read_idx
 from dragoman.tasks.training import train
 
 PICTURE = "bars-images-idx3-ubyte.gz#3"

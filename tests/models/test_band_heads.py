@@ -7,10 +7,10 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.models.front_ends import BAND_WEIGHTS, BandHeads, FramesFrontEnd
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
+from dragoman.sources.shared.settings import FramesSource
 
 LENGTHS = (5, 9, 1)
 BANDS, HEADS = 12, 3

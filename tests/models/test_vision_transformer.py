@@ -12,14 +12,14 @@ from tiny_tasks import tiny_recipe_of
 from torch import Tensor
 
 from dragoman.errors import RecipeError
-from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.catalogue.classifier import Classifier, new_classifier
 from dragoman.models.front_ends import ClassToken
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.positions import Positions, sinusoidal
 from dragoman.nn.settings import PositionSettings
+from dragoman.sources.picture.form import PicturesForm, patches_of
+from dragoman.sources.shared.settings import PictureSource
 
 SOURCE = PictureSource(height=8, width=12, channels=3, patch=4)
 """2 x 3 patches."""

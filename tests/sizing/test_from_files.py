@@ -16,11 +16,11 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.languages import CODES, COUNTRIES
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST
 from dragoman.sizing.from_files import name_of
 from dragoman.sizing.inputs import Inputs, given_language, given_languages, languages_of
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 

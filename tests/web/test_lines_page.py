@@ -16,8 +16,8 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.forms.rows.lines_form import drawn
-from dragoman.forms.rows.settings import DrawingSettings
+from dragoman.sources.line.form import drawn
+from dragoman.sources.shared.settings import DrawingSettings
 
 
 @pytest.fixture(scope="module")

@@ -35,8 +35,8 @@ def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
     extra ``images`` is missing.
     """
     from dragoman.demo.shapes import DRAWN_NOTICE, drawn_demo, write_drawn
-    from dragoman.forms.rows.picture_file import library
     from dragoman.pictures.bitmaps import png_of
+    from dragoman.sources.picture.picture_file import library
 
     library()  # what reads pictures: without it nothing is written
     folder = new_folder(to, PICTURES, DRAWN_NOTICE, console)
@@ -131,7 +131,7 @@ def draw_scenes(recipe: Recipe, to: Path, console: Console) -> Recipe:
     extra ``images`` is missing.
     """
     from dragoman.demo.scenes import SCENES_NOTICE, drawn_demo, write_drawn
-    from dragoman.forms.rows.picture_file import library
+    from dragoman.sources.picture.picture_file import library
 
     library()  # what writes and reads pictures: without it nothing is written
     folder = new_folder(to, SCENES, SCENES_NOTICE, console)
@@ -181,7 +181,7 @@ def sheet(
     of them, and their boxes on it."""
     import numpy as np
 
-    from dragoman.forms.rows.picture_file import whole_picture
+    from dragoman.sources.picture.picture_file import whole_picture
     from dragoman.tasks.detection.detector import THRESHOLD
 
     rows, columns = shape
@@ -220,8 +220,8 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
 
     from dragoman import catalogue
     from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
-    from dragoman.forms.rows.picture_file import library
     from dragoman.pictures.bitmaps import png_of
+    from dragoman.sources.picture.picture_file import library
 
     library()  # what reads pictures: without it nothing is written
     folder = new_folder(to, CAPTIONED, CAPTIONED_NOTICE, console)

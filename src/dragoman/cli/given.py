@@ -77,10 +77,10 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     more than one line.
     """
     from dragoman.data.files.file_examples import checked, files_in, pictures_in_zip
-    from dragoman.forms.rows.file_kinds import KINDS
-    from dragoman.forms.rows.idx import is_idx, read_idx
-    from dragoman.forms.rows.recording_file import STANDARD_INPUT
-    from dragoman.forms.rows.zipped import is_zip
+    from dragoman.sources.file_kinds import KINDS
+    from dragoman.sources.frames.recording_file import STANDARD_INPUT
+    from dragoman.sources.picture.idx import is_idx, read_idx
+    from dragoman.sources.shared.zipped import is_zip
 
     kind, found = KINDS[source], list[str]()
     for one in given:

@@ -8,11 +8,11 @@ import torch
 
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
-from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.subwords.text import Text
 from dragoman.models.ensemble import Reader
 from dragoman.nn.layout import Sequences
 from dragoman.runs.run import Run
+from dragoman.sources.shared.settings import RowsSource
 
 
 def readers_of(runs: Sequence[Run]) -> list[Reader | None]:

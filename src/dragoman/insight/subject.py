@@ -14,8 +14,6 @@ from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
-from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.inference.settings import Precision
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
@@ -25,6 +23,8 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.picture.form import PicturesForm
 
 DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""

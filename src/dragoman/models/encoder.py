@@ -20,7 +20,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.encoding import embed_source, parts_of, read
 from dragoman.models.front_ends import ClassToken, SourceInput, front_end
 from dragoman.models.interface import AttentionLayer, Memory, Network
@@ -30,6 +29,7 @@ from dragoman.nn.layers import EncoderLayer, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
+from dragoman.sources.shared.settings import PictureSource
 
 
 class Encoder(Network):

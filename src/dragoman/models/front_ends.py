@@ -24,16 +24,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.forms.rows.settings import (
+from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Computing, Linear, Precision
+from dragoman.nn.settings import AttentionSettings
+from dragoman.sources.shared.settings import (
     FramesSource,
     LineSource,
     PictureSource,
     RowsSource,
 )
-from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Computing, Linear, Precision
-from dragoman.nn.settings import AttentionSettings
 
 BAND_WEIGHTS = "front_end.bands"
 """What probes know the weights of ``BandHeads`` by, (B, H, T, T)."""

@@ -28,14 +28,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.errors import RunError
-from dragoman.forms.codes.code_symbols import CodeSymbols
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.front_ends import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import CodesSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
 from dragoman.nn.quantisation import FiniteScalars
+from dragoman.sources.picture.code_symbols import CodeSymbols
+from dragoman.sources.shared.settings import PictureSource
 
 _KERNEL = 3
 _WHITE = 255.0
@@ -162,7 +162,7 @@ _TOGETHER = 256
 
 class PictureCoder:
     """An autoencoder that has learned, at work on arrays: pictures to codes, and codes to pictures,
-    on the CPU, in fp32 (``forms.codes`` asks for it)."""
+    on the CPU, in fp32 (``sources/picture/codes_form.py`` asks for it)."""
 
     def __init__(self, network: PictureCodes, patches: int) -> None:
         self._network = network.eval()

@@ -22,13 +22,13 @@ from pydantic import Field
 
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
-from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.mfcc import FEATURE_FILE
-from dragoman.forms.rows.recording_file import Recording, called
-from dragoman.forms.rows.recordings import Floats, blocks_of
-from dragoman.forms.rows.rows_form import Rows
 from dragoman.recipe import Recipe
 from dragoman.settings import Settings
+from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.mfcc import FEATURE_FILE
+from dragoman.sources.frames.recording_file import Recording, called
+from dragoman.sources.frames.recordings import Floats, blocks_of
+from dragoman.sources.shared.rows_form import Rows
 
 _FRAME = 0.01
 """Seconds, or as near as whole samples come to it."""

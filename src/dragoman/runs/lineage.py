@@ -28,12 +28,12 @@ from dragoman.atomic import replacing_file
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import find_overlaps, hash_of
 from dragoman.errors import RunError
-from dragoman.forms.rows.content import content_of
 from dragoman.reading import read_bytes
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
+from dragoman.sources.content import content_of
 from dragoman.task import ModelPart
 from dragoman.wording import plural
 

@@ -39,10 +39,6 @@ from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
-from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.lines_form import LinesForm
-from dragoman.forms.rows.pictures_form import PicturesForm
-from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText, TextForm
@@ -52,6 +48,10 @@ from dragoman.recipe import Recipe
 from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
+from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.line.form import LinesForm
+from dragoman.sources.picture.form import PicturesForm
+from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource, RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.tensor_file import open_tensors

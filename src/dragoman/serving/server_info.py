@@ -13,8 +13,6 @@ from pydantic import ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
-from dragoman.forms.rows.rows_form import RowsForm
-from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.pictures.records import Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
@@ -22,6 +20,8 @@ from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.served_run import Knowledge, ServedRun
 from dragoman.serving.service.service import Service
+from dragoman.sources.shared.rows_form import RowsForm
+from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource
 from dragoman.tasks.report import summarise
 
 MAX_POINTS = 400

@@ -20,11 +20,11 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, decided_by
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
-from dragoman.forms.rows.settings import FramesSource, RowsSource
 from dragoman.recipe import Recipe
 from dragoman.sizing.inputs import Inputs, absolute, given_language
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
+from dragoman.sources.shared.settings import FramesSource, RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.wording import plural

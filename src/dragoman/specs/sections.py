@@ -12,13 +12,12 @@ from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.forms.box_symbols import BoxSettings
-from dragoman.forms.codes.code_symbols import PaintingSettings
-from dragoman.forms.rows.settings import SourceSettings
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.settings import ModelSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
+from dragoman.sources.shared.settings import SourceSettings
 from dragoman.training.settings import TrainingSettings
 
 
@@ -100,6 +99,14 @@ class EvaluationSettings(Settings):
                 "windows would be passed over"
             )
         return self
+
+
+class PaintingSettings(Settings):
+    """Which codes are painted (task painting)."""
+
+    codes: str | None = None
+    """The run folder whose codes are written (task codes). The painter's run keeps a copy of what
+    it needs of it, so that the other run may be moved or removed after the training has begun."""
 
 
 class Sections(Protocol):

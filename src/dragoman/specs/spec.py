@@ -16,18 +16,18 @@ from dragoman.data.files.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.languages import base
-from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import (
+from dragoman.forms.sides import Forms
+from dragoman.models.kinds import KINDS
+from dragoman.models.settings import EncoderSettings, TransformerSettings
+from dragoman.search.settings import SearchSettings
+from dragoman.sources.shared.rows_form import input_of
+from dragoman.sources.shared.settings import (
     FramesSource,
     LineSource,
     PictureSource,
     RowsSource,
     SourceSettings,
 )
-from dragoman.forms.sides import Forms
-from dragoman.models.kinds import KINDS
-from dragoman.models.settings import EncoderSettings, TransformerSettings
-from dragoman.search.settings import SearchSettings
 from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.task import Side, Task

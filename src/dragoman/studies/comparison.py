@@ -9,7 +9,6 @@ from typing import Any
 
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DragomanError, RunError
-from dragoman.forms.rows.content import content_of
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
     MeasuredSystem,
@@ -20,6 +19,7 @@ from dragoman.metrics.significance import (
 from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
+from dragoman.sources.content import content_of
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,

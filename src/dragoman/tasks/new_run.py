@@ -27,7 +27,6 @@ from dragoman.atomic import write_text
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.hashing import torch_seed
 from dragoman.errors import RunError
-from dragoman.forms.rows.rows_form import RowsForm
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, learn_vocabularies, named_examples
@@ -37,6 +36,7 @@ from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
 from dragoman.runs.prepared import take_learned
 from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
+from dragoman.sources.shared.rows_form import RowsForm
 from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.training.distributed import own_machine

@@ -26,7 +26,6 @@ from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.errors import RunError
-from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
@@ -39,6 +38,7 @@ from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.task import ModelPart
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches

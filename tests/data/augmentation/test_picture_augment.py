@@ -19,9 +19,9 @@ from dragoman.data.augmentation.varied_rows import (
     varied,
 )
 from dragoman.errors import RecipeError
-from dragoman.forms.rows.pictures_form import patches_of, pixels_from
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
+from dragoman.sources.picture.form import patches_of, pixels_from
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)
 ALL = {

@@ -20,7 +20,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import passed_over
 from dragoman.data.split import SplitSettings, side_of_pair
 from dragoman.errors import DataError
-from dragoman.forms.rows.content import content_of
+from dragoman.sources.content import content_of
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:

@@ -12,10 +12,10 @@ from recipe_of_files import recipe_of
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError
-from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.pictures_form import PicturesForm
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
+from dragoman.sources.content import content_of
+from dragoman.sources.picture.form import PicturesForm
+from dragoman.sources.shared.settings import PictureSource
 
 LABELS = ("고양이", "big dog")
 

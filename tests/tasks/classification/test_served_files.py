@@ -24,15 +24,15 @@ from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
-from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.log_mel import LogMel
 from dragoman.serving.http import connection, uploads
 from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import file_run
+from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.log_mel import LogMel
+from dragoman.sources.shared.in_memory import InMemory
 from dragoman.tasks.classification import served_files
 from dragoman.tasks.classification.labeller import Labeller
 
@@ -367,7 +367,7 @@ def test_a_header_that_lies_is_found_out(tones: Run, monkeypatch: pytest.MonkeyP
         async with client_of(open_run(tones, settings, "tones"), settings=settings) as client:
             told_once(await sent(client, recording(30)), 400, "at most 101 are read")
             assert sum(decoded) <= 101
-            monkeypatch.setattr("dragoman.forms.rows.frames_form.samples_of", lambda *_: 800)
+            monkeypatch.setattr("dragoman.sources.frames.form.samples_of", lambda *_: 800)
             told_once(await sent(client, recording(300)), 400, "at most 101 are read")
             assert 101 < sum(decoded) <= 101 + 4096  # what is computed at once
 

@@ -23,11 +23,11 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.pictures_form import PicturesForm, patches_of
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
+from dragoman.sources.picture.form import PicturesForm, patches_of
 from dragoman.tasks.classification.labeller import Labeller
 
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
@@ -270,7 +270,7 @@ def test_pixels_are_counted_before_any_is_decoded(
     async def check() -> None:
         async with client_of(open_run(bars, settings, "bars"), settings=settings) as client:
             assert (await sent(client, bar(True), bar(True))).status_code == 200
-            monkeypatch.setattr("dragoman.forms.rows.pictures_form.pixels_of", never)
+            monkeypatch.setattr("dragoman.sources.picture.form.pixels_of", never)
             three = await sent(client, bar(True), bar(True), bar(True))
             told_once(three, 400, "12,288 pixels or more; this server takes 10,000")
             assert three.json()["code"] == "too_many_pixels"

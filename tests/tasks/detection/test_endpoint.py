@@ -19,11 +19,11 @@ from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
-from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.service import file_run
+from dragoman.sources.picture.form import PicturesForm
 from dragoman.tasks.detection import endpoint as served_detector
 from dragoman.tasks.detection.detector import Detector, box_form
 from dragoman.tasks.detection.endpoint import FoundBox

@@ -19,10 +19,10 @@ from dragoman.data.files.coco import read_coco
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run
 from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState

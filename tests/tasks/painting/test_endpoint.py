@@ -26,13 +26,13 @@ from warm_server import serving
 
 from dragoman.catalogue import Run
 from dragoman.errors import RunError
-from dragoman.forms.codes.codes_form import WEIGHTS, CodesForm
 from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import LEXICON
 from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
+from dragoman.sources.picture.codes_form import WEIGHTS, CodesForm
 from dragoman.tasks.painting import endpoint as served_painter
 from dragoman.tasks.painting.painter import PaintedPicture, Painter
 

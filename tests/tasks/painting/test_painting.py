@@ -20,12 +20,12 @@ from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError, RunError
-from dragoman.forms.codes.codes_form import CodesForm
-from dragoman.forms.rows.lines_form import DRAWN
-from dragoman.forms.rows.picture_file import pixels_of
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
 from dragoman.search.settings import SamplingSettings
+from dragoman.sources.line.form import DRAWN
+from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.picture.picture_file import pixels_of
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
 from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right

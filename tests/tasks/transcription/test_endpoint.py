@@ -26,8 +26,6 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.forms.rows.frames_form import FramesForm
-from dragoman.forms.rows.log_mel import LogMel
 from dragoman.recordings import cutting
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
@@ -35,6 +33,8 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import file_run
+from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.log_mel import LogMel
 from dragoman.tasks.transcription import endpoint
 from dragoman.tasks.transcription import served as served_transcriber
 from dragoman.tasks.transcription.served import ServedTranscriber

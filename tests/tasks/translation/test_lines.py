@@ -16,10 +16,10 @@ from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import RecipeError, RunError
-from dragoman.forms.rows.lines_form import DRAWN, drawn
-from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
+from dragoman.sources.line.form import DRAWN, drawn
+from dragoman.sources.shared.settings import DrawingSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.evaluation import evaluate_run
 

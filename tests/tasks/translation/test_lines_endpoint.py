@@ -17,10 +17,10 @@ from serving_echo import Served, post, serves
 from tiny_cells import tiny_cell
 from trained_run import trained_run
 
-from dragoman.forms.rows.lines_form import drawn
-from dragoman.forms.rows.settings import DrawingSettings
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.sources.line.form import drawn
+from dragoman.sources.shared.settings import DrawingSettings
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
 

@@ -19,11 +19,11 @@ from torch.nn import functional as F
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.batches import Batch, make_batch
 from dragoman.errors import RecipeError
-from dragoman.forms.rows.settings import FramesSource, LineSource, RowsSource
 from dragoman.models.interface import Memory, Network
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Linear
 from dragoman.runs.run import WEIGHTS
+from dragoman.sources.shared.settings import FramesSource, LineSource, RowsSource
 from dragoman.tasks.training import train
 from dragoman.training.losses.ctc import JointCtc, ctc_loss, rows_needed, targets_of, without_room
 from dragoman.training.losses.objectives import Sums

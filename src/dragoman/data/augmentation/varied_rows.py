@@ -26,8 +26,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from dragoman.forms.form import Values
-from dragoman.forms.rows.idx import Bytes
 from dragoman.settings import Settings
+from dragoman.sources.picture.idx import Bytes
 
 Floats = npt.NDArray[np.float32]
 _ERASED = 0.5

@@ -22,8 +22,8 @@ from dragoman.boxes import Box, Scene
 from dragoman.data.files.file_examples import checked
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
-from dragoman.forms.rows.picture_file import picture_size
-from dragoman.forms.rows.unusable import unusable
+from dragoman.sources.picture.picture_file import picture_size
+from dragoman.sources.shared.unusable import unusable
 from dragoman.wording import plural, shortened
 
 _EDGE = 1.0

@@ -12,7 +12,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, DragomanError, RecipeError
 from dragoman.forms.labels import plain
-from dragoman.forms.rows.file_kinds import KINDS
+from dragoman.sources.file_kinds import KINDS
 
 _LOOKED_AT = 20_000
 """Examples by which columns are told apart."""

@@ -43,11 +43,11 @@ from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_line
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.spoken import read_spoken
 from dragoman.errors import DataError
-from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.idx import is_idx
-from dragoman.forms.rows.lines_form import DRAWN
-from dragoman.forms.rows.unusable import unusable
-from dragoman.forms.rows.zipped import is_zip
+from dragoman.sources.content import content_of
+from dragoman.sources.line.form import DRAWN
+from dragoman.sources.picture.idx import is_idx
+from dragoman.sources.shared.unusable import unusable
+from dragoman.sources.shared.zipped import is_zip
 from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"

@@ -9,8 +9,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from dragoman.data.files.lines import By
-from dragoman.forms.rows.idx import is_idx
 from dragoman.settings import Settings
+from dragoman.sources.picture.idx import is_idx
 from dragoman.tree import LABEL_ENDS
 
 SECTION = 20_000

@@ -21,11 +21,11 @@ from pathlib import Path
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
-from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind, kind_among
-from dragoman.forms.rows.idx import read_idx
-from dragoman.forms.rows.unusable import unusable
-from dragoman.forms.rows.zipped import is_zip, names_in
+from dragoman.sources.content import content_of
+from dragoman.sources.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind, kind_among
+from dragoman.sources.picture.idx import read_idx
+from dragoman.sources.shared.unusable import unusable
+from dragoman.sources.shared.zipped import is_zip, names_in
 from dragoman.wording import plural
 
 _SIDES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragoman.data.files.file_examples import shown_in
 from dragoman.forms.languages import CODES
-from dragoman.forms.rows.file_kinds import kind_among
+from dragoman.sources.file_kinds import kind_among
 from dragoman.wording import plural
 
 _TREES = (".mrg", ".ptb", ".parse")

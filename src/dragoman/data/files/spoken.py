@@ -20,9 +20,9 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import checked, files_in, listed
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
-from dragoman.forms.rows.file_kinds import RECORDINGS
-from dragoman.forms.rows.recording_file import ENDINGS, FOREIGN_ENDINGS
-from dragoman.forms.rows.unusable import unusable
+from dragoman.sources.file_kinds import RECORDINGS
+from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS
+from dragoman.sources.shared.unusable import unusable
 
 Layout = Literal["folder", "table", "lines", "kaldi"]
 Lines: TypeAlias = Callable[[Path], Iterator[str]]

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
@@ -23,6 +22,7 @@ from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import HeadGrid
+from dragoman.sources.picture.form import PicturesForm
 from dragoman.tasks.classification.labeller import Labeller
 
 Array = NDArray[np.float64]

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman.forms.rows.frames_form import FramesForm
 from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import band_heads_of
@@ -21,6 +20,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
+from dragoman.sources.frames.form import FramesForm
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,6 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 
 from dragoman.errors import DataError
-from dragoman.forms.rows.in_memory import InMemory
 from dragoman.serving.http.connection import (
     NAMES,
     PARTS,
@@ -34,6 +33,7 @@ from dragoman.serving.http.connection import (
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, body_too_large
+from dragoman.sources.shared.in_memory import InMemory
 
 FIELDS_BYTES = 65_536
 """What a request may hold beside its files."""

@@ -12,11 +12,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.picture_file import picture_size
-from dragoman.forms.rows.recordings import costly_seconds
-from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -32,6 +27,11 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
+from dragoman.sources.frames.recordings import costly_seconds
+from dragoman.sources.picture.picture_file import picture_size
+from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.rows_form import Rows, RowsForm
+from dragoman.sources.shared.settings import FramesSource
 
 LINE = 4_096
 """Columns of a line of text that are read at least, however short those of the training were."""

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource, PictureSource
 from dragoman.pictures.bitmaps import png_base64
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, invalid_request
+from dragoman.sources.shared.rows_form import Rows, RowsForm
+from dragoman.sources.shared.settings import FramesSource, PictureSource
 
 MOST_LOOKED = 1_024
 """Rows that are read, and tokens that are written, of what is looked into: weights are kept of each

@@ -24,16 +24,16 @@ from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.labels import plain
-from dragoman.forms.rows.file_kinds import PICTURES, kind_among
-from dragoman.forms.rows.idx import is_idx, read_idx
-from dragoman.forms.rows.picture_file import has_colours, picture_size
-from dragoman.forms.rows.recordings import rate_of
-from dragoman.forms.rows.settings import FramesSource, PictureSource, RowsSource
-from dragoman.forms.rows.zipped import file_of, is_zip
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels, held_like
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.file_kinds import PICTURES, kind_among
+from dragoman.sources.frames.recordings import rate_of
+from dragoman.sources.picture.idx import is_idx, read_idx
+from dragoman.sources.picture.picture_file import has_colours, picture_size
+from dragoman.sources.shared.settings import FramesSource, PictureSource, RowsSource
+from dragoman.sources.shared.zipped import file_of, is_zip
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.sizes import HeadBuilder
 from dragoman.tasks.classification.spec import CLASSIFICATION

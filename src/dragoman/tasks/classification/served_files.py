@@ -11,9 +11,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.forms.rows.pictures_form import PicturesForm
-from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource, LineSource, PictureSource
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.runs.run import Run
@@ -36,6 +33,9 @@ from dragoman.serving.service.seen import (
     row_of,
     without,
 )
+from dragoman.sources.picture.form import PicturesForm
+from dragoman.sources.shared.rows_form import Rows, RowsForm
+from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.served import (
     TOKENS_AT_ONCE,

@@ -12,11 +12,11 @@ from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, Labels, plain
-from dragoman.forms.rows.content import content_of
-from dragoman.forms.rows.rows_form import input_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
 from dragoman.reading import readable
+from dragoman.sources.content import content_of
+from dragoman.sources.shared.rows_form import input_of
 from dragoman.specs.demo import labels_of_demo
 from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections

@@ -24,8 +24,6 @@ from dragoman.data.batches import Values, join_rows, rows_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.errors import DragomanError
-from dragoman.forms.codes.codes_form import CodesForm
-from dragoman.forms.rows.pictures_form import PicturesForm
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
@@ -33,6 +31,8 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
+from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.picture.form import PicturesForm
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, measured_on
 from dragoman.tasks.shared.validation import Validation

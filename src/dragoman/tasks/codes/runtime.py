@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from dragoman.data.files.pair import Pair
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import RunError
-from dragoman.forms.codes.code_symbols import CodeSymbols
-from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
+from dragoman.sources.picture.code_symbols import CodeSymbols
+from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test

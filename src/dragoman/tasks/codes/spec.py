@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.errors import DataError
-from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
-from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.form import Form
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, Measure
 from dragoman.models.settings import CodesSettings
+from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
+from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side

@@ -24,11 +24,11 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
-from dragoman.forms.rows.picture_file import picture_size
-from dragoman.forms.rows.pictures_form import is_place
-from dragoman.forms.rows.zipped import file_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.sources.picture.form import is_place
+from dragoman.sources.picture.picture_file import picture_size
+from dragoman.sources.shared.zipped import file_of
 
 THRESHOLD = 0.5
 """The least score of a box that is shown, unless somebody asks for another."""

@@ -11,8 +11,6 @@ from functools import partial
 from pydantic import Field
 
 from dragoman.forms.box_symbols import PER_BOX
-from dragoman.forms.rows.rows_form import Rows
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message
@@ -21,6 +19,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import SeenFile, drawn, looked, told
 from dragoman.serving.service.service import Endpoints, Service
+from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.tasks.detection.detector import Detector, detected
 
 

@@ -13,11 +13,11 @@ from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.forms.form import Form
-from dragoman.forms.rows.rows_form import input_of
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
 from dragoman.models.settings import ModelSettings, TransformerSettings
+from dragoman.sources.shared.rows_form import input_of
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side

@@ -150,9 +150,9 @@ def _draw(
     if args.draw is None and not args.show:
         return one
     from dragoman.atomic import write_bytes, write_text
-    from dragoman.forms.rows.picture_file import whole_picture
-    from dragoman.forms.rows.pictures_form import is_place, picture_at
-    from dragoman.forms.rows.zipped import file_of
+    from dragoman.sources.picture.form import is_place, picture_at
+    from dragoman.sources.picture.picture_file import whole_picture
+    from dragoman.sources.shared.zipped import file_of
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
 
     shown = [drawn_box(box) for box in one.above(args.threshold)]

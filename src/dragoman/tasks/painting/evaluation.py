@@ -19,10 +19,10 @@ import numpy as np
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.errors import DragomanError
-from dragoman.forms.codes.codes_form import CodesForm
-from dragoman.forms.rows.content import content_of
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
+from dragoman.sources.content import content_of
+from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import (
     Anew,
     Bytes,

@@ -37,14 +37,14 @@ from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, RunError
-from dragoman.forms.codes.codes_form import CodesForm
 from dragoman.forms.lexicon import Lexicon, words_in
-from dragoman.forms.rows.settings import PictureSource
 from dragoman.pictures.bitmaps import png_of
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.shared.settings import PictureSource
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
 from dragoman.wording import plural, shortened

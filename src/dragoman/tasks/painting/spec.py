@@ -17,13 +17,13 @@ from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import hash_of
 from dragoman.errors import DataError, RunError
-from dragoman.forms.codes.code_symbols import CODES, CodeSymbols
-from dragoman.forms.codes.codes_form import WEIGHTS, Coder, CodesForm
 from dragoman.forms.form import Form
-from dragoman.forms.rows.content import content_of
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, Measure, percent
 from dragoman.reading import hash_of_file, read_bytes
+from dragoman.sources.content import content_of
+from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
+from dragoman.sources.picture.codes_form import WEIGHTS, Coder, CodesForm
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side

@@ -26,10 +26,10 @@ from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
-from dragoman.forms.rows.pictures_form import patches_of, pixels_from
-from dragoman.forms.rows.settings import PictureSource, RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
+from dragoman.sources.picture.form import patches_of, pixels_from
+from dragoman.sources.shared.settings import PictureSource, RowsSource
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
 

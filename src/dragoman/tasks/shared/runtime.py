@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from dragoman.data.files.pair import Pair
-from dragoman.forms.rows.settings import RowsSource
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test

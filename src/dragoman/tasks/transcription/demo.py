@@ -25,7 +25,7 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
     extra ``sound`` is missing.
     """
     from dragoman.demo.spoken import SPOKEN_NOTICE, spoken_demo, write_spoken
-    from dragoman.forms.rows.recording_file import library
+    from dragoman.sources.frames.recording_file import library
 
     library()  # what reads recordings: without it nothing is written
     folder = new_folder(to, RECORDINGS, SPOKEN_NOTICE, console)
@@ -39,12 +39,12 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
 def show_heard(run: Run, console: Console) -> str:
     """What is heard in recordings of voices that the model did not learn from, and where."""
     from dragoman.atomic import write_text
-    from dragoman.forms.rows.frames_form import FramesForm
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.insight.subject import Subject
     from dragoman.pictures.figure import figure_svg
     from dragoman.pictures.terminal import rows_text
+    from dragoman.sources.frames.form import FramesForm
     from dragoman.tasks.report import write_report
     from dragoman.tasks.transcription.transcriber import Transcriber
     from dragoman.tasks.translation.evaluation import evaluate_run

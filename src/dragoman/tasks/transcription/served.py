@@ -21,10 +21,6 @@ import numpy as np
 
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
-from dragoman.forms.rows.in_memory import InMemory
-from dragoman.forms.rows.recordings import Floats, seconds_of
-from dragoman.forms.rows.rows_form import Rows, RowsForm
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.text_form import as_text
 from dragoman.recordings.captions import Segment
 from dragoman.recordings.cutting import RecordingPiece, Span
@@ -48,6 +44,10 @@ from dragoman.serving.service.seen import (
     looked_tokens,
     without,
 )
+from dragoman.sources.frames.recordings import Floats, seconds_of
+from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.rows_form import Rows, RowsForm
+from dragoman.sources.shared.settings import FramesSource
 from dragoman.tasks.transcription.schema import (
     Heard,
     Spike,

@@ -17,12 +17,12 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.spoken import places_of
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
-from dragoman.forms.rows.recordings import rate_of, samples_of
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
 from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
 from dragoman.sizing.size import Size
+from dragoman.sources.frames.recordings import rate_of, samples_of
+from dragoman.sources.shared.settings import FramesSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.file_sizes import grouped_corpus
 from dragoman.tasks.translation.spec import TRANSLATION

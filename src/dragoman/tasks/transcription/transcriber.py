@@ -34,9 +34,6 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
-from dragoman.forms.rows.recordings import Floats
-from dragoman.forms.rows.rows_form import Rows
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
 from dragoman.recordings.cutting import (
     CuttingSettings,
@@ -50,6 +47,9 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
+from dragoman.sources.frames.recordings import Floats
+from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.shared.settings import FramesSource
 from dragoman.tasks.translation.ranking import CtcRanking, ctc_log_probabilities
 
 Progress = Callable[[float, float], None]

@@ -92,7 +92,7 @@ def transcribe(args: TranscribeArguments) -> None:
       ffmpeg -i film.mp4 -f wav - | dragoman transcribe runs/talks - --format srt > film.srt
     """
     from dragoman.atomic import write_text
-    from dragoman.forms.rows.recording_file import called
+    from dragoman.sources.frames.recording_file import called
     from dragoman.wording import plural
 
     log_to_stderr(args.quiet, args.verbose)
@@ -224,8 +224,8 @@ def _targets(
     """Where the text of each recording goes; None: standard output. Errors: ``DragomanError`` for
     two that would have the same file, or one that would take the place of a recording."""
     from dragoman.atomic import check_is_file
-    from dragoman.forms.rows.recording_file import STANDARD_INPUT
     from dragoman.recordings.captions import ENDING
+    from dragoman.sources.frames.recording_file import STANDARD_INPUT
 
     if to is None:
         return [None] * len(recordings)

@@ -33,7 +33,6 @@ from dragoman.engine.streaming import parts
 from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.unit import Target
-from dragoman.forms.rows.in_memory import InMemory
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
@@ -44,6 +43,7 @@ from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import EventStream, event_of, until
 from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.service import Endpoints, Service
+from dragoman.sources.shared.in_memory import InMemory
 from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck

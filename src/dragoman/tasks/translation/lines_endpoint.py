@@ -14,8 +14,6 @@ from pydantic import Field
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.forms.rows.rows_form import Rows
-from dragoman.forms.rows.settings import LineSource
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -26,6 +24,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
+from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.shared.settings import LineSource
 from dragoman.tasks.translation.ranking import CtcRanking
 
 

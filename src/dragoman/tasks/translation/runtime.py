@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
-from dragoman.forms.rows.settings import FramesSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import BLEU, WER
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
+from dragoman.sources.shared.settings import FramesSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

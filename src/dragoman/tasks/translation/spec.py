@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from dragoman.forms.rows.settings import FramesSource, LineSource, SourceSettings
 from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
+from dragoman.sources.shared.settings import FramesSource, LineSource, SourceSettings
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec
 

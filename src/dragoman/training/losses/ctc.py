@@ -28,9 +28,9 @@ from torch.nn import functional as F
 
 from dragoman.data.batches import Batch
 from dragoman.data.store import TokenStore
-from dragoman.forms.rows.settings import RowsSource
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.training.losses.objectives import Objective, Sums
 from dragoman.wording import plural
 

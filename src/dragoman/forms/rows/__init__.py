@@ -1,1 +1,0 @@
-"""Sources that are rows of numbers: frames of sound, patches of pictures."""

@@ -1,0 +1,1 @@
+"""Recordings, which are read as frames."""

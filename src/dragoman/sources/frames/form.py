@@ -1,0 +1,99 @@
+"""Recordings as a form: a raw example is the path of a file, its rows are frames of sound
+(``log_mel.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.errors import DataError
+from dragoman.sources.frames.log_mel import LogMel, normalised
+from dragoman.sources.frames.mfcc import FEATURE_FILE, read_features
+from dragoman.sources.frames.recording_file import Recording, called, library
+from dragoman.sources.frames.recordings import Floats, blocks_of, samples_of
+from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.rows_form import Rows, RowsForm, check_count, low
+from dragoman.sources.shared.settings import FramesSource
+
+_WIDEST = 1_024
+"""Columns of a picture."""
+_SPREAD = 2.5
+"""Standard deviations that are told apart in it, on either side of the mean."""
+
+
+class FramesForm(RowsForm):
+    """Frames of sound, in float16."""
+
+    settings: FramesSource
+    row_type = "float16"
+
+    def __init__(self, settings: FramesSource) -> None:
+        self.settings = settings
+        self._features = LogMel(settings)
+
+    def rows(self, raw: str) -> Rows:
+        if not raw.endswith(FEATURE_FILE):
+            return _last(self._of_recording(raw))
+        if self.settings.features != "mfcc":
+            raise DataError(f'{raw} is a feature file: it goes with source.features = "mfcc"')
+        return low(self._normalised([read_features(Path(raw))]))
+
+    def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
+        """(T, F) of samples of the rate that is read, block by block. ``name``: of what they are,
+        for messages. Errors: ``DataError`` for too many."""
+        return _last(self._of_blocks(blocks, name))
+
+    def check_library(self) -> None:
+        library()
+
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        return self._of_recording(file, most)
+
+    def _of_recording(self, raw: Recording, most: int | None = None) -> Iterator[Rows | None]:
+        rate, name = self.settings.rate, called(raw)
+        check_count(name, self._features.frames(samples_of(raw, rate)), "frames", most)
+        yield from self._of_blocks(blocks_of(raw, rate), name, most)
+
+    def _of_blocks(
+        self, blocks: Iterable[Floats], name: str, most: int | None = None
+    ) -> Iterator[Rows | None]:
+        """None after each step, and the rows in the end."""
+        if self.settings.features == "mfcc":
+            raise DataError(
+                f"{name} is a recording, and this model reads feature files of CMU Sphinx (.mfc)"
+            )
+        parts, count = list[Floats](), 0
+        for part in self._features.parts(blocks):
+            parts.append(part)
+            count += len(part)  # there may be more than the header has promised
+            check_count(name, count, "frames", most)
+            yield None
+        yield low(self._normalised(parts))
+
+    def _normalised(self, parts: Sequence[Floats]) -> Floats:
+        axis = 0 if self.settings.normalise == "bands" else None
+        return normalised(np.concatenate(parts), axis)
+
+    def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
+        """Time from left to right, low sounds at the bottom; the louder, the lighter. More than
+        ``_WIDEST`` frames are put together."""
+        together = -(-len(rows) // _WIDEST)
+        begins = np.arange(0, len(rows), together)
+        columns = np.add.reduceat(rows.astype(np.float32), begins)
+        columns /= np.diff(begins, append=len(rows))[:, None]
+        shares = np.clip(columns / (2 * _SPREAD) + 0.5, 0, 1)
+        return (shares.T[::-1, :, None] * 255).astype(np.uint8)
+
+    def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
+        """The second at which each of ``count`` rows of the model begins, as a word each."""
+        step = self._features.hop * self.settings.subsample
+        return [f"▁{n * step / self.settings.rate:.2f}s" for n in range(count)]
+
+
+def _last(steps: Iterator[Rows | None]) -> Rows:
+    *_, rows = steps
+    assert rows is not None, "they come last"
+    return rows

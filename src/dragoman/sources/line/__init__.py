@@ -1,0 +1,1 @@
+"""Lines of text as pictures, which are read as columns of pixels."""

@@ -1,0 +1,179 @@
+"""Pictures of one line of text as a form: a raw example is the path of a file, or a text to be
+drawn, ``drawn:A dog runs.``. Its rows are the columns of pixels, from left to right.
+
+A model learns from drawn texts where nobody has pictures. Pillow draws the same text the same way
+each time: font, size, place, slant, blur and speckle are drawn by a generator whose seed is a hash
+of the text and of the recipe's seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.sources.picture.idx import Bytes
+from dragoman.sources.picture.picture_file import library, line_of
+from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.rows_form import MOST_ROWS, Rows, RowsForm
+from dragoman.sources.shared.settings import DrawingSettings, LineSource
+from dragoman.sources.shared.zipped import file_of
+from dragoman.wording import plural, shortened
+
+_PAPER = 128
+"""A picture that is darker than it, for the most part, has light letters on dark paper."""
+_WIDEST = 2_048
+"""Columns of a picture that is looked at."""
+
+
+class LinesForm(RowsForm):
+    """Columns of pixels, in bytes: paper is 0, ink 255."""
+
+    settings: LineSource
+    row_type = "uint8"
+
+    def __init__(self, settings: LineSource) -> None:
+        self.settings = settings
+
+    def rows(self, raw: str) -> Rows:
+        if not raw.startswith(DRAWN):
+            return self._of_file(file_of(raw))
+        text = raw.removeprefix(DRAWN)
+        return _columns(drawn(text, self.settings.height, self.settings.drawing))
+
+    def check_library(self) -> None:
+        library()
+
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        yield self._of_file(file, most)
+
+    def _of_file(self, file: File, most: int | None = None) -> Rows:
+        return _columns(line_of(file, self.settings.height, MOST_ROWS if most is None else most))
+
+    def picture(self, rows: Rows) -> Bytes:
+        """The line as it is read, dark on light; its end is left out where it is very long."""
+        return np.ascontiguousarray(255 - rows[:_WIDEST].T[:, :, None].astype(np.uint8))
+
+    def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
+        """The column of pixels at which each of ``count`` rows of the model begins, as a word
+        each."""
+        return [f"▁{n * self.settings.subsample}px" for n in range(count)]
+
+
+def _columns(pixels: Bytes) -> Bytes:
+    """(H, W) of light and dark -> (W, H) of paper and ink."""
+    is_dark = np.median(pixels) < _PAPER
+    found: Bytes = np.ascontiguousarray((pixels if is_dark else 255 - pixels).T)
+    return found
+
+
+if TYPE_CHECKING:
+    from PIL.ImageFont import FreeTypeFont
+
+DRAWN = "drawn:"
+"""How a raw example begins that is the text of a picture to be drawn."""
+
+MOST_LETTERS = 4_000
+"""Of one text."""
+_NO_CHARACTER = "\uffff"
+"""What no font has: it is drawn as the box of letters that are missing."""
+_SHOWN = 60
+
+
+def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
+    """(height, W): black on white.
+
+    Errors: ``DataError`` for a text without a letter or with too many, for a font that there is
+    not, and for a text of which the font has less than half.
+    """
+    text = " ".join(text.split())
+    if not text:
+        raise DataError("an empty text cannot be drawn")
+    if len(text) > MOST_LETTERS:
+        raise DataError(
+            f"a text of {len(text):,} letters is no line: at most {MOST_LETTERS:,} are drawn"
+        )
+    draws = _generator(text, settings.seed)
+    name = settings.fonts[int(draws.integers(len(settings.fonts)))]
+    size = max(1, round(height * draws.uniform(settings.smallest, settings.largest)))
+    font = _font(name, size)
+    _check_letters(text, font)
+    left, top, right, bottom = font.getbbox(text)
+    while bottom - top > height and size > 1:  # signs above and below letters need room
+        size -= 1
+        font = _font(name, size)
+        left, top, right, bottom = font.getbbox(text)
+    if left >= right or top >= bottom:
+        raise DataError(f"{text!r} has no letter that can be seen: it cannot be drawn")
+    slant = draws.uniform(-settings.slant, settings.slant)
+    blank = height // 4
+    lean = abs(slant) * height
+    above = draws.uniform(0.25, 0.75) * (height - (bottom - top))
+    width = int(np.ceil(right - left + 2 * blank + lean))
+    from PIL import ImageDraw, ImageFilter
+
+    image = library().new("L", (width, height), 255)
+    place = (blank + (lean if slant < 0 else 0) - left, above - top)
+    ImageDraw.Draw(image).text(place, text, font=font, fill=0)
+    if slant:
+        across = (1, slant, -slant * height, 0, 1, 0)  # the foot of a letter stays
+        image = image.transform(
+            image.size,
+            library().Transform.AFFINE,
+            across,
+            library().Resampling.BILINEAR,
+            fillcolor=255,
+        )
+    if radius := draws.uniform(0, settings.blur):
+        image = image.filter(ImageFilter.GaussianBlur(radius))
+    pixels = np.array(image, np.uint8)
+    if share := draws.uniform(0, settings.speckle):
+        hit = draws.random(pixels.shape) < share
+        pixels[hit] = draws.choice(np.array([0, 255], np.uint8), int(hit.sum()))
+    return pixels
+
+
+def _generator(text: str, seed: int) -> np.random.Generator:
+    told = f"{seed} {text}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(told, digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+@lru_cache(maxsize=256)
+def _font(name: str, size: int) -> FreeTypeFont:
+    """Errors: ``DataError`` for one that there is not."""
+    library()
+    from PIL import ImageFont
+
+    try:
+        found = ImageFont.truetype(name, size) if name else ImageFont.load_default(size)
+    except OSError as error:
+        raise DataError(
+            f"there is no font {name} that can be read: name a file (.ttf, .otf) in "
+            "source.drawing.fonts"
+        ) from error
+    if not isinstance(found, ImageFont.FreeTypeFont):
+        raise DataError("this Pillow was built without FreeType, and draws no text: install wheels")
+    return found
+
+
+def _check_letters(text: str, font: FreeTypeFont) -> None:
+    """Errors: ``DataError`` where the font has less than half of the letters."""
+    letters = text.replace(" ", "")
+    missing = [letter for letter in letters if not _has(font, letter)]
+    if 2 * len(missing) > len(letters):
+        name, style = font.getname()
+        raise DataError(
+            f"{shortened(text, _SHOWN)}: the font {name} {style} has "
+            f"{plural(len(letters) - len(missing), 'letter')} of {len(letters):,}, and not "
+            f"{missing[0]!r}: name one that has them in source.drawing.fonts"
+        )
+
+
+@lru_cache(maxsize=1 << 16)
+def _has(font: FreeTypeFont, letter: str) -> bool:
+    return bytes(font.getmask(letter)) != bytes(font.getmask(_NO_CHARACTER))

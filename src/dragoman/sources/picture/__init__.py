@@ -1,0 +1,1 @@
+"""Pictures, which are read as patches."""

@@ -1,0 +1,123 @@
+"""Pictures as a form: a raw example is the path of a file, or a place in an IDX file,
+``train-images-idx3-ubyte.gz#17`` (counted from 0), or in a ZIP file, ``photos.zip#cat/1.png``. Its
+rows are square patches, from left to right and from top to bottom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.sources.picture.idx import Bytes, is_idx, read_idx
+from dragoman.sources.picture.picture_file import library, pixels_of
+from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.rows_form import Rows, RowsForm, check_count
+from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.shared.zipped import file_of
+from dragoman.wording import plural, shortened
+
+_DIGITS = 20
+"""More than the number of any picture has."""
+_TOGETHER = 64 << 20
+"""Bytes of pictures that are encoded together."""
+
+
+class PicturesForm(RowsForm):
+    """Patches of pictures, in bytes."""
+
+    settings: PictureSource
+    row_type = "uint8"
+
+    def __init__(self, settings: PictureSource) -> None:
+        self.settings = settings
+        size = settings.height * settings.width * settings.channels
+        self.encoded_together = max(1, min(4096, _TOGETHER // size))
+
+    def rows(self, raw: str) -> Rows:
+        settings = self.settings
+        check_count(raw, settings.patches, "patches")
+        if not is_place(raw):
+            library()
+            pixels = pixels_of(file_of(raw), settings.height, settings.width, settings.channels)
+            return patches_of(pixels, settings.patch)
+        pixels = picture_at(raw)
+        wanted = (settings.height, settings.width, settings.channels)
+        if pixels.shape != wanted:
+            is_, are = (" x ".join(map(str, shape)) for shape in (pixels.shape, wanted))
+            raise DataError(
+                f"{raw} is {is_} (height, width, channels), and {are} is read (source.height, "
+                "source.width, source.channels)"
+            )
+        return patches_of(pixels, settings.patch)
+
+    def check_library(self) -> None:
+        library()
+
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        settings = self.settings
+        check_count(str(file), settings.patches, "patches", most)
+        pixels = pixels_of(file, settings.height, settings.width, settings.channels)
+        yield patches_of(pixels, settings.patch)
+
+    def picture(self, rows: Rows) -> Bytes:
+        """The picture at the size that is read."""
+        settings = self.settings
+        return pixels_from(rows, settings.height, settings.width, settings.patch)
+
+    def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
+        """Row and column of each patch, from 1, as a word each, and before them ``class`` where
+        the model has a class token."""
+        across = self.settings.grid[1]
+        patches = [f"▁{n // across + 1},{n % across + 1}" for n in range(len(values))]
+        return ["▁class"] * (count - len(values)) + patches
+
+
+def patches_of(pixels: Bytes, patch: int) -> Bytes:
+    """(H, W, C) -> (H / p x W / p, p x p x C)."""
+    height, width, channels = pixels.shape
+    grid = pixels.reshape(height // patch, patch, width // patch, patch, channels)
+    found: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
+    return found
+
+
+def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
+    """What ``patches_of`` was made of; patches that are missing at the end are black."""
+    across, down = width // patch, height // patch
+    channels = patches.shape[1] // (patch * patch)
+    whole = np.zeros((across * down, patches.shape[1]), np.uint8)
+    whole[: len(patches)] = patches
+    grid = whole.reshape(down, across, patch, patch, channels)
+    return grid.swapaxes(1, 2).reshape(height, width, channels)
+
+
+def is_place(raw: str) -> bool:
+    """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
+    path, _, number = raw.rpartition("#")
+    is_place = is_idx(path) or (bool(path) and number.isdecimal())
+    return is_idx(raw) or (is_place and not os.path.exists(raw))
+
+
+def picture_at(raw: str) -> Bytes:
+    """(H, W, C). Errors: ``DataError`` for a place that there is not."""
+    path, _, number = raw.rpartition("#")
+    if not path or not (number.isascii() and number.isdecimal()):
+        raise DataError(
+            f"{raw} names no picture: write the place in an IDX file, from 0, as "
+            "t10k-images-idx3-ubyte.gz#17"
+        )
+    found = read_idx(Path(path))
+    if found.ndim not in (3, 4):
+        raise DataError(
+            f"{path} holds {plural(found.ndim - 1, 'size')} of each example; pictures have two"
+        )
+    number = number.lstrip("0") or "0"
+    if len(number) > _DIGITS or int(number) >= len(found):
+        raise DataError(
+            f"{path} has {plural(len(found), 'picture')}, the first of them number 0: there is no "
+            f"number {shortened(number, _DIGITS)}"
+        )
+    one: Bytes = found[int(number)]
+    return one[..., None] if one.ndim == 2 else one

@@ -1,0 +1,111 @@
+"""IDX files, as MNIST comes in: arrays of bytes behind a header of their sizes; plain or gzip.
+
+bytes 0, 1: zero; byte 2: 8 (unsigned bytes); byte 3: number of sizes; then each size, 4 bytes,
+the highest first; then the numbers, the last size running fastest.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os.path
+import zlib
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.errors import DataError
+from dragoman.sources.shared.unusable import unusable
+
+Bytes = npt.NDArray[np.uint8]
+
+_LARGEST = 4 << 30
+"""Bytes of a file once it is unpacked."""
+_UNSIGNED_BYTES = 8
+_MOST_SIZES = 4
+_LONGEST_HEAD = 4 + 4 * _MOST_SIZES
+
+
+def is_idx(path: str) -> bool:
+    """Whether its name is that of an IDX file, train-images-idx3-ubyte.gz or digits.idx, and it is
+    no folder."""
+    name = Path(path).name.removesuffix(".gz").lower()
+    is_named_so = name.endswith(".idx") or ("idx" in name and name.endswith("ubyte"))
+    return is_named_so and not os.path.isdir(path)
+
+
+def read_idx(path: Path) -> Bytes:
+    """The array of a file, read-only: mapped where the file is plain. The last two are kept.
+
+    Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or another kind.
+    """
+    try:
+        about = path.stat()
+    except (OSError, ValueError) as error:
+        raise unusable(path, error) from error
+    return _read(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, changed: int, size: int) -> Bytes:
+    """``changed`` and ``size`` tell a file from one that took its place."""
+    if not size:
+        raise DataError(f"{path} is empty")
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        if not packed:
+            return _array(path, np.memmap(path, np.uint8, mode="r"))
+        with gzip.open(path) as unpacked:
+            wanted = _wanted(_sizes(path, unpacked.read(_LONGEST_HEAD)))
+            if wanted > _LARGEST:
+                raise DataError(f"{path} holds more than {_LARGEST >> 30} GiB: unpack it first")
+            unpacked.seek(0)
+            content = unpacked.read(wanted + 1)  # no more, whatever it unpacks to
+        return _array(path, np.frombuffer(content, np.uint8))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut off: {error}") from error
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def _array(path: Path, data: Bytes) -> Bytes:
+    sizes = _sizes(path, data[:_LONGEST_HEAD].tobytes())
+    wanted = _wanted(sizes)
+    if len(data) != wanted:
+        is_cut = len(data) < wanted
+        raise DataError(
+            f"{path} is {'cut off' if is_cut else 'damaged'}: {_told(sizes)} numbers are "
+            f"{wanted:,} bytes with the header, and there are "
+            + (f"{len(data):,}" if is_cut else "more")
+        )
+    found: Bytes = data[4 + 4 * len(sizes) :].reshape(sizes)
+    return found
+
+
+def _sizes(path: Path, head: bytes) -> list[int]:
+    """What the header says."""
+    if len(head) < 4 or head[:2] != b"\0\0" or not head[3]:
+        raise DataError(f"{path} is not an IDX file: it begins with {head[:4]!r}")
+    if head[3] > _MOST_SIZES:
+        raise DataError(f"{path} has {head[3]} sizes; at most {_MOST_SIZES} are read")
+    if head[2] != _UNSIGNED_BYTES:
+        raise DataError(f"{path} holds numbers of type {head[2]}; unsigned bytes (8) are read")
+    end = 4 + 4 * head[3]
+    if len(head) < end:
+        raise DataError(f"{path} is cut off: its header has {end} bytes, and there are {len(head)}")
+    sizes = [int.from_bytes(head[at : at + 4], "big") for at in range(4, end, 4)]
+    if 0 in sizes:
+        raise DataError(f"{path} holds nothing: its header says {_told(sizes)} numbers")
+    return sizes
+
+
+def _wanted(sizes: list[int]) -> int:
+    """Bytes of a file with such sizes."""
+    return 4 + 4 * len(sizes) + math.prod(sizes)
+
+
+def _told(sizes: list[int]) -> str:
+    return " x ".join(map(str, sizes))

@@ -1,0 +1,230 @@
+"""Pictures in files, by Pillow: PNG, JPEG, GIF, BMP and WebP.
+
+Only these are opened, whatever a file is called, and of an animation the first picture is read. The
+header tells how many pixels there are before any is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dragoman.errors import DataError
+from dragoman.extras import install
+from dragoman.sources.picture.idx import Bytes
+from dragoman.sources.picture.picture_parts import MOST_EXIF, check_parts
+from dragoman.sources.shared.in_memory import File, InMemory
+from dragoman.sources.shared.unusable import conversion, unusable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from PIL.Image import Image
+
+MOST_PIXELS = 100_000_000
+"""Of one file: 300 MB of colours."""
+_MOST_ROWS = 65_535
+"""As many as a JPEG file may have. Pillow goes over a picture row by row, and lets no other thread
+run meanwhile: of 25 million rows of one pixel each, for half a second at a time."""
+_BAND = 500_000
+"""Pixels that are laid on white at once."""
+_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
+_MOST_TEXT = 4 << 20
+"""Bytes of text in a PNG file, which Pillow inflates as it opens it."""
+FOREIGN_ENDINGS = frozenset(
+    {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm", ".pgm",
+     ".pbm"}
+)  # fmt: skip
+"""Of files that hold a picture, and are not read."""
+_BRANDS = {b"ftypheic": "HEIC", b"ftypheix": "HEIC", b"ftypmif1": "HEIF", b"ftypavif": "AVIF"}
+"""What a file is that has this behind its first four bytes, whatever it is called."""
+_ORIENTATION = 0x0112
+"""The tag of EXIF that says how a camera was held."""
+_DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
+"""Of grey pictures with more than a byte for each pixel, what one step of a byte is."""
+
+
+def library() -> ModuleType:
+    """Pillow's module of pictures. Errors: ``DataError`` where it is not installed."""
+    try:
+        from PIL import Image, PngImagePlugin
+    except ImportError as error:
+        raise DataError(f"reading pictures needs Pillow: {install('images')}") from error
+    Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is told in our own words
+    PngImagePlugin.MAX_TEXT_MEMORY = _MOST_TEXT
+    return Image
+
+
+def foreign(file: Path, kind: str) -> DataError:
+    """The error of a picture of a kind that is not read, with the command that converts it."""
+    return DataError(
+        f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
+        f"{conversion('magick', file, '.png')}"
+    )
+
+
+def picture_size(file: File) -> tuple[int, int]:
+    """Height and width as the camera was held, by the header, before anything is decoded. Errors:
+    ``DataError``."""
+    with _opened(file) as image:
+        lies = _orientation(image) in (5, 6, 7, 8)
+        return (image.width, image.height) if lies else (image.height, image.width)
+
+
+def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
+    """(height, width, channels): the picture, turned as its camera was held, scaled until it covers
+    that size, and cut around its middle. What is transparent is white.
+
+    Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or no picture.
+    """
+    from PIL import ImageOps
+
+    def fitted(whole: Image) -> Image:
+        return ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
+
+    pixels = _decoded(file, "L" if channels == 1 else "RGB", fitted)
+    return pixels.reshape(height, width, channels)
+
+
+def whole_picture(file: File) -> Bytes:
+    """(H, W, C) in colours, at its own size, turned as its camera was held. Errors: as
+    ``pixels_of``."""
+    return _decoded(file, "RGB", lambda whole: whole)
+
+
+def line_of(file: File, height: int, most: int) -> Bytes:
+    """(height, W): the picture in grey, turned as its camera was held and scaled to that height.
+
+    Errors: as ``pixels_of``, and ``DataError`` for one that becomes wider than ``most``.
+    """
+
+    def fitted(whole: Image) -> Image:
+        width = max(1, round(whole.width * height / whole.height))
+        if width > most:
+            raise DataError(
+                f"{file} is {width:,} pixels wide at a height of {height}; at most {most:,} are "
+                "read of one line: cut it"
+            )
+        return whole.resize((width, height), library().Resampling.BOX)
+
+    return _decoded(file, "L", fitted)
+
+
+def _decoded(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
+    """A picture in grey (L) or colours (RGB), turned and then fitted. Errors: as ``pixels_of``."""
+    with _opened(file) as image:
+        orientation = _orientation(image)
+        try:
+            return np.asarray(fitted(_turned(_in_bytes(image, mode), orientation)), np.uint8)
+        except (DataError, MemoryError):
+            raise
+        except Exception as error:  # whatever a decoder finds in damaged bytes
+            raise DataError(f"{file} is damaged or cut off: {_told(error)}") from error
+
+
+def _opened(file: File) -> Image:
+    """The picture, of which the header is read. Errors: ``DataError``."""
+    source: Any = file
+    try:
+        if isinstance(file, InMemory):
+            check_parts(str(file), file.data)
+            size, source = len(file.data), file.open()
+        else:
+            size = file.stat().st_size
+            if file.is_dir():
+                raise DataError(f"{file} is a folder: a picture is a file")
+    except (OSError, ValueError) as error:
+        raise unusable(file, error) from error
+    if not size:
+        raise DataError(f"{file} is empty")
+    try:
+        image: Image = library().open(source, formats=_FORMATS)
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # whatever a decoder finds in damaged bytes
+        if not isinstance(file, InMemory):
+            if file.suffix.lower() in FOREIGN_ENDINGS:
+                raise foreign(file, file.suffix.removeprefix(".").upper()) from error
+            with file.open("rb") as found:
+                brand = found.read(12)[4:]
+            if brand in _BRANDS:
+                raise foreign(file, _BRANDS[brand]) from error
+        kinds = f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}"
+        raise DataError(
+            f"{file} is damaged or no picture that can be read ({kinds} can)"
+        ) from error
+    if (problem := _too_much(image)) is not None:
+        with image:
+            raise DataError(f"{file} has {problem}")
+    return image
+
+
+def _too_much(image: Image) -> str | None:
+    """What a picture has more of than is read, and what to do."""
+    size, exif = f"{image.width:,} x {image.height:,} pixels", image.info.get("exif") or b""
+    if image.width * image.height > MOST_PIXELS:
+        return f"{size}; at most {MOST_PIXELS:,} are read of one picture: make it smaller"
+    if max(image.width, image.height) > _MOST_ROWS:
+        return f"{size}; at most {_MOST_ROWS:,} are read each way: cut it"
+    # ImageMagick writes EXIF into the text of a PNG file, two hexadecimal digits for each byte.
+    if max(len(exif), len(image.info.get("Raw profile type exif", "")) // 2) > MOST_EXIF:
+        return f"more than {MOST_EXIF:,} bytes of EXIF, which no picture needs: write it again"
+    return None
+
+
+def _in_bytes(image: Image, mode: str) -> Image:
+    """A picture of any mode in grey (L) or colours (RGB), a byte for each."""
+    if image.mode in _DEEP:
+        deep = np.asarray(image) // _DEEP[image.mode]
+        image = library().fromarray(np.clip(deep, 0, 255).astype(np.uint8))
+    if image.has_transparency_data:
+        image = _on_white(image.convert("RGBA"))
+    return image.convert(mode)
+
+
+def _on_white(seen: Image) -> Image:
+    """A picture with transparency, in place; band by band, since no other thread runs meanwhile."""
+    rows = max(1, _BAND // seen.width)
+    for top in range(0, seen.height, rows):
+        band = 0, top, seen.width, min(top + rows, seen.height)
+        part = seen.crop(band)
+        white = library().new("RGBA", part.size, (255, 255, 255, 255))
+        seen.paste(library().alpha_composite(white, part), band)
+    return seen
+
+
+def _orientation(image: Image) -> Any:
+    """How its camera was held, as EXIF in front of the pixels says it: 1 where it does not. Ask
+    before they are decoded: Pillow's own ``getexif`` of a PNG decodes them, to look behind them."""
+    try:
+        return library().Image.getexif(image).get(_ORIENTATION, 1)
+    except Exception:  # noqa: BLE001 - damaged: a picture all the same
+        return 1
+
+
+def _turned(pixels: Image, orientation: Any) -> Image:
+    """A picture as its camera was held."""
+    turns = library().Transpose
+    turn = {
+        2: turns.FLIP_LEFT_RIGHT,
+        3: turns.ROTATE_180,
+        4: turns.FLIP_TOP_BOTTOM,
+        5: turns.TRANSPOSE,
+        6: turns.ROTATE_270,
+        7: turns.TRANSVERSE,
+        8: turns.ROTATE_90,
+    }.get(orientation)
+    return pixels if turn is None else pixels.transpose(turn)
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def has_colours(file: File) -> bool:
+    """Whether its header tells of colours. Errors: ``DataError``."""
+    with _opened(file) as image:
+        return image.mode not in {"1", "L", "LA", "F", *_DEEP}

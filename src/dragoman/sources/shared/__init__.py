@@ -1,0 +1,1 @@
+"""What kinds of sources share: settings, rows, and files in memory and in archives."""

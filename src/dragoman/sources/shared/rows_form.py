@@ -1,0 +1,118 @@
+"""The form of a source that is rows of numbers: a raw example names a file, and what the file holds
+becomes rows (T, F). Nothing ends them, and nobody writes them."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.errors import DataError
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage, Piece
+from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.settings import RowsSource
+
+Rows = npt.NDArray[Any]
+"""(T, F) of the form's own type."""
+
+MOST_ROWS = 1_000_000
+"""Of one source: nearly three hours of sound in frames of 10 ms."""
+_VERSION = 1
+"""Of what is computed: stores that were made otherwise are made again."""
+
+
+class RowsForm(Form):
+    """Rows of numbers, that are read and never written."""
+
+    spaced = False
+    settings: RowsSource
+    encoded_together = 8
+
+    @property
+    def width(self) -> int:
+        return self.settings.row_width
+
+    @abstractmethod
+    def rows(self, raw: str) -> Rows:
+        """(T, F) what one file holds. Errors: ``DataError`` for one that cannot be used."""
+
+    @abstractmethod
+    def check_library(self) -> None:
+        """Errors: ``DataError`` where what decodes files is not installed."""
+
+    @abstractmethod
+    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
+        """What a file holds, step by step: None after each, and its rows in the end. Errors:
+        ``DataError`` as ``rows``, also for more rows than ``most``."""
+
+    @abstractmethod
+    def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
+        """(H, W, C) what the model reads, to be looked at."""
+
+    def encode(self, raws: Sequence[str]) -> list[Rows]:
+        return [self.rows(raw) for raw in raws]
+
+    def read(self, raws: Sequence[str]) -> list[Rows]:
+        return self.encode(raws)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of the settings that rows depend on."""
+        told = (
+            f"{_VERSION} {self.settings.model_dump_json(exclude=set(self.settings.of_front_end))}"
+        )
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def save(self, path: Path) -> None:
+        """There is nothing to keep: the recipe says it all."""
+
+    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
+        return [Passage("", (Piece(raw, "", self.rows(raw)),)) for raw in raws]
+
+    def longest_output(self, length: int, extra: int) -> int:
+        """The rows that are left of them in the model, and ``extra``."""
+        return -(-length // self.settings.shortens) + extra
+
+    # ---- what only tokens have
+
+    @property
+    def size(self) -> int:
+        """0: there are no tokens."""
+        return 0
+
+    @property
+    def end(self) -> None:
+        return None
+
+    def tokens(self, raws: Sequence[str]) -> list[list[int]]:
+        raise NotImplementedError("rows are no tokens")
+
+    def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
+        raise NotImplementedError("rows are not written")
+
+    def shown(self, tokens: Iterable[int]) -> list[str]:
+        raise NotImplementedError("rows are no tokens")
+
+
+def input_of(source: Form) -> int | RowsSource:
+    """What a model that reads such a source is made for: so many different tokens, or rows."""
+    return source.settings if isinstance(source, RowsForm) else source.size
+
+
+def check_count(raw: str, rows: int, noun: str, most: int | None = None) -> None:
+    """Errors: ``DataError`` for a source of more rows than ``MOST_ROWS``, or than ``most``."""
+    most = MOST_ROWS if most is None else most
+    if rows > most:
+        raise DataError(f"{raw} has {rows:,} {noun}; at most {most:,} are read of one file: cut it")
+
+
+def low(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]:
+    """Rows as they are kept: in half of the memory, to three digits."""
+    limit = np.finfo(np.float16).max
+    return np.clip(rows, -limit, limit).astype(np.float16)
