@@ -17,6 +17,7 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
+from dragoman.catalogue import Run
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 
@@ -57,7 +58,7 @@ def give(page: Page, file: Any) -> None:
 def test_a_recording_is_transcribed_and_saved_as_captions(
     opened: Open, runs: list[Path], long: Path
 ) -> None:
-    wanted = Transcriber(runs[0])(long, words=True)
+    wanted = Transcriber(Run.open(runs[0]))(long, words=True)
     assert len(wanted.segments) == 3
     with opened("#transcribe?run=tones") as page:
         expect(page.get_by_role("tab")).to_have_text(["Transcribe", "Figures", "Run"])
@@ -105,7 +106,7 @@ def test_what_is_heard_is_looked_into_and_hidden(opened: Open, tmp_path: Path) -
 
 
 def test_a_word_jumps_to_its_second(opened: Open, runs: list[Path], long: Path) -> None:
-    wanted = Transcriber(runs[0])(long, words=True)
+    wanted = Transcriber(Run.open(runs[0]))(long, words=True)
     word = wanted.segments[1].words[-1]
     with opened("#transcribe?run=tones") as page:
         give(page, long)

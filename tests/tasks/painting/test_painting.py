@@ -267,7 +267,7 @@ def test_the_verb_paints_the_best_of_several(
                     "--best-of", "6", *draws)  # fmt: skip
     assert said.code == 0, said.err
     every = dragoman("paint", run, CAPTIONS[0], "--codes", "--count", "6", *draws).out.splitlines()
-    pictures = Painter(run).paint(
+    pictures = Painter(Run.open(run)).paint(
         CAPTIONS[0], count=6, sampling=SamplingSettings(seed=5, temperature=2.0)
     )
     liked = judge.log_probabilities([one.pixels for one in pictures], [CAPTIONS[0]] * 6)
@@ -354,16 +354,16 @@ def test_a_painter_is_one_folder(learned: Path, painter: Painter, tmp_path: Path
     recipe = (moved / "recipe.toml").read_text()
     (moved / "recipe.toml").write_text(recipe.replace("codes = ", "# codes = "))
     for caption in CAPTIONS:
-        (one,), (other,) = painter.paint(caption), Painter(moved).paint(caption)
+        (one,), (other,) = painter.paint(caption), Painter(Run.open(moved)).paint(caption)
         assert one.codes == other.codes and (one.pixels == other.pixels).all()
     weights = moved / "codes.safetensors"
     kept = weights.read_bytes()
     weights.write_bytes(kept[:-4] + b"\0\0\0\0")
     with pytest.raises(RunError, match=r"codes\.safetensors is not what the painter has learned"):
-        Painter(moved).paint(CAPTIONS[0])
+        Painter(Run.open(moved)).paint(CAPTIONS[0])
     weights.unlink()
     with pytest.raises(RunError, match="nothing can be painted"):
-        Painter(moved).paint(CAPTIONS[0])
+        Painter(Run.open(moved)).paint(CAPTIONS[0])
 
 
 def test_pictures_that_codes_have_learned_from_are_told(learned: Path) -> None:
