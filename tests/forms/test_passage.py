@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.forms.nothing import NoSource
 from dragoman.forms.text_form import TextForm
+from dragoman.tasks.language_model.form import NoSource
 
 ENGLISH, GERMAN = TextForm(TEXT, "en"), TextForm(TEXT, "de")
 

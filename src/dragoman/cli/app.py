@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.cli import (
-    align,
     compare,
     data,
     demo,
@@ -43,6 +42,7 @@ from dragoman.tasks.painting import verb as paint
 from dragoman.tasks.parsing import verb as parse
 from dragoman.tasks.tagging import verb as tag
 from dragoman.tasks.transcription import verb as transcribe
+from dragoman.tasks.translation import align_verb as align
 from dragoman.tasks.translation import verb as translate
 
 PANELS: dict[str, dict[str, Any]] = {

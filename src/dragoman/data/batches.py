@@ -3,7 +3,7 @@
 This is where the special symbols enter: stores hold bare tokens; a source sentence ends with EOS
 (one of rows with nothing), ``target_in`` begins with BOS and ``target_out`` ends with EOS, so that
 row p of the decoder's hidden states predicts ``target_out[p]``. Where a task reads nothing, each
-source is EOS alone, as ``forms/nothing.py`` has it.
+source is EOS alone, as ``tasks/language_model/form.py`` has it.
 
 A masked text is read as the source of a translation is: its tokens, EOS behind. A longer one than a
 model reads at once comes in pieces, each with EOS behind.

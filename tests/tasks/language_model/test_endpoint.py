@@ -33,7 +33,6 @@ from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
-from dragoman.forms.nothing import NoSource
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.insight.session import InspectionSession
@@ -48,6 +47,7 @@ from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.language_model import endpoint
 from dragoman.tasks.language_model import served as served_language_model
+from dragoman.tasks.language_model.form import NoSource
 from dragoman.tasks.language_model.served import ServedLanguageModel
 from dragoman.tasks.language_model.surprisal import Scorer, begin_of, words_of
 from dragoman.tasks.language_model.writer import Growth, Writer

@@ -12,13 +12,13 @@ from command_line import Dragoman
 from tiny_cells import tiny_cell
 
 from dragoman.catalogue import Recipe, Run
-from dragoman.demo import spoken
 from dragoman.demo.corpus import Split
-from dragoman.demo.spoken import write_spoken
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.terminal import rows_text
 from dragoman.tasks.training import train
+from dragoman.tasks.transcription import demo_corpus as spoken
 from dragoman.tasks.transcription.demo import PICTURE
+from dragoman.tasks.transcription.demo_corpus import write_spoken
 
 TINY: dict[Split, int] = {"train": 24, "dev": 4, "test": 6}
 SHORT = (

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.forms.form import Form
-from dragoman.forms.nothing import NoSource
 from dragoman.forms.sides import Forms
 from dragoman.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
 from dragoman.specs.families import OneText
 from dragoman.task import Side
+from dragoman.tasks.language_model.form import NoSource
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
     Errors: ``RunError`` for a folder there that the demo did not make, ``DataError`` where the
     extra ``sound`` is missing.
     """
-    from dragoman.demo.spoken import SPOKEN_NOTICE, spoken_demo, write_spoken
     from dragoman.sources.frames.recording_file import library
+    from dragoman.tasks.transcription.demo_corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
 
     library()  # what reads recordings: without it nothing is written
     folder = new_folder(to, RECORDINGS, SPOKEN_NOTICE, console)

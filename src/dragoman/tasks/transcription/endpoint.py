@@ -13,7 +13,6 @@ from fastapi import Request
 from starlette.responses import PlainTextResponse, Response
 
 from dragoman.forms.languages import name_of
-from dragoman.recordings.captions import Segment, SpokenWord, captions
 from dragoman.serving.http.messages import (
     MODELS,
     OPENAI_REFUSALS,
@@ -27,6 +26,7 @@ from dragoman.serving.http.stream import EventStream, until
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.shared.in_memory import InMemory
+from dragoman.tasks.transcription.captions import Segment, SpokenWord, captions
 from dragoman.tasks.transcription.schema import (
     ListedModel,
     ModelList,

@@ -22,7 +22,6 @@ import numpy as np
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.text_form import as_text
-from dragoman.recordings.captions import Segment
 from dragoman.recordings.cutting import RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -48,6 +47,7 @@ from dragoman.sources.frames.recordings import Floats, seconds_of
 from dragoman.sources.shared.in_memory import InMemory
 from dragoman.sources.shared.rows_form import Rows, RowsForm
 from dragoman.sources.shared.settings import FramesSource
+from dragoman.tasks.transcription.captions import Segment
 from dragoman.tasks.transcription.schema import (
     Heard,
     Spike,

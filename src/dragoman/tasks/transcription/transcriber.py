@@ -34,7 +34,6 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
-from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
 from dragoman.recordings.cutting import (
     CuttingSettings,
     RecordingCutter,
@@ -50,6 +49,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.shared.rows_form import Rows
 from dragoman.sources.shared.settings import FramesSource
+from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
 from dragoman.tasks.translation.ranking import CtcRanking, ctc_log_probabilities
 
 Progress = Callable[[float, float], None]

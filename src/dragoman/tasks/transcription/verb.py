@@ -29,7 +29,7 @@ from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
-    from dragoman.recordings.captions import CaptionFormat
+    from dragoman.tasks.transcription.captions import CaptionFormat
 
 
 _REMEMBERED = 10_000
@@ -202,7 +202,7 @@ def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineM
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
     """What --format says, or the ending of --to."""
-    from dragoman.recordings.captions import ENDING
+    from dragoman.tasks.transcription.captions import ENDING
 
     if args.format is not None:
         return args.format
@@ -224,8 +224,8 @@ def _targets(
     """Where the text of each recording goes; None: standard output. Errors: ``DragomanError`` for
     two that would have the same file, or one that would take the place of a recording."""
     from dragoman.atomic import check_is_file
-    from dragoman.recordings.captions import ENDING
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
+    from dragoman.tasks.transcription.captions import ENDING
 
     if to is None:
         return [None] * len(recordings)

@@ -11,7 +11,6 @@ from typing import Any
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError
 from dragoman.forms.text_form import MosesText
-from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
     Score,
@@ -25,6 +24,7 @@ from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, signed
 from dragoman.tasks.shared.evaluation_report import SearchReport, timed
+from dragoman.tasks.translation.markup import Markup, count_intact
 from dragoman.tasks.translation.spec import writes_what_it_reads
 from dragoman.wording import plural
 

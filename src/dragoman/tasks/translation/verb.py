@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.documents import check_targets, documents_among, translate_documents
 from dragoman.cli.given import (
     AsText,
     Plain,
@@ -41,8 +40,9 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
-from dragoman.cli.warnings_told import WarningsTold
 from dragoman.errors import DragomanError
+from dragoman.tasks.translation import documents_verb
+from dragoman.tasks.translation.warnings_told import WarningsTold
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -191,9 +191,9 @@ def translate(args: TranslateArguments) -> None:
         if args.paragraphs or args.warn:
             raise DragomanError(f"{option} text, and {opened.folder} reads {opened.task.noun}")
     elif not args.text and not args.plain:
-        documents = documents_among(given, to, asked=args.document)
+        documents = documents_verb.documents_among(given, to, asked=args.document)
     _check_document_options(args, documents)
-    pairs = check_targets(documents, to) if documents else []
+    pairs = documents_verb.check_targets(documents, to) if documents else []
     helps = ("--to", "--text", "--ensemble")
     files = []
     if not args.text and not documents and not of_files:
@@ -205,7 +205,7 @@ def translate(args: TranslateArguments) -> None:
 
     translator, in_order = _opened(args, opened, log_line)
     if documents:
-        translate_documents(
+        documents_verb.translate_documents(
             pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
         )
         return
@@ -251,8 +251,8 @@ def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
 
 
 def _watch(args: TranslateArguments, run: Run, say: Callable[[str], None]) -> None:
-    from dragoman.cli.documents import check_watching, watch
     from dragoman.engine.streaming import windows
+    from dragoman.tasks.translation.documents_verb import check_watching, watch
 
     check_watching(args, run)
     translator, in_order = _opened(args, run, say)

@@ -30,10 +30,10 @@ from dragoman.data.length_ratio import LengthRatio
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, Span
-from dragoman.forms.repetition import repetitions
 from dragoman.runs.run import Run
 from dragoman.tasks.translation.proofreading.omissions import Omissions, omitted, suspects_of
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
+from dragoman.tasks.translation.proofreading.repetition import repetitions
 from dragoman.tasks.translation.proofreading.source import (
     ReadSource,
     another_language,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dragoman.formats.catalogue import read_document
-from dragoman.recordings.captions import CaptionFormat, Segment, SpokenWord, captions
+from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
 
 SAID = [
     Segment("the cat sleeps", 0.0, 1.2345),

@@ -35,7 +35,7 @@ from dragoman.demo.lexicon import (
     PEOPLE_WORDS,
     SEE,
 )
-from dragoman.demo.synthesiser import RATE, WORDS, Samples, Voice, speak
+from dragoman.tasks.transcription.synthesiser import RATE, WORDS, Samples, Voice, speak
 
 SPOKEN_NOTICE = (
     "The recordings are synthetic: a small grammar wrote the sentences, and a formant synthesiser "

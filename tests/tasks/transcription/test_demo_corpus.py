@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dragoman.demo.corpus import Split
-from dragoman.demo.spoken import spoken_demo, write_spoken
-from dragoman.demo.synthesiser import (
+from dragoman.tasks.transcription.demo_corpus import spoken_demo, write_spoken
+from dragoman.tasks.transcription.synthesiser import (
     RATE,
     SOUNDS,
     WORDS,
