@@ -55,7 +55,7 @@ FOREIGN = {
     "codes": 4,
     "detection": 5,
     "language_model": 10,
-    "masked": 6,
+    "masked": 5,
     "painting": 5,
     "parsing": 7,
     "tagging": 5,

@@ -59,8 +59,9 @@ def compare_by(task: Spec | None) -> Compare | None:
     if task.name in _NOT_COMPARED:
         return _refused(*_NOT_COMPARED[task.name])
     # They import torch; what is wrong with files of translations is said without it.
-    from dragoman.tasks.classification.comparison import compare_labels, compare_taggers
+    from dragoman.tasks.classification.comparison import compare_labels
     from dragoman.tasks.parsing.comparison import compare_parsers
+    from dragoman.tasks.tagging.comparison import compare_taggers
 
     compared: dict[str, Compare] = {
         "classification": compare_labels, "parsing": compare_parsers, "tagging": compare_taggers,

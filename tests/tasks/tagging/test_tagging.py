@@ -25,10 +25,10 @@ from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.runs.run import LEXICON
 from dragoman.sizing.start_from import for_part
 from dragoman.studies.systems import ComparisonRequest
-from dragoman.tasks.classification.comparison import compare_taggers
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
 from dragoman.tasks.report import write_report
+from dragoman.tasks.tagging.comparison import compare_taggers
 from dragoman.tasks.tagging.evaluation import (
     TaggedValidation,
     evaluate_run,

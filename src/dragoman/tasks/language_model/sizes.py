@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -20,13 +20,12 @@ from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merged
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import DEFAULT, Size
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.masked.spec import MASKED
 from dragoman.wording import plural
 
 _SECTIONS = 200
@@ -62,10 +61,6 @@ _CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False
 """A section is many lines: one odd character is no reason to lose them all."""
 _BETA2 = 0.999
 """They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
-_MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
-"""A masked model has to find out that neighbours tell more than the rest of a window does. The
-longer windows are, the less is asked for and the more is dropped, the longer it stands still before
-that (docs/experiments.md, "A masked model that stands still")."""
 
 
 @dataclass(frozen=True)
@@ -188,26 +183,6 @@ class LanguageModelBuilder(RecipeBuilder):
             "plan": {"context": context},
             "training": {"label_smoothing": 0.0, "optimizer": {"beta2": _BETA2}},
         }
-
-
-class MaskedBuilder(LanguageModelBuilder):
-    """The same texts. A blank is to be a word, or a good part of one, and no letter."""
-
-    task: ClassVar[Spec] = MASKED
-
-    def rows(self, seen: CorpusSummary) -> Sequence[Size]:
-        return [
-            replace(row, vocabulary=max(2_000, row.vocabulary), dropout=0.0)
-            for row in super().rows(seen)
-        ]
-
-    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        own: Sections = {
-            "text": {"kind": "bpe"},
-            "plan": {"context": _MASKED_CONTEXT},
-            "masking": {"share": _MASKED_SHARE},
-        }
-        return merged(super().adds(row, seen), own)
 
 
 def _row_of(seen: CorpusSummary) -> TextSize:

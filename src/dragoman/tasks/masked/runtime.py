@@ -21,7 +21,7 @@ class MaskedRuntime(Runtime):
     spec: ClassVar[Spec] = MASKED
 
     def builders(self) -> Builders:
-        from dragoman.tasks.language_model.sizes import MaskedBuilder
+        from dragoman.tasks.masked.sizes import MaskedBuilder
 
         return (MaskedBuilder(),)
 
