@@ -280,7 +280,7 @@ def dragoman(
     """Call the command line within this process: ``dragoman("translate", run, stdin=b"...")``."""
     import io
 
-    from dragoman.cli import main
+    from dragoman.cli.app import main
 
     def call(*arguments: object, stdin: bytes = b"") -> Said:
         monkeypatch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])

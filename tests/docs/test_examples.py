@@ -144,7 +144,7 @@ if words[0] == "train":
     words += [f"--set={{change}}" for change in changes]
 sys.argv[1:] = words
 if __name__ == "__main__":  # and not in the processes that it starts
-    from dragoman.cli import main
+    from dragoman.cli.app import main
     main()
 """
 

@@ -94,7 +94,7 @@ def warm_process(
 
 def _serve(arguments: list[str]) -> None:
     """``dragoman serve``, as ``python -m dragoman`` calls it."""
-    from dragoman.cli import main
+    from dragoman.cli.app import main
 
     sys.argv = ["dragoman", "serve", *arguments]
     main()

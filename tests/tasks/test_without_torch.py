@@ -141,7 +141,7 @@ def test_the_same_to_the_last_bit(before: str, run: Run) -> None:
     assert not found
 
 
-VERB = PROGRAM.partition("import json")[0] + "from dragoman.cli import main; main()"
+VERB = PROGRAM.partition("import json")[0] + "from dragoman.cli.app import main; main()"
 
 
 def test_the_verb_does_not_wait_for_torch(run: Run) -> None:
