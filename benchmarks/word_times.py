@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.catalogue import Run
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 _NEAR = 0.06
@@ -25,7 +26,7 @@ def main() -> None:
     options.add_argument("run", type=Path)
     options.add_argument("listing", type=Path, help="of benchmarks/digit_strings.py")
     given = options.parse_args()
-    transcriber, off, right = Transcriber(given.run), list[float](), 0
+    transcriber, off, right = Transcriber(Run.open(given.run)), list[float](), 0
     lines = given.listing.read_text(encoding="utf-8").splitlines()
     for line in lines:
         name, said, _, times = line.split("\t")
