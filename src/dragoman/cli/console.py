@@ -133,13 +133,12 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
     from dragoman import catalogue
-    from dragoman.catalogue import runtime_of
     from dragoman.runs.corpora import has_test_set
     from dragoman.tasks.report import write_report
     from dragoman.tasks.verdict import seen_little, verdict
 
     run = catalogue.Run.open(folder)
-    runtime = runtime_of(run.task)
+    runtime = catalogue.runtime_of(run.task)
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
         typer.echo(runtime.evaluate(run, (), ()).table())
     else:

@@ -82,7 +82,6 @@ def evaluate(args: EvaluateArguments) -> None:
     """
     from dragoman import catalogue
     from dragoman.atomic import check_is_file, write_text
-    from dragoman.catalogue import runtime_of
 
     if args.output is not None:  # before minutes of translating
         check_is_file(args.output)
@@ -108,7 +107,7 @@ def evaluate(args: EvaluateArguments) -> None:
         options["ensemble"] = [catalogue.Run.open(one) for one in args.ensemble]
     if args.judge:
         options["judge"] = catalogue.Run.open(args.judge)
-    result = runtime_of(opened.task).evaluate(opened, args.files, changes, **options)
+    result = catalogue.runtime_of(opened.task).evaluate(opened, args.files, changes, **options)
     if args.output is not None:
         write_text(args.output, "".join(f"{h}\n" for h in result.outputs()))
     if args.json:

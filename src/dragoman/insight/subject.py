@@ -9,7 +9,6 @@ from pathlib import Path
 import torch
 
 from dragoman import catalogue
-from dragoman.catalogue import runtime_of
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.settings import EngineSettings
@@ -51,7 +50,8 @@ def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor:
             f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
             f"fill it in. What it does: {run.use}"
         )
-    return runtime_of(run.task).parts().predictor(run, EngineSettings(precision=precision))
+    parts = catalogue.runtime_of(run.task).parts()
+    return parts.predictor(run, EngineSettings(precision=precision))
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,7 @@ class Subject:
         """The same run on the plain path, which alone can be intervened in."""
         if not self.run.task.writes:
             return self.predictor  # no other path reads
-        return (
-            runtime_of(self.run.task).parts().predictor(self.run, EngineSettings(precision="fp32"))
-        )
+        return _predictor(self.run, looking=True, precision="fp32")
 
     @property
     def is_demo(self) -> bool:

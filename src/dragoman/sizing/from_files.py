@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 
 from dragoman import catalogue
-from dragoman.catalogue import RUNTIMES, TASKS, runtime_of
 from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
@@ -63,9 +62,8 @@ def recipe_of(
             raise RecipeError(f"{names[-1]}{why}")
         return recipe_of_prepared(names[0], changes, catalogue.Recipe), None
     inputs = _resolved(inputs)
-    of_files = [one for runtime in RUNTIMES.values() for one in runtime.builders()[1:]]
-    taken = (one for one in of_files if one.takes(inputs))
-    builder = next(taken, runtime_of(inputs.spec).builders()[0])
+    of_text, *of_files = catalogue.runtime_of(inputs.spec).builders()
+    builder = next((one for one in of_files if one.takes(inputs)), of_text)
     if inputs.groups is not None and builder not in of_files:
         raise RecipeError(
             "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
@@ -77,7 +75,7 @@ def recipe_of(
             "codes of pictures"
         )
     if not builder.takes(inputs):  # then it is a recipe, or there is no such file
-        builder = RUNTIMES["translation"].builders()[0]
+        builder = catalogue.RUNTIMES["translation"].builders()[0]
     builder.check(inputs)
     if not builder.takes(inputs):
         return _recipe_named(inputs, changes), None
@@ -91,13 +89,13 @@ def _resolved(inputs: Inputs) -> Inputs:
     task, take, start_from = inputs.task, inputs.take, inputs.start_from
     known = inputs.base or (start_from.recipe if start_from else None)
     told = known.task if known else None
-    if task is not None and task not in TASKS:
+    if task is not None and task not in catalogue.TASKS:
         if task.startswith(("transcri", "speech")):
             raise RecipeError(f"--task {task}: leave it out: recordings with their texts need none")
-        near = difflib.get_close_matches(task, TASKS, 1)
+        near = difflib.get_close_matches(task, catalogue.TASKS, 1)
         hint = f" Did you mean --task {near[0]}?" if near else ""
         raise RecipeError(
-            f"--task {task}: there is no such task.{hint} Tasks are {', '.join(TASKS)}"
+            f"--task {task}: there is no such task.{hint} Tasks are {', '.join(catalogue.TASKS)}"
         )
     named_task = task or told or "translation"
     for path in inputs.names:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from dragoman import catalogue
 from dragoman.atomic import remove_folder, write_text
-from dragoman.catalogue import runtime_of
 from dragoman.errors import UntrainableError
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
@@ -149,7 +148,7 @@ def _record_of(
             if line["weights"] != "average" and line["scores"].get(metric) is not None
         ],
         machine=machine,
-        chance=runtime_of(run.task).chance(
+        chance=catalogue.runtime_of(run.task).chance(
             run.recipe, load_forms(run.recipe, folder, prepared=True), dev
         ),
     )

@@ -19,7 +19,6 @@ import torch
 
 from dragoman import catalogue
 from dragoman.atomic import write_text
-from dragoman.catalogue import runtime_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import torch_seed
 from dragoman.data.plan import Plan
@@ -215,9 +214,8 @@ def _train(
     model, objective, plan, batches = _ready(recipe, prepared)
     if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
         fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
-    validation = (
-        runtime_of(task).parts().validation(model, recipe, forms, prepared.dev, ranks.device)
-    )
+    parts = catalogue.runtime_of(task).parts()
+    validation = parts.validation(model, recipe, forms, prepared.dev, ranks.device)
     if validation.left_out and ranks.first:
         say(
             f"of {len(prepared.dev):,} dev {task.noun}, "
@@ -226,7 +224,7 @@ def _train(
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    cut = runtime_of(task).cut_off(prepared.train, recipe, forms) if ranks.first else 0
+    cut = catalogue.runtime_of(task).cut_off(prepared.train, recipe, forms) if ranks.first else 0
     if cut:
         say(
             f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than what "
@@ -269,7 +267,7 @@ def _train(
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     """What training minimises."""
     settings = recipe.training
-    objective = runtime_of(recipe.spec).parts().objective(model, settings.label_smoothing)
+    objective = catalogue.runtime_of(recipe.spec).parts().objective(model, settings.label_smoothing)
     if settings.ctc_weight:
         return JointCtc(objective, settings.ctc_weight)
     layers = model.attentions_of("cross")
@@ -321,7 +319,7 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
 
 def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
     """A model with fresh weights, what it is to learn, and its batches."""
-    parts = runtime_of(recipe.spec).parts()
+    parts = catalogue.runtime_of(recipe.spec).parts()
     examples = parts.examples(prepared.train, recipe, prepared.forms)
     plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
     torch.manual_seed(torch_seed(recipe.seed))
@@ -379,7 +377,7 @@ def _time_validation(
     search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
     some = pairs[:: -(-len(pairs) // _TIMED) or 1]
     recipe = recipe.model_copy(update={"search": search})
-    parts = runtime_of(recipe.spec).parts()
+    parts = catalogue.runtime_of(recipe.spec).parts()
     validation = parts.validation(model, recipe, forms, some, device)
     if not validation.pairs:
         return 0.0

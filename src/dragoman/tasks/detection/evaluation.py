@@ -155,7 +155,8 @@ def evaluate_run(
     for several files.
     """
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
-    pairs, test = measured_on(run, files, _boxes_at, wanted, "boxes")
+    one_of = "boxes (COCO's JSON), or the folder that it is in"
+    pairs, test = measured_on(run, files, _boxes_at, wanted, one_of)
     search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
     detector = Detector(run, settings, search)

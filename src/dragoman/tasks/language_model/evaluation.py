@@ -223,7 +223,7 @@ def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
 def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
     """What a run is measured on, and what to call it: the texts of a file, or those of the run's
     test set, that say anything. That it has learned from any of them is logged."""
-    require_one_file(run, files, "texts")
+    require_one_file(run, files, "texts, without references")
     if files:
         _warn_of_other_text(run, files[0])
         texts, name = read_like(run, files[0]), files[0].name

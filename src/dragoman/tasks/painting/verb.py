@@ -95,13 +95,12 @@ def paint(args: PaintArguments) -> None:
     captions = list(args.captions or decode_lines(sys.stdin.buffer, STANDARD_INPUT))
     if args.to is not None and len(captions) > _ROWS:
         raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
-    from dragoman.tasks.painting.painter import Painter, painting_settings, unknown_words
+    from dragoman.tasks.painting.painter import Judge, Painter, painting_settings, unknown_words
 
     _tell_unknown(unknown_words(run.lexicon(), captions))
     judge, made = None, args.count
     if args.judge is not None:
         from dragoman import catalogue
-        from dragoman.tasks.painting.painter import Judge
 
         judge, made = Judge(catalogue.Run.open(args.judge)), max(args.count, args.best_of)
     painter = Painter(run)
