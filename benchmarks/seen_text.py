@@ -29,7 +29,7 @@ from dragoman.data.files.corpora import read_lines
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
 from dragoman.sources.line.form import drawn
-from dragoman.sources.shared.settings import DrawingSettings, LineSource
+from dragoman.sources.line.settings import DrawingSettings, LineSource
 
 HEIGHT = 20
 """Of pictures, in pixels, where no run reads them."""

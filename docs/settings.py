@@ -15,7 +15,8 @@ from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
-from dragoman.sources.shared.settings import SOURCES, SourceSettings
+from dragoman.sources.known import SOURCES
+from dragoman.sources.shared.settings import SourceSettings
 
 _HEAD = """\
 <!-- Generated: python docs/settings.py > docs/settings.md. Do not edit this page. -->

@@ -36,7 +36,10 @@ from dragoman.recipe_text import (
 )
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
-from dragoman.sources.shared.settings import AnySource, FramesSource, RowsSource, TextSource
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.known import AnySource
+from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.text.settings import TextSource
 from dragoman.specs.sections import (
     DataSettings,
     EvaluationSettings,

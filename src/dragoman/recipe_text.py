@@ -20,7 +20,7 @@ from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.errors import RecipeError, RunError
 from dragoman.models.kinds import KINDS
 from dragoman.reading import near_files, read_bytes
-from dragoman.sources.shared.settings import SOURCES
+from dragoman.sources.known import SOURCES
 from dragoman.wording import shortened
 
 _MAX_BYTES = 1 << 20

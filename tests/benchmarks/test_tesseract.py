@@ -16,7 +16,7 @@ import tesseract
 from dragoman.errors import DragomanError
 from dragoman.metrics.word_errors import WordErrors
 from dragoman.sources.line.form import drawn
-from dragoman.sources.shared.settings import DrawingSettings
+from dragoman.sources.line.settings import DrawingSettings
 
 LINES = [
     "Two dogs run through the snow.", "A man in a blue shirt is standing on a ladder.",

@@ -84,7 +84,9 @@ def said_of_runs() -> list[str]:
     from dragoman.data.split import Overlap
     from dragoman.demo.corpus import NOTICE
     from dragoman.pictures.curves import charts_of
-    from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource
+    from dragoman.sources.frames.settings import FramesSource
+    from dragoman.sources.line.settings import LineSource
+    from dragoman.sources.picture.settings import PictureSource
 
     read = FramesSource(), LineSource(), PictureSource()
     tasks = [*TASKS.values()]

@@ -11,7 +11,7 @@ from dragoman.models.picture_codes import PictureCodes
 from dragoman.models.settings import CodesSettings
 from dragoman.pictures.bitmaps import png_of
 from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.training.weights import save_weights
 
 SIDE = 16

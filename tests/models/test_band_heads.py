@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from dragoman.models.front_ends import BAND_WEIGHTS, BandHeads, FramesFrontEnd
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.sources.shared.settings import FramesSource
+from dragoman.sources.frames.settings import FramesSource
 
 LENGTHS = (5, 9, 1)
 BANDS, HEADS = 12, 3

@@ -19,7 +19,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.positions import Positions, sinusoidal
 from dragoman.nn.settings import PositionSettings
 from dragoman.sources.picture.form import PicturesForm, patches_of
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 
 SOURCE = PictureSource(height=8, width=12, channels=3, patch=4)
 """2 x 3 patches."""

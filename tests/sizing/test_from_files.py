@@ -20,7 +20,7 @@ from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST
 from dragoman.sizing.from_files import name_of
 from dragoman.sizing.inputs import Inputs, given_language, given_languages, languages_of
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
 

@@ -17,7 +17,7 @@ from trained_run import trained_run
 from warm_server import serving
 
 from dragoman.sources.line.form import drawn
-from dragoman.sources.shared.settings import DrawingSettings
+from dragoman.sources.line.settings import DrawingSettings
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from dragoman.nn.layers import EncoderLayer, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 
 
 class Encoder(Network):

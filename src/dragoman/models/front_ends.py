@@ -28,12 +28,10 @@ from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Computing, Linear, Precision
 from dragoman.nn.settings import AttentionSettings
-from dragoman.sources.shared.settings import (
-    FramesSource,
-    LineSource,
-    PictureSource,
-    RowsSource,
-)
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
+from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.shared.settings import RowsSource
 
 BAND_WEIGHTS = "front_end.bands"
 """What probes know the weights of ``BandHeads`` by, (B, H, T, T)."""

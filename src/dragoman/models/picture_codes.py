@@ -35,7 +35,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
 from dragoman.nn.quantisation import FiniteScalars
 from dragoman.sources.picture.code_symbols import CodeSymbols
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 
 _KERNEL = 3
 _WHITE = 255.0

@@ -49,9 +49,12 @@ from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_
 from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
 from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.line.form import LinesForm
+from dragoman.sources.line.settings import LineSource
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource, RowsSource
+from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.tensor_file import open_tensors

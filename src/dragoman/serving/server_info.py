@@ -20,8 +20,10 @@ from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.served_run import Knowledge, ServedRun
 from dragoman.serving.service.service import Service
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import RowsForm
-from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource
 from dragoman.tasks.report import summarise
 
 MAX_POINTS = 400

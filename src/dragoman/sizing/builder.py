@@ -24,7 +24,8 @@ from dragoman.recipe import Recipe
 from dragoman.sizing.inputs import Inputs, absolute, given_language
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
-from dragoman.sources.shared.settings import FramesSource, RowsSource
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.wording import plural

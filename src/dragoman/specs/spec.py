@@ -20,14 +20,11 @@ from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import EncoderSettings, TransformerSettings
 from dragoman.search.settings import SearchSettings
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import input_of
-from dragoman.sources.shared.settings import (
-    FramesSource,
-    LineSource,
-    PictureSource,
-    RowsSource,
-    SourceSettings,
-)
+from dragoman.sources.shared.settings import RowsSource, SourceSettings
 from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.task import Side, Task

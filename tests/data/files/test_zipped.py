@@ -15,7 +15,7 @@ from dragoman.errors import DataError
 from dragoman.pictures.bitmaps import png_of
 from dragoman.sources.content import content_of
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 
 LABELS = ("고양이", "big dog")
 

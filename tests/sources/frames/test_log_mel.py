@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.sources.frames.log_mel import LogMel, normalised
-from dragoman.sources.shared.settings import FramesSource
+from dragoman.sources.frames.settings import FramesSource
 
 fbank = pytest.importorskip("kaldi_native_fbank")
 

@@ -13,7 +13,7 @@ from row_files import write_wav
 from dragoman.errors import DataError
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.mfcc import read_features
-from dragoman.sources.shared.settings import FramesSource
+from dragoman.sources.frames.settings import FramesSource
 
 
 def feature_file(path: Path, rows: npt.ArrayLike, order: str = ">") -> Path:

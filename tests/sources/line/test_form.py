@@ -14,10 +14,10 @@ from dragoman.errors import DataError
 from dragoman.sources.content import content_of
 from dragoman.sources.line import form as lines_form
 from dragoman.sources.line.form import DRAWN, LinesForm, drawn
+from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_file import line_of
 from dragoman.sources.shared.in_memory import InMemory
-from dragoman.sources.shared.settings import DrawingSettings, LineSource
 
 TEXT = "A man on a ladder."
 FORM = LinesForm(LineSource(height=20))

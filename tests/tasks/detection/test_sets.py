@@ -22,7 +22,7 @@ from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run
 from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState

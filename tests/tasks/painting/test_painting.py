@@ -25,7 +25,7 @@ from dragoman.search.settings import SamplingSettings
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.sources.picture.picture_file import pixels_of
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.codes.evaluation import CodesTally
 from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
 from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right

@@ -19,7 +19,7 @@ from dragoman.errors import RecipeError, RunError
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
 from dragoman.sources.line.form import DRAWN, drawn
-from dragoman.sources.shared.settings import DrawingSettings
+from dragoman.sources.line.settings import DrawingSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.evaluation import evaluate_run
 

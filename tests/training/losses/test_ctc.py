@@ -23,7 +23,9 @@ from dragoman.models.interface import Memory, Network
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Linear
 from dragoman.runs.run import WEIGHTS
-from dragoman.sources.shared.settings import FramesSource, LineSource, RowsSource
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.tasks.training import train
 from dragoman.training.losses.ctc import JointCtc, ctc_loss, rows_needed, targets_of, without_room
 from dragoman.training.losses.objectives import Sums

@@ -28,10 +28,10 @@ from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.sources.frames.recordings import costly_seconds
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.picture.picture_file import picture_size
 from dragoman.sources.shared.in_memory import InMemory
 from dragoman.sources.shared.rows_form import Rows, RowsForm
-from dragoman.sources.shared.settings import FramesSource
 
 LINE = 4_096
 """Columns of a line of text that are read at least, however short those of the training were."""

@@ -21,8 +21,9 @@ from dragoman.engine.engine import Engine
 from dragoman.pictures.bitmaps import png_base64
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, invalid_request
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows, RowsForm
-from dragoman.sources.shared.settings import FramesSource, PictureSource
 
 MOST_LOOKED = 1_024
 """Rows that are read, and tokens that are written, of what is looked into: weights are kept of each

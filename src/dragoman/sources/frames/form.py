@@ -14,9 +14,9 @@ from dragoman.sources.frames.log_mel import LogMel, normalised
 from dragoman.sources.frames.mfcc import FEATURE_FILE, read_features
 from dragoman.sources.frames.recording_file import Recording, called, library
 from dragoman.sources.frames.recordings import Floats, blocks_of, samples_of
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.in_memory import File
 from dragoman.sources.shared.rows_form import Rows, RowsForm, check_count, low
-from dragoman.sources.shared.settings import FramesSource
 
 _WIDEST = 1_024
 """Columns of a picture."""

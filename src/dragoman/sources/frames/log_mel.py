@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.sources.frames.recordings import Floats
-from dragoman.sources.shared.settings import FramesSource
+from dragoman.sources.frames.settings import FramesSource
 
 _LOWEST = 20.0
 """Hz."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dragoman.errors import DataError
 from dragoman.sources.frames.recordings import Floats
-from dragoman.sources.shared.settings import COEFFICIENTS
+from dragoman.sources.frames.settings import COEFFICIENTS
 from dragoman.sources.shared.unusable import unusable
 
 FEATURE_FILE = ".mfc"

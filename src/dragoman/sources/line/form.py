@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dragoman.errors import DataError
+from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_file import library, line_of
 from dragoman.sources.shared.in_memory import File
 from dragoman.sources.shared.rows_form import MOST_ROWS, Rows, RowsForm
-from dragoman.sources.shared.settings import DrawingSettings, LineSource
 from dragoman.sources.shared.zipped import file_of
 from dragoman.wording import plural, shortened
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman.errors import RunError
 from dragoman.forms.written_form import SPECIAL, Symbols
 from dragoman.reading import read_json
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 
 CODES = "codes.json"
 """The file of a run, whether it makes codes or writes them."""

@@ -13,9 +13,9 @@ import numpy as np
 from dragoman.errors import DataError
 from dragoman.sources.picture.idx import Bytes, is_idx, read_idx
 from dragoman.sources.picture.picture_file import library, pixels_of
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.in_memory import File
 from dragoman.sources.shared.rows_form import Rows, RowsForm, check_count
-from dragoman.sources.shared.settings import PictureSource
 from dragoman.sources.shared.zipped import file_of
 from dragoman.wording import plural, shortened
 

@@ -30,9 +30,11 @@ from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.file_kinds import PICTURES, kind_among
 from dragoman.sources.frames.recordings import rate_of
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.picture.idx import is_idx, read_idx
 from dragoman.sources.picture.picture_file import has_colours, picture_size
-from dragoman.sources.shared.settings import FramesSource, PictureSource, RowsSource
+from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.sources.shared.zipped import file_of, is_zip
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.sizes import HeadBuilder

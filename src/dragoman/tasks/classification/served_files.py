@@ -33,9 +33,11 @@ from dragoman.serving.service.seen import (
     row_of,
     without,
 )
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
 from dragoman.sources.picture.form import PicturesForm
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows, RowsForm
-from dragoman.sources.shared.settings import FramesSource, LineSource, PictureSource
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.served import (
     TOKENS_AT_ONCE,

@@ -22,7 +22,7 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size
 from dragoman.sources.picture.idx import is_idx
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.file_sizes import source_of_files
 from dragoman.tasks.codes.spec import CODES_TASK

@@ -14,7 +14,7 @@ from dragoman.measure import LOSS, Measure
 from dragoman.models.settings import CodesSettings
 from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side

@@ -19,8 +19,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import SeenFile, drawn, looked, told
 from dragoman.serving.service.service import Endpoints, Service
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows
-from dragoman.sources.shared.settings import PictureSource
 from dragoman.tasks.detection.detector import Detector, detected
 
 

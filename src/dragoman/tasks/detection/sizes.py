@@ -20,7 +20,7 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
-from dragoman.sources.shared.settings import PictureSource
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.file_sizes import source_of_pictures
 from dragoman.tasks.detection.spec import DETECTION

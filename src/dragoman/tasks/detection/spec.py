@@ -16,8 +16,8 @@ from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.measure import LOSS, percent
 from dragoman.models.settings import ModelSettings, TransformerSettings
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import input_of
-from dragoman.sources.shared.settings import PictureSource
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
 from dragoman.task import Side

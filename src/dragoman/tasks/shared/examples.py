@@ -29,7 +29,8 @@ from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.sources.picture.form import patches_of, pixels_from
-from dragoman.sources.shared.settings import PictureSource, RowsSource
+from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.shared.settings import RowsSource
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
 

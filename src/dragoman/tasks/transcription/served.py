@@ -44,9 +44,9 @@ from dragoman.serving.service.seen import (
     without,
 )
 from dragoman.sources.frames.recordings import Floats, seconds_of
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.in_memory import InMemory
 from dragoman.sources.shared.rows_form import Rows, RowsForm
-from dragoman.sources.shared.settings import FramesSource
 from dragoman.tasks.transcription.captions import Segment
 from dragoman.tasks.transcription.schema import (
     Heard,

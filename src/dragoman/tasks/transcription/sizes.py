@@ -22,7 +22,7 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, chec
 from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
 from dragoman.sizing.size import Size
 from dragoman.sources.frames.recordings import rate_of, samples_of
-from dragoman.sources.shared.settings import FramesSource
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.file_sizes import grouped_corpus
 from dragoman.tasks.translation.spec import TRANSLATION

@@ -47,8 +47,8 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.frames.recordings import Floats
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.rows_form import Rows
-from dragoman.sources.shared.settings import FramesSource
 from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
 from dragoman.tasks.translation.ranking import CtcRanking, ctc_log_probabilities
 

@@ -24,8 +24,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
+from dragoman.sources.line.settings import LineSource
 from dragoman.sources.shared.rows_form import Rows
-from dragoman.sources.shared.settings import LineSource
 from dragoman.tasks.translation.ranking import CtcRanking
 
 

@@ -12,7 +12,7 @@ from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sources.shared.settings import FramesSource
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

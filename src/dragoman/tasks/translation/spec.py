@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
-from dragoman.sources.shared.settings import FramesSource, LineSource, SourceSettings
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
+from dragoman.sources.shared.settings import SourceSettings
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec
 

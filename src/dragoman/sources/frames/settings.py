@@ -1,0 +1,91 @@
+"""The settings of recordings as a source: their frames, and the model's front end for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from dragoman.sources.shared.settings import RowsSource
+
+COEFFICIENTS = 13
+"""The numbers in a frame of CMU Sphinx."""
+
+
+class FramesSource(RowsSource):
+    """Recordings, as the energy in the mel bands of their spectrum, frame by frame."""
+
+    kind: Literal["frames"] = "frames"
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
+    features: Literal["log-mel", "mfcc"] = "log-mel"
+    """What a frame is. log-mel: the logarithm of the energy in each band; mfcc: the 13 cepstral
+    coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc), which such a
+    model reads in place of recordings. For mfcc, rate, bands, window_ms and hop_ms keep their
+    defaults."""
+    rate: int = Field(16_000, ge=1_000, le=192_000)
+    """The sample rate of the recordings, in Hz."""
+    bands: int = Field(80, ge=4, le=512)
+    """The number of bands, evenly spaced on the mel scale; each frame has one number per band."""
+    window_ms: float = Field(25.0, ge=1, le=1_000)
+    """The length of a frame, in milliseconds."""
+    hop_ms: float = Field(10.0, ge=1, le=1_000)
+    """The distance between the beginnings of two frames, in milliseconds."""
+    normalise: Literal["bands", "recording"] = "bands"
+    """How a recording is normalised to mean 0 and standard deviation 1. bands: each band
+    separately, which removes the effect of the microphone and everything that does not change over
+    time; recording: all bands together, which keeps both. Use bands for speech, and recording for
+    sounds that differ in pitch or timbre."""
+    subsample: Literal[2, 4] = 4
+    """The number of frames that are combined into one row of the model, by one convolution for each
+    factor of two."""
+    channels: int = Field(32, ge=1, le=1_024)
+    """The number of channels of these convolutions."""
+    band_heads: int = Field(0, ge=0, le=64)
+    """Heads of an attention over the frames, before the convolutions. Each head reads its own slice
+    of the bands: with 80 bands and 4 heads, 20 bands. Its memory grows with the square of the
+    frames of a recording. 0: there is none."""
+
+    units: ClassVar[str] = "frames"
+    noun_of_row: ClassVar[str] = "frame"
+    raws: ClassVar[str] = "recordings"
+    of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels", "band_heads"})
+    hub_tags: ClassVar[Mapping[bool, str]] = {
+        True: "automatic-speech-recognition",
+        False: "audio-classification",
+    }
+
+    @property
+    def row_width(self) -> int:
+        return self.bands if self.features == "log-mel" else COEFFICIENTS
+
+    @property
+    def shortens(self) -> int:
+        return self.subsample
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.hop_ms > self.window_ms:
+            raise ValueError(
+                f"frames of {self.window_ms:g} ms every {self.hop_ms:g} ms leave sound between "
+                "them unread: set hop_ms to window_ms at most"
+            )
+        if self.band_heads and self.features == "mfcc":
+            raise ValueError(
+                'band_heads divides bands, and features = "mfcc" has none: set it to 0, or '
+                'features to "log-mel"'
+            )
+        if self.band_heads and self.bands % self.band_heads:
+            raise ValueError(
+                f"{self.bands} bands cannot be divided among {self.band_heads} heads: set "
+                "band_heads to a number that divides bands"
+            )
+        for name in ("rate", "bands", "window_ms", "hop_ms"):
+            default = type(self).model_fields[name].default
+            if self.features == "mfcc" and getattr(self, name) != default:
+                raise ValueError(
+                    f'{name} cannot be set for features = "mfcc", which are as CMU Sphinx has '
+                    "them: leave it out"
+                )
+        return self

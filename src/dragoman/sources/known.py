@@ -1,0 +1,43 @@
+"""All kinds of sources: the one place that names them, by the kind in a recipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Discriminator, Tag
+
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.line.settings import LineSource
+from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.text.settings import TextSource
+
+SOURCES: dict[str, type[SourceSettings]] = {
+    "text": TextSource,
+    "frames": FramesSource,
+    "picture": PictureSource,
+    "line": LineSource,
+}
+"""By the kind that a recipe names."""
+
+
+def _kind_of(given: Any) -> Any:
+    kind = given.get("kind", "text") if isinstance(given, dict) else getattr(given, "kind", "")
+    return kind if isinstance(kind, str) else ""
+
+
+if TYPE_CHECKING:
+    AnySource = SourceSettings
+else:
+    AnySource = Annotated[
+        Annotated[TextSource, Tag("text")]
+        | Annotated[FramesSource, Tag("frames")]
+        | Annotated[PictureSource, Tag("picture")]
+        | Annotated[LineSource, Tag("line")],
+        Discriminator(
+            _kind_of,
+            custom_error_type="unknown_kind",
+            custom_error_message=f"there is no such kind of source; kinds are {', '.join(SOURCES)}",
+        ),
+    ]
+"""A field that holds what is read, told by its ``kind``."""

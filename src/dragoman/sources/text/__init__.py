@@ -1,0 +1,1 @@
+"""Text, which is read as tokens of a vocabulary."""
