@@ -1,15 +1,17 @@
-"""Print what each task is made of: files, code lines, files elsewhere, and foreign files.
+"""Print what each task is made of: files, code lines, files elsewhere, and foreign files; then
+each place outside ``sources/`` that asks which kind of source or form it has.
 
     python tests/slices.py
 
 ``only for it`` names the modules outside the task's folder that nothing else imports: the folder
 does, or one of these modules. A foreign file is a module outside the folder that imports something
-of it; ``FOREIGN`` of ``test_imports.py`` has their number.
+of it; ``FOREIGN`` of ``test_imports.py`` has their number. The number of the places is
+``QUESTIONS`` there.
 """
 
 from __future__ import annotations
 
-from test_imports import MODULES, SOURCE, foreign_files, within
+from test_imports import MODULES, SOURCE, foreign_files, questions, within
 from test_size import code_lines
 
 
@@ -40,6 +42,9 @@ def main() -> None:
             print(f"    foreign      {module}")
         for module in only_for(task):
             print(f"    only for it  {module}")
+    asked = sorted(questions())
+    print("\n".join(asked))
+    print(f"{len(asked)} places outside sources/ ask for the kind of a source or a form")
 
 
 if __name__ == "__main__":

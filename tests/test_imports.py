@@ -62,6 +62,12 @@ FOREIGN = {
     "translation": 21,
 }
 
+# How many places outside sources/ ask which kind of source or form they have, by isinstance, kind,
+# is_text or "width is None"; ``slices.py`` prints them.
+QUESTIONS = 147
+_ROOTS = {"SourceSettings", "Form", "FrontEnd"}
+_KINDS = {"frames", "line", "picture", "text"}
+
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
     {"errors", "extras", "help_texts", "settings", "wording"},
@@ -217,6 +223,72 @@ def outside() -> list[Import]:
     return [found for found in imports() if found.imported.split(".")[0] not in own]
 
 
+def trees() -> dict[str, ast.Module]:
+    """The parsed files of the package, by their paths in the repository."""
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in MODULES.values()
+    }
+
+
+def classes_of_sources(files: dict[str, ast.Module]) -> set[str]:
+    """The names of the settings of sources, the forms and the front ends, with their bases."""
+    bases = {
+        node.name: {ast.unparse(base).split("[")[0] for base in node.bases}
+        for tree in files.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = set(_ROOTS)
+    while more := {name for name, above in bases.items() if above & found} - found:
+        found |= more
+    return found
+
+
+def asks_kind(node: ast.AST, classes: set[str]) -> bool:
+    """Whether an expression asks which kind of source, form or front end it has: by its class, by
+    its ``kind``, by ``is_text``, or by whether it has a ``width`` or a ``vocabulary``."""
+
+    def names(of: ast.AST) -> set[str]:
+        return {each.id for each in ast.walk(of) if isinstance(each, ast.Name)}
+
+    match node:
+        case ast.Attribute(attr="is_text"):
+            return True
+        case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[_, asked]):
+            return bool(names(asked) & classes)
+        case ast.Call(func=ast.Name("getattr" | "hasattr"), args=[base, *_]):
+            return ast.unparse(base).split(".")[-1] in ("source", "form", "front_end")
+        case ast.MatchClass(cls=ast.Name(name)):
+            return name in classes
+        case ast.Match(subject=ast.Attribute(base, "kind")):
+            return ast.unparse(base).endswith("source")
+        case ast.Compare(left, [ast.Is() | ast.IsNot()], [ast.Constant(None)]):
+            asked = ast.unparse(left)
+            return asked.endswith("source.vocabulary") or (
+                asked.endswith(".width") and not asked.startswith(("positions.", "self."))
+            )
+        case ast.Compare():
+            asked = ast.unparse(node)
+            said = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+            of_source = "source" in asked or "text" not in said
+            return ("kind" in asked and of_source and bool(said & _KINDS)) or (
+                "type(" in asked and bool(names(node) & classes)
+            )
+    return False
+
+
+def questions() -> Iterator[str]:
+    """Each place outside ``sources/`` that asks for the kind of a source: file, line and text."""
+    files = trees()
+    classes = classes_of_sources(files)
+    for path, tree in files.items():
+        if not path.startswith("src/dragoman/sources/"):
+            for node in ast.walk(tree):
+                if asks_kind(node, classes):
+                    yield f"{path}:{getattr(node, 'lineno', 0)}: {ast.unparse(node)}"
+
+
 def test_every_part_has_a_level() -> None:
     unknown = {part(module) for module in MODULES} - LEVEL_OF.keys()
     assert not unknown, f"give {sorted(unknown)} a level in {Path(__file__).name}"
@@ -234,6 +306,12 @@ def test_imports_point_down() -> None:
 def test_few_files_outside_a_task_import_it() -> None:
     """If a number falls, write the smaller one."""
     assert {task: len(files) for task, files in foreign_files().items()} == FOREIGN
+
+
+def test_a_source_acts_for_itself() -> None:
+    """If the number falls, write the smaller one."""
+    asked = sorted(questions())
+    assert len(asked) == QUESTIONS, "\n".join(asked)
 
 
 def test_no_circles() -> None:
