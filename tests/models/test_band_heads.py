@@ -7,9 +7,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from dragoman.models.front_ends import BAND_WEIGHTS, BandHeads, FramesFrontEnd
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
+from dragoman.sources.frames.front_end import BAND_WEIGHTS, BandHeads
 from dragoman.sources.frames.settings import FramesSource
 
 LENGTHS = (5, 9, 1)
@@ -70,8 +70,8 @@ def test_a_head_attends_by_its_own_bands_alone(heads: BandHeads) -> None:
 
 
 def test_there_is_none_unless_it_is_asked_for() -> None:
-    assert FramesFrontEnd(FramesSource(), 16).bands is None
-    assert FramesFrontEnd(FramesSource(band_heads=4), 16).bands is not None
+    assert not FramesSource().front_end(16).attention_names
+    assert FramesSource(band_heads=4).front_end(16).attention_names
 
 
 @pytest.mark.parametrize(

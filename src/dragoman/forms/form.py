@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,13 @@ class Form(ABC):
     """numpy's name of the type in which rows are kept."""
     encoded_together = 4096
     """Examples that are encoded at once while a store is made: bounds its memory."""
+
+    @classmethod
+    def of(cls, form: Form) -> Self:
+        """``form`` itself, which is known to be of this class: for whoever needs more of it than
+        each form has."""
+        assert isinstance(form, cls)
+        return form
 
     @property
     def width(self) -> int | None:

@@ -25,17 +25,14 @@ class Forms(NamedTuple):
     @property
     def labels(self) -> Labels:
         """The target of a task that labels."""
-        assert isinstance(self.target, Labels)
-        return self.target
+        return Labels.of(self.target)
 
     @property
     def trees(self) -> TreeForm:
         """The target of a task that parses."""
-        assert isinstance(self.target, TreeForm)
-        return self.target
+        return TreeForm.of(self.target)
 
     @property
     def boxes(self) -> BoxForm:
         """The target of a task that detects."""
-        assert isinstance(self.target, BoxForm)
-        return self.target
+        return BoxForm.of(self.target)

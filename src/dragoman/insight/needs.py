@@ -7,16 +7,10 @@ from collections.abc import Collection
 from dragoman.errors import DragomanError
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
-from dragoman.models.front_ends import (
-    BandHeads,
-    ClassToken,
-    FramesFrontEnd,
-    PatchesFrontEnd,
-    StemFrontEnd,
-)
 from dragoman.models.interface import Network
 from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.figure import Words
+from dragoman.sources.frames.front_end import BAND_WEIGHTS
 
 INSIDE = "inside"
 """What only a Transformer has: queries, keys, values, positions and norms that can be read."""
@@ -87,7 +81,9 @@ _OF_WORDS = Words(
 def lacking(needs: Collection[str], model: Network) -> Words | None:
     """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), that it
     writes (``WRITES``), or attention in the parts named."""
-    if needs and isinstance(model.front_end, FramesFrontEnd) and not {SPIKES, BANDS} & {*needs}:
+    front = model.front_end
+    in_line = front is not None and not front.across  # its rows, as time goes on
+    if needs and in_line and not {SPIKES, BANDS} & {*needs}:
         return _OF_WORDS
     has: set[str] = {attention.part for attention in model.attentions}
     if isinstance(model, Transformer):
@@ -96,9 +92,9 @@ def lacking(needs: Collection[str], model: Network) -> Words | None:
         has.add(WRITES)
     if isinstance(model, Classifier) and isinstance(model.body, Encoder):
         has |= _of_patches(model.body)
-    if isinstance(model.front_end, FramesFrontEnd) and model.ctc is not None:
+    if in_line and model.ctc is not None:
         has.add(SPIKES)
-    if band_heads_of(model) is not None:
+    if front is not None and BAND_WEIGHTS in front.attention_names:
         has.add(BANDS)
     for need in needs:
         if need not in has:
@@ -108,18 +104,9 @@ def lacking(needs: Collection[str], model: Network) -> Words | None:
 
 
 def _of_patches(model: Encoder) -> set[str]:
-    front = model.front_end
-    if isinstance(front, ClassToken):
-        front = front.made
-    if not isinstance(front, PatchesFrontEnd | StemFrontEnd):
+    if model.front_end is None or not model.front_end.across:
         return set()
     return {PATCHES} if model.source_positions.table is None else {PATCHES, LEARNED_PLACES}
-
-
-def band_heads_of(model: Network) -> BandHeads | None:
-    """The heads of a model that writes what it hears which read slices of the bands, if any."""
-    front = model.front_end
-    return front.bands if isinstance(front, FramesFrontEnd) else None
 
 
 def transformer_of(model: Network) -> Transformer:

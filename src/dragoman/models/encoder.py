@@ -29,7 +29,6 @@ from dragoman.nn.layers import EncoderLayer, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-from dragoman.sources.picture.settings import PictureSource
 
 
 class Encoder(Network):
@@ -59,7 +58,7 @@ class Encoder(Network):
                 assert source_vocabulary == target_vocabulary, "one matrix needs one vocabulary"
             self.source_embedding = Embedding(source_vocabulary, width)
         self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
-        across = source_vocabulary.grid[1] if isinstance(source_vocabulary, PictureSource) else 0
+        across = self.front_end.across if self.front_end else 0
         skipped = int(settings.class_token)
         self.source_positions = Positions(settings.positions, width, across, skipped)
         self.dropout = Dropout(settings.dropout)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dragoman.models.front_ends import FrontEnd
 from dragoman.models.interface import Memory
 from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
 from dragoman.nn import masks, probes
@@ -23,6 +22,7 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
+from dragoman.sources.shared.front_end import FrontEnd
 
 
 def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:

@@ -92,8 +92,8 @@ class PictureCodes(Network):
     def __init__(self, settings: CodesSettings, source: SourceInput, outputs: int = 0) -> None:
         """``source``: what is read, which must be pictures. ``outputs`` follows from both."""
         super().__init__()
-        assert isinstance(source, PictureSource)
-        self.settings, self._source = settings, source
+        assert not isinstance(source, int), "pictures are no tokens"
+        self.settings, self._source = settings, PictureSource.of(source)
         self.scalars = FiniteScalars(settings.levels)
         width, numbers = settings.model_dim, len(settings.levels)
         self.read = Linear(source.row_width, width)

@@ -35,8 +35,7 @@ _LAYERS, _LABELS = 2, 10
 
 def rollout_figure(subject: Subject) -> Drawn:
     """A picture, and how much each of its patches has to do with its label by attention alone."""
-    record, form = subject.attention, subject.run.source
-    assert isinstance(form, PicturesForm)
+    record, form = subject.attention, PicturesForm.of(subject.run.source)
     down, across = form.settings.grid
     values = np.asarray(subject.predictor.source_values(subject.sentence))
     light = form.picture(values).mean(axis=-1) / 255  # (H, W)
@@ -88,8 +87,8 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
 def reading_figure(subject: Subject) -> Drawn:
     """A picture on its way through the model: its patches, the row of each, what a layer after the
     other makes of the rows, and the labels."""
-    predictor, form = subject.predictor, subject.run.source
-    assert isinstance(form, PicturesForm) and isinstance(predictor, Labeller)
+    predictor, form = subject.predictor, PicturesForm.of(subject.run.source)
+    assert isinstance(predictor, Labeller)
     values = np.asarray(predictor.source_values(subject.sentence))
     (found,) = predictor([subject.sentence])
     panels, stages = reading(predictor, form, values, found.ranked)
@@ -181,9 +180,8 @@ def _stages(predictor: Labeller, values: NDArray[np.uint8]) -> list[tuple[str, A
 
 def places_figure(subject: Subject) -> Drawn:
     """The cosine of the learned position of each patch with that of every other."""
-    form, model = subject.run.source, subject.predictor.plain
-    assert isinstance(form, PicturesForm) and isinstance(model, Classifier)
-    assert isinstance(model.body, Encoder)
+    form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
+    assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
     table = model.body.source_positions.table
     assert table is not None
     down, across = form.settings.grid

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.needs import band_heads_of
 from dragoman.insight.subject import Subject
-from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.front_end import BAND_WEIGHTS
 
 Array = NDArray[np.float64]
 
@@ -37,8 +36,7 @@ BLANK = "—"
 def spikes_figure(subject: Subject) -> Drawn:
     """The filter bank, CTC's probability of each token that is written and of the blank, and the
     attention of the last layer while each token is written."""
-    form, output = subject.run.source, subject.output
-    assert isinstance(form, FramesForm)
+    form, output = FramesForm.of(subject.run.source), subject.output
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
     bands = form.picture(rows)[:, :, 0] / 255  # (F, T)
     known = probabilities(subject, rows)  # (S, V + 1)
@@ -113,8 +111,7 @@ _BAND = 4.0
 def band_heads_figure(subject: Subject) -> Drawn:
     """Of each head, the bands that it reads and how each frame attends to all frames by them, the
     highest bands first."""
-    form = subject.run.source
-    assert isinstance(form, FramesForm)
+    form = FramesForm.of(subject.run.source)
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
     weights = band_attention(subject, rows)  # (H, T, T)
     bands = form.picture(rows)[:, :, 0] / 255  # (F, frames that are drawn)
@@ -165,11 +162,10 @@ def band_heads_figure(subject: Subject) -> Drawn:
 
 def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
     """(H, T, T): how each frame attends to all frames, in each head."""
-    heads = band_heads_of(subject.predictor.plain)
-    assert heads is not None
-    frames = Sequences.of([torch.from_numpy(rows)])
+    front = subject.predictor.plain.front_end
+    assert front is not None, "recordings are read"
     with torch.inference_mode(), Probe() as probe:
-        heads.heard(Sequences(frames.values.to(heads.output.weight.dtype), frames.layout))
+        front(Sequences.of([torch.from_numpy(rows)]))
     found: Array = probe.attention[BAND_WEIGHTS][0].double().numpy()
     return found
 

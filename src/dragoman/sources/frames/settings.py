@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from dragoman.sources.shared.settings import RowsSource
+
+if TYPE_CHECKING:
+    from dragoman.sources.shared.front_end import FrontEnd
 
 COEFFICIENTS = 13
 """The numbers in a frame of CMU Sphinx."""
@@ -63,6 +66,17 @@ class FramesSource(RowsSource):
     @property
     def shortens(self) -> int:
         return self.subsample
+
+    def front_end(self, width: int) -> FrontEnd:
+        from dragoman.sources.frames.front_end import FramesFrontEnd
+
+        return FramesFrontEnd(
+            width,
+            row_width=self.row_width,
+            channels=self.channels,
+            subsample=self.subsample,
+            heads=self.band_heads,
+        )
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from dragoman.settings import Settings
 from dragoman.sources.shared.settings import RowsSource
+
+if TYPE_CHECKING:
+    from dragoman.sources.shared.front_end import FrontEnd
 
 
 class DrawingSettings(Settings):
@@ -72,3 +75,10 @@ class LineSource(RowsSource):
     @property
     def shortens(self) -> int:
         return self.subsample
+
+    def front_end(self, width: int) -> FrontEnd:
+        from dragoman.sources.line.front_end import LineFrontEnd
+
+        return LineFrontEnd(
+            width, row_width=self.height, channels=self.channels, subsample=self.subsample
+        )

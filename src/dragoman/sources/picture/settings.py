@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from dragoman.sources.shared.settings import RowsSource
+
+if TYPE_CHECKING:
+    from dragoman.sources.shared.front_end import FrontEnd
 
 
 class PictureSource(RowsSource):
@@ -55,6 +58,19 @@ class PictureSource(RowsSource):
     def grid(self) -> tuple[int, int]:
         """How many patches there are from top to bottom, and from left to right."""
         return self.height // self.patch, self.width // self.patch
+
+    def front_end(self, width: int) -> FrontEnd:
+        from dragoman.sources.picture.front_end import PatchesFrontEnd, StemFrontEnd
+
+        if self.stem == "linear":
+            return PatchesFrontEnd(width, self.row_width, self.grid[1])
+        return StemFrontEnd(
+            width,
+            grid=self.grid,
+            side=self.patch,
+            colours=self.channels,
+            channels=self.stem_channels,
+        )
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from dragoman.settings import Settings
+
+if TYPE_CHECKING:
+    from dragoman.sources.shared.front_end import FrontEnd
 
 
 class SourceSettings(Settings):
@@ -19,6 +22,13 @@ class SourceSettings(Settings):
     kind: str
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
     pictures, as patches; line: a line of text in a picture, as columns of pixels."""
+
+    @classmethod
+    def of(cls, source: SourceSettings) -> Self:
+        """``source`` itself, which is known to be of this class: for whoever needs more of it than
+        each source has."""
+        assert isinstance(source, cls)
+        return source
 
     is_text: ClassVar[bool] = False
     units: ClassVar[str] = "rows"
@@ -41,6 +51,11 @@ class RowsSource(SourceSettings):
     @abstractmethod
     def row_width(self) -> int:
         """F, the numbers of a row."""
+
+    @abstractmethod
+    def front_end(self, width: int) -> FrontEnd:
+        """What makes rows of a model's width of its rows, with fresh weights from torch's
+        generator."""
 
     @property
     def shortens(self) -> int:

@@ -1,0 +1,103 @@
+"""The front end for frames of sound: a convolution of 3 x 3 over time and bands for each factor of
+two, of which every second place is kept, ReLU, and a linear map to the width of the model (Dong et
+al., 2018, "Speech-Transformer"). Nothing leaks across the end of a recording: what stands behind it
+is zero in every layer, as what stands before its beginning. ``source.band_heads`` puts an attention
+before it (``BandHeads``).
+
+Shapes: B recordings, P packed frames of F bands, P' and D what is made of them, T frames, C
+channels, H heads.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Linear, Precision
+from dragoman.nn.settings import AttentionSettings
+from dragoman.sources.shared.front_end import Convolution2d, FrontEnd
+
+BAND_WEIGHTS = "front_end.bands"
+"""What probes know the weights of ``BandHeads`` by, (B, H, T, T)."""
+
+
+class _PlainLinear(Linear):
+    """In fp32 always: it reads frames as they are stored, and its sizes are no model's."""
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        pass
+
+    def fits(self, precision: Precision) -> bool:
+        return True
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        pass
+
+
+class BandHeads(MultiHeadAttention):
+    """Heads over slices of a filter bank: self-attention over raw frames, in which each head reads
+    its own bands: (P, F) -> (P, F), recording by recording.
+
+        x = x + Concat(head_1, ..., head_h) W^O
+        head_i = Attention(x_i W_i^Q, x_i W_i^K, x_i W_i^V)          x_i: slice i of the bands of x
+
+    It is the lecture's picture of several heads (80 bands, 4 heads of 20 each), and stands before
+    the convolutions, which mix the bands. There are no positions: frames are told apart by what is
+    heard.
+    """
+
+    def __init__(self, bands: int, heads: int) -> None:
+        super().__init__(AttentionSettings(num_heads=heads, whole_input=False), bands, BAND_WEIGHTS)
+        self.output = _PlainLinear(bands, bands)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """There is one way."""
+
+    def heard(self, frames: Sequences) -> Sequences:
+        """The frames, and what the heads add to them."""
+        x, layout = frames.values, frames.layout
+        return Sequences(x + self(x, layout, x, layout), layout)
+
+
+class FramesFrontEnd(FrontEnd):
+    """Frames of sound, of which two or four become one row."""
+
+    def __init__(
+        self, width: int, *, row_width: int, channels: int, subsample: int, heads: int = 0
+    ) -> None:
+        super().__init__()
+        halvings = subsample.bit_length() - 1
+        self.bands = BandHeads(row_width, heads) if heads else None
+        self.attention_names = (BAND_WEIGHTS,) if heads else ()
+        self.convolutions = nn.ModuleList(
+            Convolution2d(channels if number else 1, channels) for number in range(halvings)
+        )
+        for _ in range(halvings):
+            row_width = -(-row_width // 2)
+        self.out = Linear(channels * row_width, width)
+
+    def length(self, rows: int) -> int:
+        for _ in self.convolutions:
+            rows = -(-rows // 2)
+        return rows
+
+    def forward(self, source: Sequences) -> Sequences:
+        layout, values = source.layout, self.scaled(source.values.to(self.out.weight.dtype))
+        if self.bands is not None:
+            values = self.bands.heard(Sequences(values, layout)).values
+        grid = layout.pad(values)[:, None]
+        for convolution in self.convolutions:  # grid: (B, C, T, F)
+            layout = Layout(
+                [-(-length // 2) for length in layout.lengths], layout.device, layout.first_row_keys
+            )
+            grid = torch.relu(convolution(grid))
+            if not layout.is_even:
+                grid = grid * layout.mask[:, None, :, None].to(grid.dtype)
+        rows = layout.pack(grid.transpose(1, 2).flatten(2))  # (P', C x F)
+        return Sequences(self.out(rows), layout)
+
+    def scaled(self, values: Tensor) -> Tensor:
+        """(P, F) rows as they are stored -> what the first convolution reads."""
+        return values
