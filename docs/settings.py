@@ -12,11 +12,9 @@ from pydantic.fields import FieldInfo
 
 from dragoman.help_texts import help_texts
 from dragoman.models.kinds import KINDS
-from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
 from dragoman.sources.known import SOURCES
-from dragoman.sources.shared.settings import SourceSettings
 
 _HEAD = """\
 <!-- Generated: python docs/settings.py > docs/settings.md. Do not edit this page. -->
@@ -41,7 +39,7 @@ def settings_page() -> str:
 def _section(settings: type[BaseModel], path: str) -> list[str]:
     about = " ".join((settings.__doc__ or "").split())
     title = path.removesuffix(".") or "Top level"
-    if issubclass(settings, ModelSettings | SourceSettings):
+    if settings in (*KINDS.values(), *SOURCES.values()):
         title += f" of kind {settings.model_fields['kind'].default}"
     lines = [f"\n## {title}\n\n{about}\n"]
     inner: list[tuple[type[BaseModel], str]] = []
@@ -66,9 +64,8 @@ def _section(settings: type[BaseModel], path: str) -> list[str]:
 
 def _kinds(default: Any) -> list[type[BaseModel]]:
     """All classes that may stand where the default is one of several kinds."""
-    if isinstance(default, ModelSettings):
-        return [*KINDS.values()]
-    return [*SOURCES.values()] if isinstance(default, SourceSettings) else []
+    families = ([*KINDS.values()], [*SOURCES.values()])
+    return next((kinds for kinds in families if type(default) in kinds), [])
 
 
 def _row(path: str, field: FieldInfo, help_text: str) -> str:

@@ -36,9 +36,7 @@ from dragoman.recipe_text import (
 )
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.known import AnySource
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.known import SOURCES, AnySource
 from dragoman.sources.text.settings import TextSource
 from dragoman.specs.sections import (
     DataSettings,
@@ -107,8 +105,9 @@ class Recipe(Settings):
         training, source = kept.get("training", {}), kept.get("source")
         if not isinstance(training, Mapping) or "metric" in training:
             return kept
-        if isinstance(source, Mapping) and source.get("kind") == "frames":
-            task = task.of(FramesSource())
+        if isinstance(source, Mapping):
+            known = SOURCES.get(str(source.get("kind")), TextSource)
+            task = task.of(known.model_validate({}))
         return {**kept, "training": {**training, "metric": next(iter(task.metrics))}}
 
     @model_validator(mode="after")
@@ -133,8 +132,7 @@ class Recipe(Settings):
         longest, source = self.model.longest, self.source
         if longest is None:
             return self.plan
-        shortens = source.shortens if isinstance(source, RowsSource) else 1
-        return self.plan.within(longest * shortens, longest)
+        return self.plan.within(longest * source.shortens, longest)
 
     @classmethod
     def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Self:
@@ -190,9 +188,7 @@ class Recipe(Settings):
 
     def to_toml(self, base: Path) -> str:
         """The whole recipe as TOML, defaults included; paths are relative to ``base``."""
-        others = {name for name in OPTIONAL if name not in self.spec.sections}
-        if self.source.is_text:
-            others.add("source")
+        others = {"source", *OPTIONAL} - self.spec.sections - self.source.sections
         values = self.model_dump(mode="json", exclude_none=True, exclude=others)
         return tomli_w.dumps(map_paths(values, lambda p: os.path.relpath(p, base)))
 

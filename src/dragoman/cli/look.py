@@ -66,7 +66,7 @@ def look(args: LookArguments) -> None:
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: write .html, .svg or .csv")
     opened = catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
-    if opened.recipe.source.is_text:
+    if not opened.task.reads_files:
         tell_of_file(args.sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.pictures.terminal import heatmap_text

@@ -118,7 +118,7 @@ class Engine:
             # into the run.
             held, sizes = run.held_weights(), (run.source.size, run.target.size)
             path = None
-            if run.source.width is None:  # rows are read by torch
+            if not run.task.reads_files:  # rows are read by torch
                 path = without_torch(run.recipe.model, sizes, held, *chosen, packed_folder())
             if path is not None:
                 return cls(

@@ -12,7 +12,6 @@ from dragoman.forms.subwords.text import Text
 from dragoman.models.ensemble import Reader
 from dragoman.nn.layout import Sequences
 from dragoman.runs.run import Run
-from dragoman.sources.shared.settings import RowsSource
 
 
 def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
@@ -50,26 +49,16 @@ def _reads_alike(first: Run, run: Run) -> bool:
 
     Errors: ``RunError`` where one of them reads files that the other does not read so.
     """
-    if first.source.width is not None or run.source.width is not None:
-        if first.source.fingerprint != run.source.fingerprint:
+    if first.source.fingerprint != run.source.fingerprint:
+        if first.task.reads_files or run.task.reads_files:
             raise RunError(
-                f"{run.folder} reads {_read_by(run)} and {first.folder} {_read_by(first)}: an "
-                "ensemble of runs that read files needs the same section [source] in all of them"
+                f"{run.folder} reads {run.recipe.source.way} and {first.folder} "
+                f"{first.recipe.source.way}: an ensemble of runs that read files needs the same "
+                "section [source] in all of them"
             )
-        return True
-    if first.source_text.fingerprint != run.source_text.fingerprint:
         return False
     moses = [one.recipe.data.moses and one.recipe.languages.source for one in (first, run)]
     return moses[0] == moses[1]
-
-
-def _read_by(run: Run) -> str:
-    """What a run reads, and how."""
-    source = run.recipe.source
-    if not isinstance(source, RowsSource):
-        return source.units
-    ways = source.model_dump(exclude={"kind", *source.of_front_end}).items()
-    return f"{source.units} ({', '.join(f'{key} = {value}' for key, value in ways)})"
 
 
 def _reader(given: Form, form: Form) -> Reader:

@@ -114,9 +114,7 @@ class Predictor(ABC):
 
     def source_values(self, source: str) -> Sequence[int] | Values:
         """What the model reads of a source: ``source_ids``, or the rows of a file."""
-        if self.engine.source.width is None:
-            return self.source_ids(source)
-        return self.engine.source.read([source])[0]
+        return self.engine.source.values_of(source)
 
     def given_ids(self, text: str) -> list[int]:
         """Tokens of a text that is to be shown: as it is read or, where nothing is, written."""

@@ -60,6 +60,8 @@ class Form(ABC):
     """BCP 47 code of its language, where it has one."""
     spaced = True
     """Whether spaces stand between the words that people read of it."""
+    has_links = False
+    """Whether an output itself tells with which words of its source it goes."""
     row_type = ""
     """numpy's name of the type in which rows are kept."""
     encoded_together = 4096
@@ -184,6 +186,15 @@ class Form(ABC):
             numbers = [n for n, tokens in enumerate(words) for _ in tokens]
             found.append(([token for tokens in words for token in tokens], numbers))
         return found
+
+    def values_of(self, raw: str) -> Sequence[int] | Values:
+        """What a model reads of one raw example: its tokens, the end symbol behind, or its rows."""
+        return self.values([raw])[0]
+
+    def check(self, raws: Iterable[str]) -> None:
+        """Whether each raw example can be read. Errors: ``DataError`` for a file that cannot be
+        used."""
+        return  # a text can
 
     def values(self, raws: Sequence[str]) -> list[list[int]]:
         """What a model reads of each raw example: its tokens, the end symbol behind."""

@@ -28,6 +28,7 @@ class TreeForm(WrittenForm):
 
     symbols: TreeSymbols
     noun = "trees"
+    has_links = True
 
     def __init__(self, symbols: TreeSymbols) -> None:
         self.symbols = symbols

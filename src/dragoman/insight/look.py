@@ -139,7 +139,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     predictor = subject.predictor
     plain = subject.plain
     _refuse_without_meaning(run, predictor, options)
-    of_rows = predictor.engine.source.width is not None
+    of_rows = predictor.run.task.reads_files
     ids = [] if of_rows else predictor.given_ids(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
@@ -264,7 +264,7 @@ def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOption
             f"writes {written.get(predictor.run.task.name, 'symbols')}, and no text. --hide, "
             "--head-off, --kind, --layer, --head and --importance go with it"
         )
-    elif predictor.engine.source.width is not None:
+    elif predictor.run.task.reads_files:
         names = ["target", "prefix", "gold", "importance"]
         why = (
             f"reads {predictor.run.task.noun}. --hide, --head-off, --kind, --layer and --head go "

@@ -22,8 +22,6 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.picture.form import PicturesForm
 
 DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""
@@ -35,11 +33,8 @@ _CANDIDATES = 16
 
 def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor:
     """As it is asked everywhere else. Errors: ``RunError`` for a run that figures are not of."""
-    of_rows = not run.recipe.source.is_text
-    labels_pictures = isinstance(run.source, PicturesForm) and not run.task.writes
-    hears = isinstance(run.source, FramesForm) and run.task.writes
-    looking = looking or labels_pictures or hears
-    if of_rows and not looking:
+    looking = looking or run.task.writes in run.recipe.source.drawn_for
+    if run.task.reads_files and not looking:
         raise RunError(
             f"{run.folder} reads {run.task.noun}; figures look into runs that read and write text, "
             "transcribe recordings or label pictures. Where it looks: dragoman look "

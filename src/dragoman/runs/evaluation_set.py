@@ -83,14 +83,12 @@ class EvaluationSet:
             learned = next((one for one in run.recipe.data.train if one.target is None), None)
             places = {} if learned is None else learned.model_dump(include=_PLACES)
             corpus = CorpusSettings(source=str(source), **places)
-        if not run.recipe.source.is_text:
-            holds = "drawn" if references and run.recipe.source.kind == "line" else "files"
-            corpus = corpus.model_copy(update={"holds": holds})
-            pairs = list(read_pairs(corpus))
-            return cls(pairs, _with_further(pairs, references[1:]), source.name)
+        holds = run.recipe.source.holds(with_texts=bool(references))
+        corpus = corpus.model_copy(update={"holds": holds})
         pairs = list(read_pairs(corpus))
         languages = (run.recipe.languages.source, run.recipe.languages.target)
-        for doubt in find_doubts(corpus, [pairs[:_LOOKED_AT]], languages):
+        looked_at = [] if corpus.names_files else [pairs[:_LOOKED_AT]]
+        for doubt in find_doubts(corpus, looked_at, languages):
             if doubt.kind in ("language", "encoding"):
                 logger.warning("warning: %s", doubt)
         return cls(pairs, _with_further(pairs, references[1:]), source.name)
@@ -106,13 +104,14 @@ class EvaluationSet:
 def _spoken(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
     """Recordings with what is said in them, for a run that reads such; None for anything else, and
     for a list whose columns have no names. Errors: ``DataError``."""
-    if run.recipe.source.kind != "frames" or len(files) != 1:
+    layout = run.recipe.source.listed_as
+    if layout is None or len(files) != 1:
         return None
     places = places_of(files[0], read_lines)
     if not places and not files[0].is_dir():
         return None
     return CorpusSettings.model_validate(
-        {"source": str(files[0]), "format": "spoken", **(places or {})}
+        {"source": str(files[0]), "format": layout, **(places or {})}
     )
 
 
@@ -152,7 +151,7 @@ def own_test_set(run: Run) -> tuple[list[Pair], str]:
 def keep_test_set(recipe: Recipe, folder: Path) -> None:
     """Write a copy of the test set into the folder of a run, unless it is part of this program, of
     files, or so large that nobody would want it twice."""
-    if recipe.data.embedded is not None or not recipe.source.is_text:
+    if recipe.data.embedded is not None:
         return
     if any(corpus.names_files for corpus in recipe.data.train):
         return
@@ -178,12 +177,5 @@ def _no_pairs(run: Run) -> DragomanError:
     why = "names no test set and holds none out"
     if has_test_set(run.recipe):
         why = "holds out a share of the text for a test, and no pair of so few fell into it"
-    if not run.recipe.source.is_text:
-        return DragomanError(
-            f"the recipe of {run.folder} {why}; give {run.task.noun} with what is right, in a "
-            f"folder or a list as for training: dragoman evaluate {run.quoted} test.tsv"
-        )
-    return DragomanError(
-        f"the recipe of {run.folder} {why}; give two files: "
-        f"dragoman evaluate {run.quoted} test.source test.reference"
-    )
+    wanted = run.recipe.source.to_measure.format(noun=run.task.noun, run=run.quoted)
+    return DragomanError(f"the recipe of {run.folder} {why}; give {wanted}")

@@ -128,9 +128,8 @@ class _Watch:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        sides = recipe.spec.texts
-        if not recipe.source.is_text:  # and of files what they hold is known
-            sides = ("source", *sides)
+        # Of files what they hold is known.
+        sides = (side for side in recipe.spec.sides if side in ("source", *recipe.spec.texts))
         self._found = {side: array("Q") for side in sides}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -183,7 +182,7 @@ def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs; where files are read or written, with what each holds in place of its name."""
     known = recipe.spec.as_learned
     for pair in pairs:
-        if not recipe.source.is_text:
+        if recipe.spec.reads_files:
             pair = pair._replace(source=content_of(pair.source))
         yield known(pair)
 
@@ -196,9 +195,9 @@ def _comparable(
 
     def counted(pair: Pair) -> Pair:
         pair = recipe.spec.for_overlap(pair)
-        if recipe.source.is_text or not pair.source or _LETTER.search(pair.target):
-            return pair
-        return pair._replace(target=pair.source)
+        if recipe.spec.reads_files and pair.source and not _LETTER.search(pair.target):
+            return pair._replace(target=pair.source)
+        return pair
 
     return map(counted, train), {name: list(map(counted, held[name])) for name in held}
 
@@ -250,7 +249,7 @@ def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator
 def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     """Log how many of the texts that ``run`` is measured on it has learned from, or those that it
     was begun from."""
-    noun = "text" if run.recipe.source.is_text else run.task.noun.removesuffix("s")
+    noun = run.recipe.source.raws.removesuffix("s")
     of = plural(len(pairs), f"test {noun}")
     pairs = list(texts_of(run.recipe, pairs))
     before = learned_before(run.folder, run.notes().get(BASES, []))

@@ -31,7 +31,6 @@ from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.sides import Forms
-from dragoman.forms.tree_form import TreeForm
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner, spoken_corpora
 from dragoman.runs.links import links_of_trees, training_links
@@ -109,8 +108,8 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     if recipe.training.guided.weight:
         source, target = forms.source.vocabulary, forms.target
         assert source is not None  # else the recipe is refused
-        if isinstance(target, TreeForm):
-            links = links_of_trees(store, source, target.symbols)
+        if target.has_links:
+            links = links_of_trees(store, source, forms.trees.symbols)
         else:
             links = training_links(
                 recipe, store, (source, forms.written.vocabulary),

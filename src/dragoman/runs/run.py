@@ -48,13 +48,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
-from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.form import LinesForm
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.forms import rows_form
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
 from dragoman.tensor_file import open_tensors
@@ -153,8 +147,7 @@ class Run:
 
     @property
     def _of(self) -> str:
-        source = self.recipe.source
-        return f" of {source.raws}" if isinstance(source, RowsSource) else ""
+        return f" of {self.task.noun}" if self.task.reads_files else ""
 
     @property
     def target_text(self) -> Text:
@@ -376,12 +369,8 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
         for side in recipe.spec.texts
     }
-    if isinstance(recipe.source, FramesSource):
-        given["source"] = FramesForm(recipe.source)
-    elif isinstance(recipe.source, PictureSource):
-        given["source"] = PicturesForm(recipe.source)
-    elif isinstance(recipe.source, LineSource):
-        given["source"] = LinesForm(recipe.source)
+    if (rows := rows_form(recipe.source)) is not None:
+        given["source"] = rows
     # What is written at once is what the model reads at once, and no book.
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
     return recipe.spec.forms(given, folder, longest)

@@ -24,7 +24,6 @@ from dragoman.recipe import Recipe
 from dragoman.sizing.inputs import Inputs, absolute, given_language
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
-from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.settings import RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.task import Side
@@ -37,10 +36,6 @@ _FEWEST, _FEW = 40, 400
 """Of so many examples a twentieth is counted out one by one: by their hashes it may be nothing. Of
 fewer nothing is held out; of more it is something in all but one of a hundred million cases."""
 
-NO_SPEAKERS = (
-    "warning: nothing tells who speaks, so a speaker may stand in training and in test, and scores "
-    "flatter. --groups PATTERN tells it by the name of the file"
-)
 Sections = Mapping[str, Mapping[str, Any]]
 """Sections of a recipe, as plain values."""
 
@@ -177,8 +172,8 @@ class RecipeBuilder(ABC):
         about = data_of(corpus, seen.different, held)
         if seen.groups:
             return by_groups(about, seen.groups, inputs)
-        if isinstance(seen.source, FramesSource):
-            inputs.say(f"{NO_SPEAKERS}{self.tells_speakers}")
+        if seen.source is not None and seen.source.without_groups:
+            inputs.say(f"{seen.source.without_groups}{self.tells_speakers}")
         return about
 
     def learned(self, row: Size, family: str | None) -> Sections:

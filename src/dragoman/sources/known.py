@@ -1,4 +1,4 @@
-"""All kinds of sources: the one place that names them, by the kind in a recipe."""
+"""The settings of all kinds of sources, by the kind in a recipe; ``forms.py`` has their forms."""
 
 from __future__ import annotations
 

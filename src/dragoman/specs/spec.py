@@ -8,7 +8,7 @@ example are made of, and what of the demo's corpora is an example. What needs a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -20,9 +20,6 @@ from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import EncoderSettings, TransformerSettings
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import input_of
 from dragoman.sources.shared.settings import RowsSource, SourceSettings
 from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
@@ -73,16 +70,7 @@ class Spec(Task):
 
     def of(self, source: SourceSettings) -> Self:
         """The task with such a source: what is read of recordings and pictures is no text."""
-        if not isinstance(source, RowsSource):
-            return self
-        return replace(
-            self,
-            texts=tuple(side for side in self.texts if side != "source"),
-            noun=source.raws,
-            counted=self.counted if self.writes else source.raws,
-            verbs=tuple((verb, "FILES") for verb, _ in self.verbs),
-            hub_tag=source.hub_tags[self.writes],
-        )
+        return source.of_task(self)
 
     # --- checks of a recipe -----------------------------------------------------------------------
 
@@ -114,9 +102,7 @@ class Spec(Task):
                 "links count words of the text as it stands, and data.moses cuts it into others: "
                 "leave them out, and they are learned"
             )
-        if recipe.training.ctc_weight and not (
-            isinstance(recipe.source, FramesSource | LineSource) and self.writes
-        ):
+        if recipe.training.ctc_weight and not (recipe.source.allows_ctc and self.writes):
             raise ValueError(
                 "training.ctc_weight is for recordings and lines of text (task translation, "
                 'source.kind = "frames" or "line"): leave it out'
@@ -128,12 +114,13 @@ class Spec(Task):
                 "search.ctc_weight is for models that were trained with CTC: set "
                 "training.ctc_weight = 0.3 as well, or leave it out"
             )
-        if recipe.training.spec_augment.is_on and not isinstance(recipe.source, FramesSource):
+        varied_by = recipe.source.varied_by
+        if recipe.training.spec_augment.is_on and "spec_augment" not in varied_by:
             raise ValueError(
                 "training.spec_augment hides parts of recordings, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
             )
-        if recipe.training.picture_augment.is_on and not isinstance(recipe.source, PictureSource):
+        if recipe.training.picture_augment.is_on and "picture_augment" not in varied_by:
             raise ValueError(
                 "training.picture_augment varies pictures, and "
                 f'source.kind = "{recipe.source.kind}" reads none: leave it out'
@@ -143,8 +130,7 @@ class Spec(Task):
                 "training.picture_augment.mixup mixes labels with their pictures, and a "
                 f"{self.called} has none: leave it out"
             )
-        is_mfcc = isinstance(recipe.source, FramesSource) and recipe.source.features == "mfcc"
-        if is_mfcc and recipe.training.spec_augment.band_masks:
+        if recipe.training.spec_augment.band_masks and not recipe.source.has_bands:
             raise ValueError(
                 "training.spec_augment.band_masks hides bands, and cepstral coefficients are none: "
                 "set it to 0, and mask time alone"
@@ -161,7 +147,7 @@ class Spec(Task):
 
     def check_voices(self, recipe: Sections) -> None:
         """Whether synthetic voices can speak what is written. Errors: ``ValueError``."""
-        if not (isinstance(recipe.source, FramesSource) and self.writes):
+        if not ("synthetic_voices" in recipe.source.varied_by and self.writes):
             raise ValueError(
                 "data.synthetic_voices is for transcriptions (task translation, source.kind = "
                 '"frames"): leave it out'
@@ -179,23 +165,9 @@ class Spec(Task):
         source, data, kind = recipe.source, recipe.data, f'source.kind = "{recipe.source.kind}"'
         corpora = (*data.train, *filter(None, (data.dev, data.test)))
         for corpus in corpora:
-            if source.is_text and corpus.names_files:
-                raise ValueError(
-                    f"{corpus.name} names files, and text is read: set source.kind to frames "
-                    "(recordings), picture or line"
-                )
-            if corpus.holds == "drawn" and source.kind != "line":
-                raise ValueError(
-                    f"{corpus.name} is drawn, line by line, and {kind} reads no lines of text: set "
-                    'source.kind = "line"'
-                )
-            if not source.is_text and not corpus.names_files:
-                raise ValueError(
-                    f"{corpus.name} holds texts, and {kind} reads files: set format = folders or "
-                    "idx, or holds = files for a list of files"
-                )
+            source.check_corpus(corpus.name, corpus.holds, names_files=corpus.names_files)
         self.check_patches(recipe)
-        if source.is_text:
+        if not isinstance(source, RowsSource):
             return
         if not self.reads_rows:
             raise ValueError(f"{kind} is no text, and a {self.called} needs one: leave it out")
@@ -223,7 +195,7 @@ class Spec(Task):
         if not isinstance(model, EncoderSettings):
             return
         is_grid = model.positions.kind == "sinusoidal-2d"
-        if not isinstance(source, PictureSource):
+        if not source.patches:
             for name, is_set in (
                 ("model.class_token = true", model.class_token),
                 ('model.positions.kind = "sinusoidal-2d"', is_grid),
@@ -306,7 +278,7 @@ class Spec(Task):
 
     def check_vocabularies(self, recipe: Sections) -> None:
         """Whether vocabularies are shared where a matrix is. Errors: ``ValueError``."""
-        if not recipe.text.shared and recipe.model.shares_vocabulary and recipe.source.is_text:
+        if not recipe.text.shared and recipe.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
                 'model.tie = "target" or "none"'

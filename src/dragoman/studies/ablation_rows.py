@@ -15,6 +15,7 @@ from typing import Any
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
+from dragoman.sources.known import SOURCES
 from dragoman.studies.records import other_dev
 
 BASE = "base"
@@ -269,7 +270,7 @@ def _norm(of: _Values) -> Iterable[AblationRow]:
 
 
 def _synthetic_voices(of: _Values) -> Iterable[AblationRow]:
-    if of["source.kind"] != "frames":
+    if "synthetic_voices" not in SOURCES[of["source.kind"]].varied_by:
         return
     name, now = "synthetic-voices", of["data.synthetic_voices"]
     what = "no synthetic voices" if now else "each text spoken once more by a synthetic voice"

@@ -37,7 +37,7 @@ def task_of(paths: Sequence[Path]) -> Spec | None:
 def check_reads_text(paths: Sequence[Path]) -> None:
     """Errors: ``RunError`` for runs that read files: a report goes by the words of sources."""
     for run in (runs_of(path)[0] for path in paths if path.is_dir()):
-        if not run.recipe.source.is_text:
+        if run.task.reads_files:
             raise RunError(
                 f"--to is a report of runs that read text, and {run.folder} reads "
                 f"{run.task.noun}: leave it out"

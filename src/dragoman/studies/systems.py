@@ -248,14 +248,14 @@ def seen_by(
     by_base: dict[tuple[str, str], list[bool]] = {}
     of = _counted(len(pairs))
     known: dict[str, Learned] = {}
-    read: dict[bool, Sequence[Pair]] = {True: pairs}  # by whether sources are texts
+    read = dict[str, Sequence[Pair]]()  # by the kind of source
     for name, runs in systems:
         found = [False] * len(pairs)
         for run in runs:
             before = list(learned_before(run.folder, run.notes().get(BASES, [])))
-            embedded, is_text = run.recipe.data.embedded, run.recipe.source.is_text
-            if is_text not in read:
-                read[is_text] = list(texts_of(run.recipe, pairs))
+            embedded, kind = run.recipe.data.embedded, run.recipe.source.kind
+            if kind not in read:
+                read[kind] = list(texts_of(run.recipe, pairs))
             key = run.recipe.data.model_dump_json()
             if embedded is None or embedded != kept_apart:
                 if key not in known:
@@ -264,7 +264,7 @@ def seen_by(
             for learned in before:
                 if learned.unknown:
                     unknown.append(learned.summary(name, 0, of))
-                seen = learned.has(read[is_text])
+                seen = learned.has(read[kind])
                 any_seen = _either(any_seen, seen)
                 if learned.base:
                     place = name, learned.base

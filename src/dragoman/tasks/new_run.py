@@ -36,7 +36,6 @@ from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
 from dragoman.runs.prepared import take_learned
 from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
-from dragoman.sources.shared.rows_form import RowsForm
 from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.training.distributed import own_machine
@@ -73,7 +72,7 @@ def fill_new_run(
             recipe, partial(named_examples, recipe), start_from.forms, start_from.folder
         )
         _take_over(start_from, folder)
-    elif take == "encoder" and not (start_from.recipe.source.is_text and recipe.source.is_text):
+    elif take == "encoder" and (start_from.task.reads_files or recipe.spec.reads_files):
         _check_same_rows(recipe, start_from)
         learn_vocabularies(recipe, folder, say)
     else:
@@ -89,7 +88,8 @@ def fill_new_run(
     for line in recipe.spec.check_held(recipe, held, prepared.forms):
         say(line)
     with naming_lines(*recipe.data.train, recipe.data.dev, recipe.data.test):
-        _check_files(prepared)
+        # As those of the training were: what cannot be read would be told after it.
+        prepared.forms.source.check(pair.source for pair in chain(prepared.dev, prepared.test))
     notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
     notes["machine"] = own_machine()
@@ -115,15 +115,6 @@ def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
             f"--init-part encoder: {start_from.folder} was trained with another section source "
             f"({kinds}), and an encoder goes with what it reads: take over its section source"
         )
-
-
-def _check_files(prepared: Prepared) -> None:
-    """Read the files of dev and test once, as those of the training were read. Errors:
-    ``DataError`` for one that cannot be used, which would be told after the training."""
-    source = prepared.forms.source
-    if isinstance(source, RowsForm):
-        for pair in chain(prepared.dev, prepared.test):
-            source.rows(pair.source)
 
 
 def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:

@@ -37,7 +37,6 @@ from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
-from dragoman.sources.shared.settings import RowsSource
 from dragoman.task import ModelPart
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
@@ -231,11 +230,9 @@ def _train(
             f"is read of each (plan.context = {recipe.plan.context:,}): what is behind is not "
             "learned from"
         )
-    if settings.ctc_weight and ranks.first:
-        read = recipe.source
-        assert isinstance(read, RowsSource)
-        if told := without_room(prepared.train, model, read):
-            say(told)
+    is_told = bool(settings.ctc_weight) and ranks.first
+    if is_told and (told := without_room(prepared.train, model, recipe.source)):
+        say(told)
     trainer = Trainer(
         model,
         objective,

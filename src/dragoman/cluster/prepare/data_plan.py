@@ -189,7 +189,7 @@ def check_fits(recipe: Recipe) -> None:
         reason = "it names no files to train on (data.train)"
     elif data.prepared is not None:
         reason = f"its text is prepared already, in {data.prepared}"
-    elif not recipe.source.is_text:
+    elif recipe.spec.reads_files:
         reason = "it reads recordings or pictures, and only text is prepared in parts"
     elif any(corpus.links is not None for corpus in data.train):
         reason = "a corpus brings its own word alignment (links)"

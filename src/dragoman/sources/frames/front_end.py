@@ -11,7 +11,7 @@ channels, H heads.
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Layout, Sequences
@@ -62,13 +62,21 @@ class BandHeads(MultiHeadAttention):
 
 
 class FramesFrontEnd(FrontEnd):
-    """Frames of sound, of which two or four become one row."""
+    """Frames of sound, or columns of a line of text, of which two, four or eight become one row."""
 
     def __init__(
-        self, width: int, *, row_width: int, channels: int, subsample: int, heads: int = 0
+        self,
+        width: int,
+        row_width: int,
+        channels: int,
+        subsample: int,
+        heads: int = 0,
+        scale: float = 1.0,
     ) -> None:
+        """``width``: D; ``row_width``: F; ``heads``: those of ``BandHeads``, if any; ``scale``:
+        what rows are multiplied with first."""
         super().__init__()
-        halvings = subsample.bit_length() - 1
+        self.scale, halvings = scale, subsample.bit_length() - 1
         self.bands = BandHeads(row_width, heads) if heads else None
         self.attention_names = (BAND_WEIGHTS,) if heads else ()
         self.convolutions = nn.ModuleList(
@@ -84,7 +92,7 @@ class FramesFrontEnd(FrontEnd):
         return rows
 
     def forward(self, source: Sequences) -> Sequences:
-        layout, values = source.layout, self.scaled(source.values.to(self.out.weight.dtype))
+        layout, values = source.layout, source.values.to(self.out.weight.dtype) * self.scale
         if self.bands is not None:
             values = self.bands.heard(Sequences(values, layout)).values
         grid = layout.pad(values)[:, None]
@@ -97,7 +105,3 @@ class FramesFrontEnd(FrontEnd):
                 grid = grid * layout.mask[:, None, :, None].to(grid.dtype)
         rows = layout.pack(grid.transpose(1, 2).flatten(2))  # (P', C x F)
         return Sequences(self.out(rows), layout)
-
-    def scaled(self, values: Tensor) -> Tensor:
-        """(P, F) rows as they are stored -> what the first convolution reads."""
-        return values

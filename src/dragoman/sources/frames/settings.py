@@ -53,6 +53,14 @@ class FramesSource(RowsSource):
     units: ClassVar[str] = "frames"
     noun_of_row: ClassVar[str] = "frame"
     raws: ClassVar[str] = "recordings"
+    listed_as: ClassVar[str | None] = "spoken"
+    without_groups: ClassVar[str] = (
+        "warning: nothing tells who speaks, so a speaker may stand in training and in test, and "
+        "scores flatter. --groups PATTERN tells it by the name of the file"
+    )
+    varied_by: ClassVar[frozenset[str]] = frozenset({"spec_augment", "synthetic_voices"})
+    allows_ctc: ClassVar[bool] = True
+    drawn_for: ClassVar[frozenset[bool]] = frozenset({True})
     of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels", "band_heads"})
     hub_tags: ClassVar[Mapping[bool, str]] = {
         True: "automatic-speech-recognition",
@@ -61,7 +69,11 @@ class FramesSource(RowsSource):
 
     @property
     def row_width(self) -> int:
-        return self.bands if self.features == "log-mel" else COEFFICIENTS
+        return self.bands if self.has_bands else COEFFICIENTS
+
+    @property
+    def has_bands(self) -> bool:
+        return self.features == "log-mel"
 
     @property
     def shortens(self) -> int:
@@ -70,13 +82,7 @@ class FramesSource(RowsSource):
     def front_end(self, width: int) -> FrontEnd:
         from dragoman.sources.frames.front_end import FramesFrontEnd
 
-        return FramesFrontEnd(
-            width,
-            row_width=self.row_width,
-            channels=self.channels,
-            subsample=self.subsample,
-            heads=self.band_heads,
-        )
+        return FramesFrontEnd(width, self.row_width, self.channels, self.subsample, self.band_heads)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -62,11 +61,9 @@ class LineSource(RowsSource):
     units: ClassVar[str] = "columns"
     noun_of_row: ClassVar[str] = "column"
     raws: ClassVar[str] = "pictures"
+    draws: ClassVar[bool] = True
+    allows_ctc: ClassVar[bool] = True
     of_front_end: ClassVar[frozenset[str]] = frozenset({"subsample", "channels"})
-    hub_tags: ClassVar[Mapping[bool, str]] = {
-        True: "image-to-text",
-        False: "image-classification",
-    }
 
     @property
     def row_width(self) -> int:
@@ -77,8 +74,8 @@ class LineSource(RowsSource):
         return self.subsample
 
     def front_end(self, width: int) -> FrontEnd:
-        from dragoman.sources.line.front_end import LineFrontEnd
+        """That of frames, over columns of bytes from paper (0) to ink (255)."""
+        from dragoman.sources.frames.front_end import FramesFrontEnd
+        from dragoman.sources.shared.front_end import WHITE
 
-        return LineFrontEnd(
-            width, row_width=self.height, channels=self.channels, subsample=self.subsample
-        )
+        return FramesFrontEnd(width, self.height, self.channels, self.subsample, scale=2 / WHITE)

@@ -36,7 +36,7 @@ class StemFrontEnd(FrontEnd):
     """Patches of whole pictures, which become one picture again before they are read."""
 
     def __init__(
-        self, width: int, *, grid: tuple[int, int], side: int, colours: int, channels: int
+        self, width: int, grid: tuple[int, int], side: int, colours: int, channels: int
     ) -> None:
         """``grid``: patches from top to bottom and from left to right; ``side``: pixels of one."""
         super().__init__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -39,10 +38,8 @@ class PictureSource(RowsSource):
     units: ClassVar[str] = "patches"
     noun_of_row: ClassVar[str] = "patch"
     raws: ClassVar[str] = "pictures"
-    hub_tags: ClassVar[Mapping[bool, str]] = {
-        True: "image-to-text",
-        False: "image-classification",
-    }
+    varied_by: ClassVar[frozenset[str]] = frozenset({"picture_augment"})
+    drawn_for: ClassVar[frozenset[bool]] = frozenset({False})
 
     @property
     def row_width(self) -> int:
@@ -50,7 +47,6 @@ class PictureSource(RowsSource):
 
     @property
     def patches(self) -> int:
-        """Of one picture."""
         down, across = self.grid
         return down * across
 
@@ -64,13 +60,7 @@ class PictureSource(RowsSource):
 
         if self.stem == "linear":
             return PatchesFrontEnd(width, self.row_width, self.grid[1])
-        return StemFrontEnd(
-            width,
-            grid=self.grid,
-            side=self.patch,
-            colours=self.channels,
-            channels=self.stem_channels,
-        )
+        return StemFrontEnd(width, self.grid, self.patch, self.channels, self.stem_channels)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from dragoman.settings import Settings
+from dragoman.task import Task
 
 if TYPE_CHECKING:
     from dragoman.sources.shared.front_end import FrontEnd
+
+
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 class SourceSettings(Settings):
@@ -31,8 +36,65 @@ class SourceSettings(Settings):
         return source
 
     is_text: ClassVar[bool] = False
+    sections: ClassVar[frozenset[str]] = frozenset({"source"})
+    """The sections that it adds to a recipe that is written."""
     units: ClassVar[str] = "rows"
     """What is counted of it."""
+    raws: ClassVar[str] = "files"
+    """What its raw examples are called, several of them."""
+    to_measure: ClassVar[str] = (
+        "{noun} with what is right, in a folder or a list as for training: "
+        "dragoman evaluate {run} test.tsv"
+    )
+    """What to give to measure a run on, with ``noun`` and ``run``."""
+    listed_as: ClassVar[str | None] = None
+    """The format of a corpus that lists its files by named columns; None: there is none."""
+    without_groups: ClassVar[str] = ""
+    """What to warn of where nothing tells the groups of a corpus."""
+    varied_by: ClassVar[frozenset[str]] = frozenset()
+    """The settings that vary its examples in training, or make more of them."""
+    allows_ctc: ClassVar[bool] = False
+    """Whether its rows follow what is written, from begin to end, as CTC needs it."""
+    drawn_for: ClassVar[frozenset[bool]] = frozenset()
+    """The models of files for which there are figures, by whether they write."""
+
+    @property
+    def shortens(self) -> int:
+        """The number of rows of which the front end makes one."""
+        return 1
+
+    @property
+    def patches(self) -> int:
+        """The number of patches of one example; 0 where it has none."""
+        return 0
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether the numbers of a row are bands of a spectrum."""
+        return False
+
+    @property
+    def way(self) -> str:
+        """What is read, and how, for messages."""
+        return self.units
+
+    def of_task(self, task: AnyTask) -> AnyTask:
+        """The task with this source."""
+        return task
+
+    def holds(self, with_texts: bool) -> str:
+        """What a list of examples holds (``CorpusSettings.holds``). ``with_texts``: beside a file
+        of their texts."""
+        return "text"
+
+    def size_told(self, tokens: str) -> str:
+        """What a model reads of it, for reports: ``tokens``, as its vocabulary has them."""
+        return tokens
+
+    @abstractmethod
+    def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
+        """Errors: ``ValueError`` for a corpus of that name that it cannot be read from. ``holds``:
+        as ``CorpusSettings`` has it."""
 
 
 class RowsSource(SourceSettings):
@@ -40,9 +102,9 @@ class RowsSource(SourceSettings):
 
     noun_of_row: ClassVar[str] = "row"
     """What one of its rows is called."""
-    raws: ClassVar[str] = "files"
-    """What its examples are called, several of them."""
-    hub_tags: ClassVar[Mapping[bool, str]] = {}
+    draws: ClassVar[bool] = False
+    """Whether the program can draw its files, of their texts."""
+    hub_tags: ClassVar[Mapping[bool, str]] = {True: "image-to-text", False: "image-classification"}
     """What model hubs call a model that writes, and one that labels."""
     of_front_end: ClassVar[frozenset[str]] = frozenset()
     """The settings of the model's front end alone: rows are the same whatever they are."""
@@ -58,6 +120,34 @@ class RowsSource(SourceSettings):
         generator."""
 
     @property
-    def shortens(self) -> int:
-        """How many rows the front end makes one of."""
-        return 1
+    def way(self) -> str:
+        ways = self.model_dump(exclude={"kind", *self.of_front_end}).items()
+        return f"{self.units} ({', '.join(f'{key} = {value}' for key, value in ways)})"
+
+    def of_task(self, task: AnyTask) -> AnyTask:
+        return replace(
+            task,
+            texts=tuple(side for side in task.texts if side != "source"),
+            noun=self.raws,
+            counted=task.counted if task.writes else self.raws,
+            verbs=tuple((verb, "FILES") for verb, _ in task.verbs),
+            hub_tag=self.hub_tags[task.writes],
+        )
+
+    def holds(self, with_texts: bool) -> str:
+        return "drawn" if self.draws and with_texts else "files"
+
+    def size_told(self, tokens: str) -> str:
+        return f"{self.row_width} numbers a {self.noun_of_row}"
+
+    def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
+        if holds == "drawn" and not self.draws:
+            raise ValueError(
+                f'{name} is drawn, line by line, and source.kind = "{self.kind}" reads no lines of '
+                'text: set source.kind = "line"'
+            )
+        if not names_files:
+            raise ValueError(
+                f'{name} holds texts, and source.kind = "{self.kind}" reads files: set format = '
+                "folders or idx, or holds = files for a list of files"
+            )

@@ -15,4 +15,14 @@ class TextSource(SourceSettings):
     pictures, as patches; line: a line of text in a picture, as columns of pixels."""
 
     is_text: ClassVar[bool] = True
+    sections: ClassVar[frozenset[str]] = frozenset()
     units: ClassVar[str] = "tokens"
+    raws: ClassVar[str] = "texts"
+    to_measure: ClassVar[str] = "two files: dragoman evaluate {run} test.source test.reference"
+
+    def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
+        if names_files:
+            raise ValueError(
+                f"{name} names files, and text is read: set source.kind to frames (recordings), "
+                "picture or line"
+            )

@@ -30,7 +30,6 @@ from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.settings import RowsSource
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
 
@@ -96,31 +95,31 @@ class Pairs:
     ) -> list[Values]:
         """One side of each example; ``stream``: which random numbers this side takes."""
         store, vocabulary = self._store, form.vocabulary
-        if side == "source" and form.width is not None:
+        if vocabulary is not None and vocabulary.settings.sampling:
+            # Keyed by update and example: the same cut in any process, another one next epoch.
+            return [
+                vocabulary.sample(
+                    store.text(side, example), torch_seed(self._seed, stream, update, example)
+                )
+                for example in examples
+            ]
+        if side == "source":
             return [self._read(update, example) for example in examples]
-        if vocabulary is None or not vocabulary.settings.sampling:
-            return [store.values(side, example) for example in examples]
-        # Keyed by update and example: the same cut in any process, another one next epoch.
-        return [
-            vocabulary.sample(
-                store.text(side, example), torch_seed(self._seed, stream, update, example)
-            )
-            for example in examples
-        ]
+        return [store.values(side, example) for example in examples]
 
 
 def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     """What is read of an example in an update; of recordings, parts may be hidden, and pictures may
     be varied."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
-    source, seed = recipe.source, recipe.seed
+    seed = recipe.seed
 
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
         if hiding.is_on:
             return masked(values, hiding, torch_seed(seed, 7, update, int(example)))
         if varying.is_on:
-            assert isinstance(source, PictureSource)
+            source = PictureSource.of(recipe.source)
             pixels = pixels_from(values, source.height, source.width, source.patch)
             pixels = varied(pixels, varying, torch_seed(seed, 7, update, int(example)))
             return patches_of(pixels, source.patch)
@@ -229,7 +228,6 @@ def in_batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
 def reading_of(recipe: Recipe, forms: Forms) -> TextLayout:
     """How a recipe's model reads a text that it is to label."""
     source, model, settings = forms.source, recipe.model, recipe.source
-    shortens = settings.shortens if isinstance(settings, RowsSource) else 1
-    longest = min(recipe.plan.context, (model.longest or recipe.plan.context) * shortens)
+    longest = min(recipe.plan.context, (model.longest or recipe.plan.context) * settings.shortens)
     symbol = source.end if model.reads else source.bos
     return TextLayout(symbol, before=not model.reads, longest=longest)

@@ -282,7 +282,7 @@ def examples_of(
         corpus = placed
     else:
         learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
-        if not learned and not run.recipe.source.is_text:
+        if not learned and run.task.reads_files:
             raise DragomanError(
                 f"{source} has no labels: give the file of its labels too, as "
                 f"{run.recipe.data.train[0].name} has it"

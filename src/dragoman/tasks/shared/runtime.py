@@ -16,7 +16,6 @@ from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Heatmap, ShownSample, Table
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sources.shared.settings import RowsSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
@@ -130,7 +129,4 @@ class Runtime(ABC):
 
 def tokens_in(run: Run) -> str:
     """How many tokens are read of a text, with their kind; of files what a row of them is."""
-    source = run.recipe.source
-    if isinstance(source, RowsSource):
-        return f"{source.row_width} numbers a {source.noun_of_row}"
-    return f"{run.source.size:,} {run.recipe.text.kind} tokens"
+    return run.recipe.source.size_told(f"{run.source.size:,} {run.recipe.text.kind} tokens")

@@ -30,7 +30,7 @@ from dragoman.data.batches import Batch
 from dragoman.data.store import TokenStore
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.shared.settings import SourceSettings
 from dragoman.training.losses.objectives import Objective, Sums
 from dragoman.wording import plural
 
@@ -105,7 +105,7 @@ def rows_needed(target: npt.NDArray[Any]) -> int:
     return len(target) + int((target[1:] == target[:-1]).sum())
 
 
-def without_room(store: TokenStore, model: Network, read: RowsSource) -> str | None:
+def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str | None:
     """Which sources have fewer rows than their text needs, for people; None: there are none.
     ``read``: what a source is, and how many rows are made into one."""
     source, target = store.lengths["source"], store.lengths["target"]
