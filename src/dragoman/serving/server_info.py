@@ -20,10 +20,6 @@ from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import SERVED
 from dragoman.serving.service.served_run import Knowledge, ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.rows_form import RowsForm
 from dragoman.tasks.report import summarise
 
 MAX_POINTS = 400
@@ -232,15 +228,8 @@ class ServerInfo(Message):
 
 
 def _takes(run: ServedRun) -> Takes | None:
-    form = run.engine.source
-    if not isinstance(form, RowsForm):
-        return None
-    if isinstance(one := form.settings, FramesSource):
-        return Takes(rate=one.rate, words=run.times_words)
-    if isinstance(one, LineSource):
-        return Takes(height=one.height, channels=1)  # of any width
-    assert isinstance(one, PictureSource)
-    return Takes(height=one.height, width=one.width, channels=one.channels)
+    told = run.run.recipe.source.takes
+    return Takes(**told, words=run.times_words) if told else None
 
 
 def endpoints(service: Service) -> APIRouter:

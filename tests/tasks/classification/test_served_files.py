@@ -29,7 +29,7 @@ from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
-from dragoman.serving.service import file_run
+from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel
 from dragoman.sources.shared.in_memory import InMemory
@@ -351,7 +351,7 @@ def test_what_is_large_and_no_base64_is_not_read_as_json(
 
 def test_a_header_that_lies_is_found_out(tones: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a header belies costs no more than what is allowed."""
-    monkeypatch.setattr(file_run, "costly_seconds", lambda _: 0.1)
+    monkeypatch.setattr(frames_form, "costly_seconds", lambda _: 0.1)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=1))
     decoded: list[int] = []
     original = LogMel.parts
@@ -378,7 +378,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = [
-        (uploads.Upload, "read"), (uploads, "_beside_base64"), (file_run, "costly_seconds"),
+        (uploads.Upload, "read"), (uploads, "_beside_base64"), (frames_form, "costly_seconds"),
         (LogMel, "_some"), (served_files, "drawn"), (served_files, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip

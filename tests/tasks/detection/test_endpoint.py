@@ -22,7 +22,7 @@ from trained_run import trained_run
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.service import file_run
+from dragoman.sources.picture import form as picture_form
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.tasks.detection import endpoint as served_detector
 from dragoman.tasks.detection.detector import Detector, box_form
@@ -187,7 +187,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     """25,600 boxes of 256 pictures took more than half a second to be told."""
     slow = [
-        (uploads.Upload, "read"), (file_run, "picture_size"), (PicturesForm, "in_turns"),
+        (uploads.Upload, "read"), (picture_form, "picture_size"), (PicturesForm, "in_turns"),
         (served_detector, "detected"), (FoundBox, "__init__"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

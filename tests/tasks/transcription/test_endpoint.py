@@ -32,7 +32,7 @@ from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import open_run
-from dragoman.serving.service import file_run
+from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel
 from dragoman.tasks.transcription import endpoint
@@ -404,7 +404,7 @@ def test_base64_is_read_too(served: Served) -> None:
 
 def test_a_header_that_lies_is_found_out(heard: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it belies is decoded no further than what is allowed."""
-    monkeypatch.setattr(file_run, "costly_seconds", lambda _: 0.1)
+    monkeypatch.setattr(frames_form, "costly_seconds", lambda _: 0.1)
     settings = ServeSettings(limits=LimitSettings(sound_seconds=40))
     blocks: list[int] = []
     original = cutting.blocks_of
@@ -450,7 +450,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = [
-        (uploads.Upload, "read"), (file_run, "costly_seconds"),
+        (uploads.Upload, "read"), (frames_form, "costly_seconds"),
         (served_transcriber, "seconds_of"), (LogMel, "_some"),
         (cutting, "_levels"), (cutting, "spans_of"), (Transcriber, "best"),
         (Transcriber, "segment"),

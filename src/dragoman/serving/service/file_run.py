@@ -27,14 +27,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.sources.frames.recordings import costly_seconds
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.picture.picture_file import picture_size
 from dragoman.sources.shared.in_memory import InMemory
-from dragoman.sources.shared.rows_form import Rows, RowsForm
-
-LINE = 4_096
-"""Columns of a line of text that are read at least, however short those of the training were."""
+from dragoman.sources.shared.rows_form import Extent, Rows, RowsForm
 
 
 @dataclass(frozen=True)
@@ -42,11 +36,7 @@ class OpenedFile:
     """A file whose header was read."""
 
     file: InMemory
-    size: float
-    """Seconds of sound, or pixels."""
-    height: int = 0
-    """Of a picture, as its camera was held."""
-    width: int = 0
+    extent: Extent
 
 
 class SearchedFiles(Protocol):
@@ -68,12 +58,10 @@ class FileRun(ServedRun):
     """What its work is called where it is too much: with files that hold little, and others."""
 
     def __init__(self, name: str, engine: Engine, settings: ServeSettings, run: Run) -> None:
-        form = engine.source
-        assert isinstance(form, RowsForm)
+        form = RowsForm.of(engine.source)
         form.check_library()
         super().__init__(name, engine, settings, run, looked_into=False)
         self.form, self.reads = form, form.settings.raws
-        self.is_sound = isinstance(form.settings, FramesSource)
         self.opening, self._decoding = map(self.executor, self.kinds)
         """Where files are opened, and decoded where they hold little; and where others are."""
 
@@ -124,30 +112,29 @@ class FileRun(ServedRun):
         soon as they hold too much together, or have more than ``most_bytes``."""
         limits = self.settings.limits
         most = most_bytes or limits.upload_bytes
-        total, count = 0.0, 0
+        seconds, pixels, count = 0.0, 0, 0
         for upload in uploads:
             file = upload.read()
             count += len(file.data)
             if count > most:
                 raise body_too_large(most)
             with readable(file):
-                opened = self._opened(file)
-            total += opened.size
-            if self.is_sound and total > limits.sound_seconds:
-                raise too_much_sound(total, limits.sound_seconds)
-            if not self.is_sound and total > limits.pixels:
-                raise too_many_pixels(int(total), limits.pixels)
-            yield opened
+                extent = self.form.extent(file)
+            seconds += extent.seconds
+            pixels += extent.pixels
+            if seconds > limits.sound_seconds:
+                raise too_much_sound(seconds, limits.sound_seconds)
+            if pixels > limits.pixels:
+                raise too_many_pixels(pixels, limits.pixels)
+            yield OpenedFile(file, extent)
 
-    def _opened(self, file: InMemory) -> OpenedFile:
-        if self.is_sound:
-            return OpenedFile(file, costly_seconds(file))
-        height, width = picture_size(file)
-        return OpenedFile(file, height * width, height, width)
+    def most_rows(self, longest: int) -> int:
+        """Of one file, of which ``longest`` are read."""
+        return self.form.settings.most_rows(longest, self.settings.limits.sound_seconds)
 
-    def for_size(self, size: float) -> tuple[FairExecutor, int]:
+    def for_size(self, seconds: float, pixels: int = 0) -> tuple[FairExecutor, int]:
         """Where so much is decoded, and how many places that takes."""
-        places = 1 + int(size // (SECONDS_OF_A_PLACE if self.is_sound else PIXELS_OF_A_PLACE))
+        places = 1 + int(seconds // SECONDS_OF_A_PLACE) + pixels // PIXELS_OF_A_PLACE
         return self.opening if places == 1 else self._decoding, places
 
     async def decoded(
@@ -161,6 +148,8 @@ class FileRun(ServedRun):
                 with readable(one.file):
                     yield from self.form.in_turns(one.file, most)
 
-        executor, places = self.for_size(sum(one.size for one in files))
+        extents = [one.extent for one in files]
+        seconds = sum(one.seconds for one in extents)
+        executor, places = self.for_size(seconds, sum(one.pixels for one in extents))
         found = await executor.all(client, rows(), places)
         return [one for one in found if one is not None]

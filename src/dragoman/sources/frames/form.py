@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,47 @@ from dragoman.errors import DataError
 from dragoman.sources.frames.log_mel import LogMel, normalised
 from dragoman.sources.frames.mfcc import FEATURE_FILE, read_features
 from dragoman.sources.frames.recording_file import Recording, called, library
-from dragoman.sources.frames.recordings import Floats, blocks_of, samples_of
+from dragoman.sources.frames.recordings import Floats, blocks_of, costly_seconds, samples_of
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.in_memory import File
-from dragoman.sources.shared.rows_form import Rows, RowsForm, check_count, low
+from dragoman.sources.shared.rows_form import Cells, Extent, Rows, RowsForm, check_count, low
 
 _WIDEST = 1_024
 """Columns of a picture."""
 _SPREAD = 2.5
 """Standard deviations that are told apart in it, on either side of the mean."""
+
+
+_STRETCH_SECONDS, _MOST_STRETCHES = 0.25, 24
+"""Of the cells of a recording, from left to right."""
+_RANGES = 4
+"""Of bands, from top to bottom."""
+
+
+@dataclass(frozen=True)
+class StretchCells(Cells):
+    """Stretches of time, and ranges of bands, the highest at the top."""
+
+    stretch: int
+    """Frames of a cell."""
+
+    def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
+        found, width = values.copy(), values.shape[1]
+        for cell in hidden:
+            down, across = divmod(cell, self.columns)
+            low, high = (width * (self.rows - down - k) // self.rows for k in (1, 0))
+            # Bands are normalised: their mean is 0.
+            found[across * self.stretch : (across + 1) * self.stretch, low:high] = 0
+        return found
+
+    def row_of(self, cell: int, rows: int) -> int:
+        """That of the middle of its stretch."""
+        begin = cell % self.columns * self.stretch
+        middle = (begin + min(begin + self.stretch, self.read)) // 2
+        return min(middle * rows // self.read, rows - 1)
+
+    def spread(self, rows: int) -> tuple[int, int]:
+        return 1, rows
 
 
 class FramesForm(RowsForm):
@@ -48,6 +81,9 @@ class FramesForm(RowsForm):
 
     def check_library(self) -> None:
         library()
+
+    def extent(self, file: File) -> Extent:
+        return Extent(seconds=costly_seconds(file))
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         return self._of_recording(file, most)
@@ -86,6 +122,12 @@ class FramesForm(RowsForm):
         columns /= np.diff(begins, append=len(rows))[:, None]
         shares = np.clip(columns / (2 * _SPREAD) + 0.5, 0, 1)
         return (shares.T[::-1, :, None] * 255).astype(np.uint8)
+
+    def cells(self, read: int) -> StretchCells:
+        least = max(1, round(_STRETCH_SECONDS * 1000 / self.settings.hop_ms))
+        stretch = max(least, -(-read // _MOST_STRETCHES))
+        ranges = _RANGES if self.settings.features == "log-mel" else 1
+        return StretchCells(ranges, -(-read // stretch), read, stretch)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """The second at which each of ``count`` rows of the model begins, as a word each."""

@@ -76,6 +76,14 @@ class FramesSource(RowsSource):
         return self.features == "log-mel"
 
     @property
+    def takes(self) -> Mapping[str, int]:
+        return {"rate": self.rate}
+
+    def most_rows(self, longest: int, seconds: float) -> int:
+        """All of these seconds, which a header may have belied."""
+        return 1 + int(seconds * 1000 / self.hop_ms)
+
+    @property
     def shortens(self) -> int:
         return self.subsample
 

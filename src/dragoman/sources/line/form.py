@@ -18,9 +18,9 @@ import numpy as np
 from dragoman.errors import DataError
 from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.idx import Bytes
-from dragoman.sources.picture.picture_file import library, line_of
+from dragoman.sources.picture.picture_file import library, line_of, picture_size
 from dragoman.sources.shared.in_memory import File
-from dragoman.sources.shared.rows_form import MOST_ROWS, Rows, RowsForm
+from dragoman.sources.shared.rows_form import MOST_ROWS, Extent, Rows, RowsForm
 from dragoman.sources.shared.zipped import file_of
 from dragoman.wording import plural, shortened
 
@@ -47,6 +47,10 @@ class LinesForm(RowsForm):
 
     def check_library(self) -> None:
         library()
+
+    def extent(self, file: File) -> Extent:
+        height, width = picture_size(file)
+        return Extent(height=height, width=width)
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         yield self._of_file(file, most)

@@ -42,6 +42,10 @@ class DrawingSettings(Settings):
         return self
 
 
+LINE = 4_096
+"""Columns of a line of text that are read at least, however short those of the training were."""
+
+
 class LineSource(RowsSource):
     """Pictures of one line of text, as columns of pixels from left to right (Salesky et al., 2021,
     "Robust Open-Vocabulary Translation from Visual Text Representations")."""
@@ -68,6 +72,14 @@ class LineSource(RowsSource):
     @property
     def row_width(self) -> int:
         return self.height
+
+    @property
+    def takes(self) -> Mapping[str, int]:
+        return {"height": self.height, "channels": 1}  # of any width
+
+    def most_rows(self, longest: int, seconds: float) -> int:
+        """``LINE`` at least: what is behind the longest is not looked at."""
+        return max(LINE, longest)
 
     @property
     def shortens(self) -> int:

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dragoman.errors import DataError
 from dragoman.sources.picture.idx import Bytes, is_idx, read_idx
-from dragoman.sources.picture.picture_file import library, pixels_of
+from dragoman.sources.picture.picture_file import library, picture_size, pixels_of
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.in_memory import File
-from dragoman.sources.shared.rows_form import Rows, RowsForm, check_count
+from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm, check_count
 from dragoman.sources.shared.zipped import file_of
 from dragoman.wording import plural, shortened
 
@@ -23,6 +24,30 @@ _DIGITS = 20
 """More than the number of any picture has."""
 _TOGETHER = 64 << 20
 """Bytes of pictures that are encoded together."""
+
+
+@dataclass(frozen=True)
+class PatchCells(Cells):
+    """The patches of a picture."""
+
+    channels: int
+
+    @property
+    def count_read(self) -> int:
+        return min(self.count, self.read)
+
+    def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
+        found = values.copy()
+        by_channel = values.reshape(-1, self.channels).mean(axis=0).round()
+        shown = [cell for cell in hidden if cell < self.read]
+        found[shown] = np.tile(by_channel, values.shape[1] // self.channels)
+        return found
+
+    def row_of(self, cell: int, rows: int) -> int:
+        return cell
+
+    def spread(self, rows: int) -> tuple[int, int]:
+        return self.rows, self.columns
 
 
 class PicturesForm(RowsForm):
@@ -56,6 +81,10 @@ class PicturesForm(RowsForm):
     def check_library(self) -> None:
         library()
 
+    def extent(self, file: File) -> Extent:
+        height, width = picture_size(file)
+        return Extent(height=height, width=width)
+
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         settings = self.settings
         check_count(str(file), settings.patches, "patches", most)
@@ -66,6 +95,11 @@ class PicturesForm(RowsForm):
         """The picture at the size that is read."""
         settings = self.settings
         return pixels_from(rows, settings.height, settings.width, settings.patch)
+
+    def cells(self, read: int) -> PatchCells | None:
+        if self.settings.patches > MOST_CELLS:
+            return None
+        return PatchCells(*self.settings.grid, read, self.settings.channels)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
         """Row and column of each patch, from 1, as a word each, and before them ``class`` where

@@ -46,6 +46,10 @@ class PictureSource(RowsSource):
         return self.patch * self.patch * self.channels
 
     @property
+    def takes(self) -> Mapping[str, int]:
+        return {"height": self.height, "width": self.width, "channels": self.channels}
+
+    @property
     def patches(self) -> int:
         down, across = self.grid
         return down * across

@@ -4,8 +4,9 @@ becomes rows (T, F). Nothing ends them, and nobody writes them."""
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,59 @@ MOST_ROWS = 1_000_000
 """Of one source: nearly three hours of sound in frames of 10 ms."""
 _VERSION = 1
 """Of what is computed: stores that were made otherwise are made again."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much a file holds, as its header tells."""
+
+    seconds: float = 0.0
+    """Of sound."""
+    height: int = 0
+    """Of a picture, in pixels, as its camera was held."""
+    width: int = 0
+
+    @property
+    def pixels(self) -> int:
+        return self.height * self.width
+
+
+MOST_CELLS = 1_024
+"""Of one file."""
+
+
+@dataclass(frozen=True)
+class Cells(ABC):
+    """The parts of a file that can be hidden, in a grid, numbered row by row from the top. A hidden
+    cell has the mean of what is around it (Zeiler and Fergus, 2014, section 4.2), so it works for
+    every kind of model; what is said of the rest shows what the cell had to do with it."""
+
+    rows: int
+    columns: int
+    read: int
+    """The rows of the form that the model reads of the file."""
+
+    @property
+    def count(self) -> int:
+        """The cells of the whole file."""
+        return self.rows * self.columns
+
+    @property
+    def count_read(self) -> int:
+        """The cells of what is read."""
+        return self.count
+
+    @abstractmethod
+    def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
+        """A copy of the rows of the file with some cells hidden."""
+
+    @abstractmethod
+    def row_of(self, cell: int, rows: int) -> int:
+        """Which of the ``rows`` that a model makes of what it reads stands for a cell."""
+
+    @abstractmethod
+    def spread(self, rows: int) -> tuple[int, int]:
+        """How so many rows of a model are shown: from top to bottom, and from left to right."""
 
 
 class RowsForm(Form):
@@ -47,6 +101,11 @@ class RowsForm(Form):
         """Errors: ``DataError`` where what decodes files is not installed."""
 
     @abstractmethod
+    def extent(self, file: File) -> Extent:
+        """How much there is to decode in a file. Errors: ``DataError`` for one that cannot be
+        used."""
+
+    @abstractmethod
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         """What a file holds, step by step: None after each, and its rows in the end. Errors:
         ``DataError`` as ``rows``, also for more rows than ``most``."""
@@ -54,6 +113,10 @@ class RowsForm(Form):
     @abstractmethod
     def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
         """(H, W, C) what the model reads, to be looked at."""
+
+    def cells(self, read: int) -> Cells | None:
+        """The cells of a file of which so many rows are read; None where none could be hidden."""
+        return None
 
     def encode(self, raws: Sequence[str]) -> list[Rows]:
         return [self.rows(raw) for raw in raws]

@@ -29,11 +29,17 @@ class SourceSettings(Settings):
     pictures, as patches; line: a line of text in a picture, as columns of pixels."""
 
     @classmethod
-    def of(cls, source: SourceSettings) -> Self:
+    def of(cls, source: SourceSettings | None) -> Self:
         """``source`` itself, which is known to be of this class: for whoever needs more of it than
         each source has."""
         assert isinstance(source, cls)
         return source
+
+    @property
+    def takes(self) -> Mapping[str, int]:
+        """How files are read, as a server tells it; empty where none are: the samples of a second
+        (rate), or the pixels and colours of a picture (height, width, channels)."""
+        return {}
 
     is_text: ClassVar[bool] = False
     sections: ClassVar[frozenset[str]] = frozenset({"source"})
@@ -151,3 +157,14 @@ class RowsSource(SourceSettings):
                 f'{name} holds texts, and source.kind = "{self.kind}" reads files: set format = '
                 "folders or idx, or holds = files for a list of files"
             )
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """How many rows lie below each other, and beside each other, in what is read, where all of
+        it has the same size; None where it is as long as it comes."""
+        return None
+
+    def most_rows(self, longest: int, seconds: float) -> int:
+        """The rows of one file that are looked at, of which a model reads ``longest`` and a header
+        allows ``seconds``."""
+        return longest

@@ -48,7 +48,7 @@ def endpoints(service: Service) -> Endpoints:
         uploads = request.uploads
         run.check(uploads, request)
         opened = await run.opening.all(client, run.opened(uploads))
-        rows = await run.decoded(opened, client, run.most_rows)
+        rows = await run.decoded(opened, client, run.most_rows(run.labeller.longest))
         run.check_rows(rows, request)
         found = dict(await run.labelling.all(client, run.label(opened, rows, request)))
         answer = ClassifyAnswer(

@@ -24,20 +24,16 @@ from dragoman.serving.queue.cost import (
     READING,
     SEEING,
 )
-from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
+from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import (
-    MOST_PATCHES,
     drawn,
     grid_of,
     hidden_cells,
     row_of,
     without,
 )
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.settings import LineSource
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.rows_form import Rows, RowsForm
+from dragoman.sources.shared.rows_form import MOST_CELLS, Extent, Rows, RowsForm
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.served import (
     TOKENS_AT_ONCE,
@@ -60,7 +56,7 @@ class ServedFileClassifier(FileRun):
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
         super().__init__(name, labeller.engine, settings, labeller.run)
         self.labeller = labeller
-        self.has_figures = isinstance(self.form.settings, PictureSource)
+        self.has_figures = self.form.settings.grid is not None
         self.labelling = self.executor("classify")
         """Where files are labelled."""
 
@@ -85,21 +81,11 @@ class ServedFileClassifier(FileRun):
                 raise invalid_request(field, f"{field} is told of one file: send one at a time")
         if request.at is not None and not request.heads:
             raise invalid_request("at", "at goes with heads: set heads too")
-        if request.reading and not isinstance(self.form.settings, PictureSource):
+        if request.reading and self.form.settings.grid is None:
             told = "it is told of pictures that are cut into patches alone"
             raise invalid_request("reading", told)
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
-
-    @property
-    def most_rows(self) -> int:
-        """Of one file: those of the seconds that are allowed, which a header may have belied."""
-        settings = self.form.settings
-        if isinstance(settings, LineSource):  # what is behind the longest is not looked at
-            return max(LINE, self.labeller.longest)
-        if not isinstance(settings, FramesSource):
-            return self.labeller.longest
-        return 1 + int(self.settings.limits.sound_seconds * 1000 / settings.hop_ms)
 
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for what costs too much to be read: once, or several times where what
@@ -126,17 +112,19 @@ class ServedFileClassifier(FileRun):
             shown = None
             if request.seen:
                 shown = seen(self.labeller, self.form, read[number], found.ranked, request)
-            yield number, _told(found, opened[number].size, request.top, shown)
+            yield number, _told(found, opened[number].extent, request.top, shown)
 
 
-def _told(found: ClassifiedText, size: float, top: int | None, shown: Seen | None) -> LabelledFile:
+def _told(
+    found: ClassifiedText, extent: Extent, top: int | None, shown: Seen | None
+) -> LabelledFile:
     return LabelledFile(
         name=found.text,
         label=found.label,
         probability=round(found.probability, 6),
         labels=labels_told(found, top),
         cut=found.cut,
-        size=round(size, 3),
+        size=round(extent.seconds or extent.pixels, 3),
         seen=shown,
     )
 
@@ -156,23 +144,23 @@ def seen(
     probable first. Raises Refusal 400 for a cell that is not there."""
     read = rows[: labeller.longest]
     looked = of_heads = panels = None
-    attended = _attended(labeller, form, read)
-    if attended is not None:
+    cells = form.cells(len(read))
+    attended = None if cells is None else _attended(labeller, form, read)
+    if cells is not None and attended is not None:
         weights, places = attended
-        source = form.settings
-        shape = source.grid if isinstance(source, PictureSource) else (1, places)
+        shape = cells.spread(places)
         shares = _digits(_filled(rollout(weights, places), shape))
         looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
         if asked.heads:
             begin = weights.shape[-1] - places  # behind the class token, if there is one
             if asked.at is not None:
-                given = weights[..., begin + row_of(form, asked.at, len(read), places), :]
+                given = weights[..., begin + row_of(cells, asked.at, places), :]
             else:
                 given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
             each = _filled(given[..., begin:], shape)
             of_heads = [[_digits(head) for head in layer] for layer in each]
-        if asked.reading and isinstance(form, PicturesForm) and places <= _MOST_READ:
-            way, _ = reading(labeller, form, read, ranked)
+        if asked.reading and places <= _MOST_READ:  # of pictures, see check
+            way, _ = reading(labeller, PicturesForm.of(form), read, ranked)
             panels = [panel.to_dict() for panel in way]
     grid = grid_of(form, len(read))
     return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
@@ -183,12 +171,8 @@ def _attended(
 ) -> tuple[NDArray[np.float32], int] | None:
     """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
     file; None where nothing attends, or where they are more than a picture shows."""
-    source, model = form.settings, labeller.run.recipe.model
-    if isinstance(source, FramesSource):
-        is_shown = len(read) <= MOST_PATCHES * source.subsample
-    else:
-        is_shown = isinstance(source, PictureSource) and source.patches <= MOST_PATCHES
-    if not is_shown:
+    model = labeller.run.recipe.model
+    if len(read) > MOST_CELLS * form.settings.shortens:
         return None
     weights = labeller.engine.attention.record(read, ()).encoder
     if not len(weights):

@@ -109,14 +109,14 @@ class ServedDetector(FileRun):
     ) -> SearchedPicture:
         """What was found in a picture, as the API tells it; of the patches ``seen``, also what is
         read, and where the run looked as it wrote each box."""
-        found = detected(self.engine, one.file.called, (one.height, one.width), best)
+        found = detected(self.engine, one.file.called, (one.extent.height, one.extent.width), best)
         shares = None if seen is None else looked(self.engine, seen, best.tokens)
         if shares is not None:
             shares = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)
         return SearchedPicture(
             name=one.file.called,
-            width=one.width,
-            height=one.height,
+            width=one.extent.width,
+            height=one.extent.height,
             boxes=[
                 FoundBox(
                     score=round(box.score, 6),

@@ -21,7 +21,7 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.file_run import LINE, FileRun, OpenedFile
+from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.line.settings import LineSource
@@ -115,7 +115,7 @@ class ServedLines(FileRun):
     def most_columns(self) -> int:
         """Of one line: twice what the run has learned from, or ``LINE``, as far as the model has
         positions for them."""
-        most = max(LINE, 2 * self.run.recipe.bounded_plan.max_source)
+        most = self.most_rows(2 * self.run.recipe.bounded_plan.max_source)
         places = self.engine.places
         return most if places is None else min(most, places * self.form.settings.shortens)
 
@@ -142,8 +142,8 @@ class ServedLines(FileRun):
         whole = math.fsum(each)
         return ReadLine(
             name=picture.file.called,
-            width=picture.width,
-            height=picture.height,
+            width=picture.extent.width,
+            height=picture.extent.height,
             text=text,
             log_probability=round(whole, 5),
             probability=round(math.exp(whole / max(1, len(each))), 6),
