@@ -70,6 +70,8 @@ class Task:
     """What report and card warn of."""
     symbols: tuple[str, ...] = ()
     """Tokens of its vocabulary that stand for no text, beside those that every one has."""
+    becomes: str = ""
+    """What it is called by the server where what is read makes another thing of it."""
     finished: Mapping[str, Measure] = field(default_factory=dict)
     """What is measured of a finished run alone."""
     loss_unit: str = "nats"
@@ -81,6 +83,16 @@ class Task:
     def one_counted(self) -> str:
         """One of what its loss is summed over."""
         return self.counted.removesuffix("s")
+
+    @property
+    def purpose(self) -> str:
+        """What its runs are for, as the server calls it."""
+        return self.becomes or self.name
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether what is read are files, such as recordings or pictures, and no text."""
+        return "source" in self.sides and "source" not in self.texts
 
     @property
     def translates(self) -> bool:

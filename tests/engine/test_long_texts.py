@@ -12,11 +12,11 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
-from dragoman.engine.predictor import beginning, far_too_long
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.subwords.text import Text
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
+from dragoman.tasks.language_model.form import NoSource
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.translation.aligner import Aligner, TextAligner
@@ -42,8 +42,9 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_text_is_far_too_long_only_where_its_beginning_is_less() -> None:
+    form = NoSource(2)
     for text in ("a" * 1999, "a" * 2000, "a" * 2001):
-        assert far_too_long(text, 2) == (beginning(text, 2) != text) == (len(text) > 2000)
+        assert form.far_too_long(text, 2) == (form.beginning(text, 2) != text) == (len(text) > 2000)
 
 
 def test_a_masked_model_refuses_it(tmp_path: Path, cut: list[int]) -> None:

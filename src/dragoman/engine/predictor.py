@@ -3,10 +3,6 @@
 ``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
 ``Filler`` fills in its blanks; ``Labeller`` says which label it has. Whoever looks inside asks none
 which: what a text is *shown* as is what the model makes of it.
-
-To cut a text into tokens takes some seventy bytes of memory for each of its characters. Where so
-much is too long in any case, up to a gigabyte on one line, it is not cut to find that out
-(``far_too_long``).
 """
 
 from __future__ import annotations
@@ -155,17 +151,3 @@ class WritingPredictor(Predictor):
         """Errors: ``RunError``, also for a run of another task."""
         run.require_task(*self.asked_of)
         super().__init__(run, Engine.open(run, settings or self.usual, search_settings))
-
-
-_CHARACTERS = 1000
-"""Of a text for each token that is read: no token writes so many."""
-
-
-def beginning(text: str, tokens: int) -> str:
-    """A part of a text that has its first ``tokens`` tokens; all of it, if it is not far longer."""
-    return text[: tokens * _CHARACTERS]
-
-
-def far_too_long(text: str, tokens: int) -> bool:
-    """Whether a text has more than so many tokens by its characters alone."""
-    return len(text) > tokens * _CHARACTERS

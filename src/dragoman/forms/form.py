@@ -45,6 +45,9 @@ class Rules(ABC):
         follow, always one token at least."""
 
 
+_CHARACTERS = 1000
+"""Of a text for each token that is read: no token writes so many."""
+
 Values = npt.NDArray[Any]
 """(length,) int32 tokens, or (length, F) rows of the form's own type."""
 
@@ -62,6 +65,8 @@ class Form(ABC):
     """Whether spaces stand between the words that people read of it."""
     has_links = False
     """Whether an output itself tells with which words of its source it goes."""
+    units = "tokens"
+    """What its values are called."""
     row_type = ""
     """numpy's name of the type in which rows are kept."""
     encoded_together = 4096
@@ -104,6 +109,16 @@ class Form(ABC):
         """Tokens that no output may hold."""
         return ()
 
+    def beginning(self, raw: str, values: int) -> str:
+        """What is looked at of a raw example for its first ``values`` values; all of it, if it is
+        not far longer. To cut a text into tokens takes some seventy bytes of memory for each of its
+        characters, and a line may have a gigabyte."""
+        return raw[: values * _CHARACTERS]
+
+    def far_too_long(self, raw: str, values: int) -> bool:
+        """Whether a raw example has more than so many values by its characters alone."""
+        return len(raw) > values * _CHARACTERS
+
     @abstractmethod
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """The tokens of each raw example, without special symbols."""
@@ -116,6 +131,13 @@ class Form(ABC):
     def read(self, raws: Sequence[str]) -> list[Values]:
         """What a model reads of each raw example: ``encode`` with the end symbol behind."""
         return [np.array(values, np.int64) for values in self.values(raws)]
+
+    def arrays(self, given: Sequence[Sequence[int] | Values]) -> list[Values]:
+        """The values of some inputs, each as an array: parts of one, since to make one takes longer
+        than to cut one."""
+        every = np.array([token for values in given for token in values], np.int64)
+        ends = np.cumsum([len(values) for values in given])
+        return np.split(every, ends[:-1]) if given else []
 
     @property
     @abstractmethod

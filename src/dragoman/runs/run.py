@@ -128,8 +128,9 @@ class Run:
         return f"dragoman {verb} {self.quoted} {rest}"
 
     def require_task(self, name: str, other: str) -> None:
-        """Errors: ``RunError`` for a run that is of another task, ``other`` in words."""
-        if self.task.name != name:
+        """Errors: ``RunError`` for a run that is of another task, ``other`` in words, and does
+        something else."""
+        if name not in (self.task.name, self.task.purpose):
             raise RunError(f"{self.folder} is a {self.task.called}, {other}: {self.use}")
 
     @property

@@ -19,13 +19,14 @@ from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
+from dragoman.forms.box_form import BoxForm
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.sources.picture import form as picture_form
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.tasks.detection import endpoint as served_detector
-from dragoman.tasks.detection.detector import Detector, box_form
+from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.endpoint import FoundBox
 
 
@@ -94,7 +95,7 @@ def test_it_tells_where_the_run_looked_as_it_wrote_each_box(
     detector = Detector(scenes)
     (found,) = detector.stream([str(tmp_path / "0.png")])
     looked = detector.look(str(tmp_path / "0.png"), found.ids).cross[-1].mean(axis=0)
-    decode = box_form(detector.engine).symbols.decode
+    decode = BoxForm.of(detector.engine.target).symbols.decode
     shares: dict[tuple[Any, ...], list[Any]] = {}  # a box may be written twice
     for begin in range(0, len(found.ids), 5):  # top, left, bottom, right, label
         (box,) = decode(found.ids[begin : begin + 5], 16, 16)

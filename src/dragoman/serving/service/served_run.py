@@ -193,7 +193,7 @@ class ServedRun(ABC):
     @classmethod
     def takes(cls, run: Run) -> bool:
         """Whether this is what serves such a run."""
-        return run.task.name == cls.task and run.recipe.source.is_text != cls.takes_files
+        return run.task.purpose == cls.task and run.task.reads_files == cls.takes_files
 
     @classmethod
     @abstractmethod

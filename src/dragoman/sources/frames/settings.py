@@ -75,6 +75,9 @@ class FramesSource(RowsSource):
     def has_bands(self) -> bool:
         return self.features == "log-mel"
 
+    def tells(self, source: str, target: str) -> bool:
+        return True
+
     @property
     def takes(self) -> Mapping[str, int]:
         return {"rate": self.rate}

@@ -73,6 +73,9 @@ class LineSource(RowsSource):
     def row_width(self) -> int:
         return self.height
 
+    def tells(self, source: str, target: str) -> bool:
+        return source == target
+
     @property
     def takes(self) -> Mapping[str, int]:
         return {"height": self.height, "channels": 1}  # of any width

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage, Piece
 from dragoman.sources.shared.in_memory import File
 from dragoman.sources.shared.settings import RowsSource
@@ -85,6 +85,7 @@ class RowsForm(Form):
     """Rows of numbers, that are read and never written."""
 
     spaced = False
+    units = "rows"
     settings: RowsSource
     encoded_together = 8
 
@@ -117,6 +118,16 @@ class RowsForm(Form):
     def cells(self, read: int) -> Cells | None:
         """The cells of a file of which so many rows are read; None where none could be hidden."""
         return None
+
+    def beginning(self, raw: str, values: int) -> str:
+        """All of it: it is the name of a file."""
+        return raw
+
+    def far_too_long(self, raw: str, values: int) -> bool:
+        return False
+
+    def arrays(self, given: Sequence[Sequence[int] | Values]) -> list[Values]:
+        return [np.asarray(rows) for rows in given]
 
     def encode(self, raws: Sequence[str]) -> list[Rows]:
         return [self.rows(raw) for raw in raws]

@@ -102,6 +102,17 @@ class SourceSettings(Settings):
         """Errors: ``ValueError`` for a corpus of that name that it cannot be read from. ``holds``:
         as ``CorpusSettings`` has it."""
 
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """How many rows lie below each other, and beside each other, in what is read, where all of
+        it has the same size; None where it is as long as it comes."""
+        return None
+
+    def tells(self, source: str, target: str) -> bool:
+        """Whether it tells each word of a text in the language ``target`` that is written of it;
+        ``source`` is its own."""
+        return False
+
 
 class RowsSource(SourceSettings):
     """Rows of numbers."""
@@ -157,12 +168,6 @@ class RowsSource(SourceSettings):
                 f'{name} holds texts, and source.kind = "{self.kind}" reads files: set format = '
                 "folders or idx, or holds = files for a list of files"
             )
-
-    @property
-    def grid(self) -> tuple[int, int] | None:
-        """How many rows lie below each other, and beside each other, in what is read, where all of
-        it has the same size; None where it is as long as it comes."""
-        return None
 
     def most_rows(self, longest: int, seconds: float) -> int:
         """The rows of one file that are looked at, of which a model reads ``longest`` and a header

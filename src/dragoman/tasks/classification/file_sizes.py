@@ -8,6 +8,7 @@ are read follows from theirs.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -131,8 +132,8 @@ class FilesBuilder(HeadBuilder):
         assert seen.source is not None
         source, context = seen.source, _CONTEXT
         model: dict[str, Any] = {}
-        if isinstance(source, PictureSource):
-            context = max(2, source.patches)
+        if source.grid is not None:
+            context = max(2, math.prod(source.grid))
             model = {"positions": {"kind": "learned", "maximum": context}}
         return {
             "source": source.model_dump(),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels, beginning
+from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
@@ -82,8 +82,7 @@ class Labeller(Predictor):
 
     def looked_at(self, text: str) -> str:
         """What is cut into tokens of a text, whatever is read of them."""
-        is_text = self.run.source.vocabulary is not None
-        return beginning(text, self.longest) if is_text else text
+        return self.run.source.beginning(text, self.longest)
 
     def __call__(self, texts: Iterable[str]) -> list[ClassifiedText]:
         """Each text with the probabilities of all labels. One without tokens has those of a text

@@ -54,7 +54,7 @@ class ClassificationSpec(WithHead):
         return Forms(given["source"], Labels.load(folder / self.target_file))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        seen = _Contradictions(str if recipe.source.is_text else content_of)
+        seen = _Contradictions(content_of if self.reads_files else str)
         found, counts = Labels.learn(seen.take(pair).target for _, pair in _labelled(examples))
         found.save(folder / self.target_file)
         has_lines = any(one.format != "folders" for one in recipe.data.train)

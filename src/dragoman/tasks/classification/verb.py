@@ -64,13 +64,13 @@ def classify(args: ClassifyArguments) -> None:
     log_to_stderr()
     opened = opened_run(args.run, "classification", "which does not label")
     if wants_parts(args):
-        if not opened.recipe.source.is_text:
+        if opened.task.reads_files:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
         language = opened.recipe.languages.source
         in_parts("classify", args, [args.given], line_mapper, language, unfit=("text", "explain"))
         return
     texts = args.given
-    of_files = not opened.recipe.source.is_text
+    of_files = opened.task.reads_files
     if of_files:
         texts = named_files(texts, opened.recipe.source.kind)
         if args.explain:

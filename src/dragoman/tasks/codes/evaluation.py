@@ -32,7 +32,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.sources.picture.form import PicturesForm
+from dragoman.tasks.codes.runtime import symbols_of
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, measured_on
 from dragoman.tasks.shared.validation import Validation
@@ -160,9 +160,9 @@ class CodesValidation(Validation[PictureBatch]):
         return list(pairs), [picture_batch(read[n : n + _TOGETHER]) for n in parts]
 
     def __call__(self, update: int) -> Evaluation:
-        model, target = self.model, self.forms.target
-        assert isinstance(model, PictureCodes) and isinstance(target, CodesForm)
-        tally = CodesTally(target.symbols.count)
+        model = self.model
+        assert isinstance(model, PictureCodes)
+        tally = CodesTally(CodesForm.of(self.forms.target).symbols.count)
         with torch.inference_mode():
             for batch in self.batches:
                 patches = batch.source.values.to(self.device)
@@ -228,10 +228,8 @@ def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = 
 
 
 def _measured(run: Run, pairs: Sequence[Pair], test: str, began: float) -> CodesReport:
-    source, target, network = run.forms.source, run.forms.target, run.model()
-    assert isinstance(source, PicturesForm) and isinstance(target, CodesForm)
+    source, symbols, network = run.source, symbols_of(run), run.model()
     assert isinstance(network, PictureCodes)
-    symbols = target.symbols
     coder, tally = PictureCoder(network, symbols.places), CodesTally(symbols.count)
     read = []
     for first in range(0, len(pairs), _TOGETHER):

@@ -87,10 +87,10 @@ class CodesBuilder(PicturesBuilder):
         return {"model": model, "training": row.training()}
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        assert isinstance(seen.source, PictureSource)
-        longest = max(256, seen.source.patches)
+        source = PictureSource.of(seen.source)
+        longest = max(256, source.patches)
         return {
-            "source": seen.source.model_dump(),
+            "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
             "text": TextSettings().model_dump(include={"vocabulary"}),  # there is none
             "plan": {"max_source": longest, "max_target": longest},
@@ -130,7 +130,8 @@ def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
 def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource:
     """What is read of the pictures, each patch of which becomes a code."""
     found = source_of_files(corpus, files)
-    if not isinstance(found, PictureSource):
+    if found.grid is None:
         raise DataError(f"{corpus.source} has recordings, and codes are of pictures")
-    side = next(one for one in _SIDES if not found.height % one and not found.width % one)
-    return found.model_copy(update={"patch": side})
+    read = PictureSource.of(found)
+    side = next(one for one in _SIDES if not read.height % one and not read.width % one)
+    return read.model_copy(update={"patch": side})

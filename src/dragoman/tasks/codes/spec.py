@@ -32,7 +32,7 @@ class CodesSpec(Spec):
     overlaps_by_source: ClassVar[bool] = True
 
     def check_source(self, recipe: Sections) -> None:
-        if not isinstance(recipe.source, PictureSource):
+        if recipe.source.grid is None:
             raise ValueError(
                 f'source.kind = "{recipe.source.kind}" has no pixels, and a {self.called} '
                 'reads pictures: set source.kind = "picture"'
@@ -50,8 +50,7 @@ class CodesSpec(Spec):
                 "training.picture_augment shows pictures that there are not, and codes learn to "
                 "tell those that there are: leave it out"
             )
-        source = recipe.source
-        assert isinstance(source, PictureSource)
+        source = PictureSource.of(recipe.source)
         if source.patches > recipe.plan.max_target or source.patches > recipe.plan.max_source:
             raise ValueError(
                 f"a picture has {source.patches:,} patches, and plan.max_source or plan.max_target "
@@ -63,10 +62,9 @@ class CodesSpec(Spec):
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         assert isinstance(recipe.model, CodesSettings)
-        assert isinstance(recipe.source, PictureSource)
         if next(examples(), None) is None:
             raise DataError("there are no pictures to learn from")
-        settings, source = recipe.model, recipe.source
+        settings, source = recipe.model, PictureSource.of(recipe.source)
         plain = PictureSource.model_validate(
             source.model_dump(include={"height", "width", "channels", "patch"})
         )
@@ -77,9 +75,8 @@ class CodesSpec(Spec):
         return [f"{codes} a picture of {size} pixels, each one of {symbols.count:,}"]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
-        target = learned.target
-        assert isinstance(target, CodesForm) and isinstance(recipe.source, PictureSource)
-        read, known = recipe.source, target.symbols.source
+        read = PictureSource.of(recipe.source)
+        known = CodesForm.of(learned.target).symbols.source
         if read != known:
             raise DataError(
                 f"{run} has learned pictures of {known.height} x {known.width} pixels with "

@@ -146,14 +146,8 @@ def size_of(picture: str, engine: Engine) -> tuple[int, int]:
     """Height and width of a picture as its camera was held; those that are read of a place in an
     IDX file, which must have them."""
     if is_place(picture):
-        return box_form(engine).symbols.read
+        return BoxForm.of(engine.target).symbols.read
     return picture_size(file_of(picture))
-
-
-def box_form(engine: Engine) -> BoxForm:
-    """What a detector writes."""
-    assert isinstance(engine.target, BoxForm)
-    return engine.target
 
 
 def described(one: Detection) -> str:
@@ -170,7 +164,7 @@ def detected(
 ) -> DetectedPicture:
     """What a search has written of a picture; ``size``: its height and width as it was given."""
     height, width = size
-    boxes = box_form(engine).symbols.decode(best.tokens, width, height)
+    boxes = BoxForm.of(engine.target).symbols.decode(best.tokens, width, height)
     of_labels = best.token_log_probabilities[PER_BOX - 1 : len(best.tokens) : PER_BOX]
     found = [
         Detection(box.label, math.exp(sure), box)

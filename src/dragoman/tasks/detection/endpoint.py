@@ -131,9 +131,7 @@ class ServedDetector(FileRun):
 
     def _seen(self, rows: Rows) -> SeenPicture:
         """What is read of a picture."""
-        settings = self.form.settings
-        assert isinstance(settings, PictureSource)
-        down, across = settings.grid
+        down, across = PictureSource.of(self.form.settings).grid
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 
 

@@ -85,8 +85,7 @@ class DetectionBuilder(RecipeBuilder):
         return _corpus(absolute(named[0]))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        source, most = seen.source, int(seen.length)
-        assert isinstance(source, PictureSource)
+        source, most = PictureSource.of(seen.source), int(seen.length)
         most = min(_MOST, most + max(2, most // 4))
         longest = max(source.patches, PER_BOX * most + 1)
         return {

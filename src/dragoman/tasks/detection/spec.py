@@ -38,7 +38,7 @@ class DetectionSpec(Spec):
     reads_rows: ClassVar[bool] = True
 
     def check_source(self, recipe: Sections) -> None:
-        if recipe.source.kind != "picture":
+        if recipe.source.grid is None:
             raise ValueError(
                 f'source.kind = "{recipe.source.kind}" has no places for boxes, and a '
                 f'{self.called} reads pictures: set source.kind = "picture"'
@@ -69,8 +69,8 @@ class DetectionSpec(Spec):
         return Forms(given["source"], BoxForm(BoxSymbols.load(folder / self.target_file)))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        assert isinstance(recipe.source, PictureSource)
-        read = Read(recipe.source.height, recipe.source.width)
+        source = PictureSource.of(recipe.source)
+        read = Read(source.height, source.width)
         scenes = (scene_of(pair.target) for _, pair in examples())
         symbols = BoxSymbols.learn(scenes, recipe.boxes, read)
         _check_count(examples, symbols)

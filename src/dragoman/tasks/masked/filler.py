@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, far_too_long
+from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.reading import readable
@@ -202,7 +202,7 @@ class Filler(Predictor):
         most = min(MAX_PIECES, self.context - 1)
         if not 1 <= pieces <= most:
             raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")
-        if far_too_long(text, longest):
+        if self.engine.target.far_too_long(text, longest):
             raise _too_long(len(text), "characters", longest)
         vocabulary, settings = self._vocabulary, self._vocabulary.settings
         around = BLANK.split(text)

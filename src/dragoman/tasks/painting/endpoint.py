@@ -29,10 +29,10 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.served_run import ServedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service
+from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import (
     LARGEST_SCALE,
     Painter,
-    codes_form,
     painted,
     painting_request,
     painting_settings,
@@ -125,7 +125,7 @@ class ServedPainter(ServedRun):
 
     def __init__(self, name: str, painter: Painter, settings: ServeSettings) -> None:
         super().__init__(name, painter.engine, settings, painter.run, looked_into=False)
-        form = codes_form(painter.engine)
+        form = CodesForm.of(painter.engine.target)
         form.coder  # noqa: B018, damaged weights are told of now
         self.height, self.width = form.symbols.source.height, form.symbols.source.width
         self.lexicon = _words_of(painter.run)
@@ -197,7 +197,7 @@ class ServedPainter(ServedRun):
         """How the codes of each picture were written."""
         ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
         words = len(request.prompt.split())
-        symbols = codes_form(self.engine).symbols
+        symbols = CodesForm.of(self.engine.target).symbols
         for one, alignment in zip(found, looked, strict=True):
             shares = by_words(alignment, numbers, words)
             each = one.token_log_probabilities[: len(one.tokens)]

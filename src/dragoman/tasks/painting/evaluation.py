@@ -177,8 +177,7 @@ def _measured(
 
     search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision})
-    painter, form = Painter(run, settings, search), run.forms.target
-    assert isinstance(form, CodesForm)
+    painter, form = Painter(run, settings, search), CodesForm.of(run.target)
     if best_of > 1:
         search = painting_settings(search, best_of, None, search.sampling)
     logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))

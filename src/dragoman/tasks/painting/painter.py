@@ -44,7 +44,6 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
 from dragoman.wording import plural, shortened
@@ -226,7 +225,7 @@ def painting_request(
 
 def painted(engine: Engine, caption: str, found: Sequence[Hypothesis]) -> list[PaintedPicture]:
     """What a search has found for a caption, as pictures."""
-    form = codes_form(engine)
+    form = CodesForm.of(engine.target)
     pixels = form.pictures([one.tokens for one in found])
     first = form.symbols.first
     return [
@@ -236,12 +235,6 @@ def painted(engine: Engine, caption: str, found: Sequence[Hypothesis]) -> list[P
         )
         for one, picture in zip(found, pixels, strict=True)
     ]  # fmt: skip
-
-
-def codes_form(engine: Engine) -> CodesForm:
-    """What a painter writes."""
-    assert isinstance(engine.target, CodesForm)
-    return engine.target
 
 
 def enlarged(pixels: Bytes, scale: int) -> Bytes:
@@ -264,10 +257,8 @@ class Judge:
     def __init__(self, run: Run, precision: str = "auto") -> None:
         """Errors: ``RunError``, also for a run that does not say what a picture shows."""
         self.run = run
-        task, source = self.run.task, self.run.recipe.source
-        if task.name not in ("translation", "classification") or not isinstance(
-            source, PictureSource
-        ):
+        task, is_picture = self.run.task, self.run.recipe.source.grid is not None
+        if task.name not in ("translation", "classification") or not is_picture:
             raise RunError(
                 f"{self.run.folder} is no judge of pictures: that is a run which reads pictures, "
                 "and writes their captions or has them as labels"

@@ -48,7 +48,7 @@ class PaintingSpec(Spec):
     never_generated: ClassVar[str] = "pictures"
 
     def check_source(self, recipe: Sections) -> None:
-        if not recipe.source.is_text:
+        if self.reads_files:
             raise ValueError(
                 f'source.kind = "{recipe.source.kind}" is no text, and a {self.called} reads '
                 "captions: leave it out"
@@ -109,8 +109,7 @@ class PaintingSpec(Spec):
     def check_held(
         self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
     ) -> list[str]:
-        target, said = learned.target, []
-        assert isinstance(target, CodesForm)
+        target, said = CodesForm.of(learned.target), []
         known, data = target.seen, recipe.data
         for side, pairs in held.items():
             with naming_lines(data.dev, data.test, *data.train):

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from dragoman.engine.alignment_head import Alignment, TokenPair, by_words
 from dragoman.errors import DataError, TooLongError
+from dragoman.forms.tree_form import TreeForm
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -20,7 +21,7 @@ from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.parsing.parser import Parser, read_sentence, tree_form
+from dragoman.tasks.parsing.parser import Parser, read_sentence
 from dragoman.tree import Tree
 
 
@@ -105,7 +106,7 @@ class ServedParser(ServedRun):
 
     def __init__(self, name: str, parser: Parser, settings: ServeSettings) -> None:
         super().__init__(name, parser.engine, settings, parser.run, parser)
-        self._form = tree_form(parser.engine)
+        self._form = TreeForm.of(parser.engine.target)
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedParser:

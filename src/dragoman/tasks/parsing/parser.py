@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import WritingPredictor, far_too_long
+from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, TooLongError
@@ -61,7 +61,7 @@ class Parser(WritingPredictor):
     @property
     def no_tag(self) -> str:
         """See ``TreeForm.no_tag``."""
-        return tree_form(self.engine).no_tag
+        return TreeForm.of(self.engine.target).no_tag
 
     def stream(
         self, sentences: Iterable[str], settings: SearchSettings | None = None
@@ -101,7 +101,7 @@ class Parser(WritingPredictor):
         """Every attention weight of a tree, whose symbols are shown with the words that stand
         there (``TreeForm.shown_for``)."""
         record = super().look(source, target_ids, through)
-        form = tree_form(self.engine)
+        form = TreeForm.of(self.engine.target)
         return replace(record, target=form.shown_for(source, [*target_ids, form.eos]))
 
 
@@ -123,7 +123,7 @@ def read_sentence(text: str, engine: Engine) -> tuple[str, list[int]]:
     """A sentence as a treebank writes it, and what the model reads of it.
 
     Errors: ``TooLongError``, whose message goes on from the sentence's name ("line 3")."""
-    if far_too_long(text, engine.longest):
+    if engine.source.far_too_long(text, engine.longest):
         told = f"has {len(text):,} characters, and {engine.longest:,} tokens are read at once"
         raise TooLongError(told, len(text), "characters", engine.longest)
     sentence = " ".join(words_of(text))
@@ -139,7 +139,7 @@ def parse_all(
 ) -> list[list[Parse]]:
     """The n best trees of each sentence, which has words: whatever the model would rather write,
     each is a tree over exactly these. Errors: ``DataError`` for one that is too long."""
-    form = tree_form(engine)
+    form = TreeForm.of(engine.target)
 
     def request(sentence: str, values: Sequence[int]) -> Request:
         return engine.request(values, settings, raw=sentence)
@@ -158,10 +158,3 @@ def parse_all(
     values = engine.source.values(sentences)
     requests = (request(*both) for both in zip(sentences, values, strict=True))
     return list(engine.each(requests, parses))
-
-
-def tree_form(engine: Engine) -> TreeForm:
-    """What the engine of a parser writes."""
-    form = engine.target
-    assert isinstance(form, TreeForm), "a parser writes trees"
-    return form

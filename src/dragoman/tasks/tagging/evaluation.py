@@ -36,7 +36,7 @@ from dragoman.tasks.shared.label_report import (
     surest,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
-from dragoman.tasks.tagging.form import Tags, tags_of
+from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans
 from dragoman.tasks.tagging.sizes import tagged_corpus
 from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
@@ -285,7 +285,7 @@ class TaggedValidation(Validation[TaggedBatch]):
         reading = reading_of(self.recipe, self.forms)
         sizes = [sum(map(len, one)) for one in pieces]
         order = sorted(range(len(kept)), key=sizes.__getitem__)
-        values = tags_of(self.forms).numbers([pair.target for pair, _, _ in kept])
+        values = Tags.of(self.forms.target).numbers([pair.target for pair, _, _ in kept])
         batches = []
         for part in in_batches([reading.size(sizes[place]) for place in order], TOKENS_AT_ONCE):
             numbers = [order[place] for place in part]
@@ -294,7 +294,7 @@ class TaggedValidation(Validation[TaggedBatch]):
         return [kept[number][0] for number in order], batches
 
     def __call__(self, update: int) -> Evaluation:
-        form = tags_of(self.forms)
+        form = Tags.of(self.forms.target)
         total, known, chosen = 0.0, 0, list[list[str]]()
         for batch in self.batches:
             batch = batch.to(self.device)

@@ -19,7 +19,6 @@ from dragoman.atomic import write_text
 from dragoman.errors import DataError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, MOST, Labels
-from dragoman.forms.sides import Forms
 from dragoman.reading import read_bytes
 
 _MOST_WORDS = 200_000
@@ -157,9 +156,3 @@ class Tags(Form):
 
     def longest_output(self, length: int, extra: int) -> int:
         return length
-
-
-def tags_of(forms: Forms) -> Tags:
-    """The target of a task that tags."""
-    assert isinstance(forms.target, Tags)
-    return forms.target

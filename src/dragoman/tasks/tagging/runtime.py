@@ -17,7 +17,7 @@ from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
-from dragoman.tasks.tagging.form import Tags, tags_of
+from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
 from dragoman.wording import plural
@@ -51,7 +51,7 @@ class TaggingRuntime(LabelRuntime):
         counts.update(pair.target.split())
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        return chance_of_tags(tags_of(forms), pairs)
+        return chance_of_tags(Tags.of(forms.target), pairs)
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         return by_usual_tag(run)

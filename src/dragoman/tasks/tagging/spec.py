@@ -16,7 +16,7 @@ from dragoman.specs.families import WithHead
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples
 from dragoman.task import Side
-from dragoman.tasks.tagging.form import Tags, tags_of
+from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import has_spans
 from dragoman.wording import plural
 
@@ -49,11 +49,11 @@ class TaggingSpec(WithHead):
         return [f"{plural(found.size, 'tag')}: {found.labels.summary()}"]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
-        self._check_metric(recipe, tags_of(learned))
+        self._check_metric(recipe, Tags.of(learned.target))
         for name, pair in examples():
             for tag in words_and_tags(pair, name)[1]:
                 line = f"{name}, line {pair.line}"
-                self.check_known(tags_of(learned).labels, tag, line, run, "tag")
+                self.check_known(Tags.of(learned.target).labels, tag, line, run, "tag")
 
     def _check_metric(self, recipe: Sections, tags: Tags) -> None:
         if recipe.training.metric not in ("accuracy", "loss") and not has_spans(tags.counts):

@@ -22,7 +22,7 @@ from dragoman.models.interface import Network
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.shared.examples import in_batches, reading_of
-from dragoman.tasks.tagging.form import tags_of
+from dragoman.tasks.tagging.form import Tags
 
 _TOKENS_AT_ONCE = 8192
 
@@ -120,7 +120,7 @@ class Tagger(Predictor):
         run.require_task("tagging", "which does not tag words")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
-        self.tags = tags_of(run.forms)
+        self.tags = Tags.of(run.target)
         self.reading = reading_of(run.recipe, run.forms)
         self._cut = WordCutter(run.source)
 

@@ -68,8 +68,7 @@ def show_heard(run: Run, console: Console) -> str:
         )
         console.print(f"  [bold]{heard.text}[/bold]")
         console.print(f"  {times.rstrip(';')}\n", markup=False, soft_wrap=True)
-    recording, form = found.pairs[0].source, run.forms.source
-    assert isinstance(form, FramesForm)
+    recording, form = found.pairs[0].source, FramesForm.of(run.source)
     looks = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross")).heatmap
     seconds = len(looks.columns) * form.settings.subsample * form.settings.hop_ms / 1000
     console.print(

@@ -86,10 +86,6 @@ class ServedTranscriber(FileRun):
         """Where CTC ranks what was found, and tells when each word is said."""
 
     @classmethod
-    def takes(cls, run: Run) -> bool:
-        return run.task.name == "translation" and isinstance(run.recipe.source, FramesSource)
-
-    @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
         """Errors: ``RunError``, and ``DataError`` where what decodes recordings is missing."""
         engine = settings.model_dump(include=set(EngineSettings.model_fields))
@@ -244,9 +240,9 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
 
 def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
     """One for each run of rows in which CTC is sure of the same token, where it is the surest."""
-    settings = form.settings
-    if transcriber.engine.network.ctc is None or not isinstance(settings, FramesSource):
+    if transcriber.engine.network.ctc is None:
         return None
+    settings = FramesSource.of(form.settings)
     known = ctc_log_probabilities(transcriber.engine, rows).exp().numpy()  # (S, V + 1)
     surest, blank = known.argmax(axis=1), known.shape[1] - 1
     seconds = settings.hop_ms / 1000 * settings.subsample

@@ -103,11 +103,7 @@ class Transcriber:
         """
         self.run = run
         recipe = self.run.recipe
-        if self.run.task.name != "translation" or not isinstance(recipe.source, FramesSource):
-            raise RunError(
-                f"{self.run.folder} is a {self.run.task.called}, which does not transcribe "
-                f"recordings: {self.run.use}"
-            )
+        self.run.require_task("transcription", "which does not transcribe recordings")
         self.settings = settings or TranslatorSettings()
         self.engine = Engine.open(self.run, self.settings, search_settings, None, ())
         self._ctc = CtcRanking.of(self.engine, recipe, self.settings.ctc_weight)
@@ -185,9 +181,7 @@ class Transcriber:
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis
     ) -> list[SpokenWord]:
         """The words of a span; none where CTC has no room for them."""
-
-        source, tokens = self.run.recipe.source, best.tokens
-        assert isinstance(source, FramesSource)
+        source, tokens = FramesSource.of(self.run.recipe.source), best.tokens
         rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
         if rows is None or not tokens:
             return []

@@ -20,7 +20,6 @@ from dragoman.alignment.hmm import MAX_CELLS, ROUNDS, StatisticalAligner
 from dragoman.data.store_writer import store_key
 from dragoman.engine.alignment_head import AligningHead, AlignmentScores, HeadLinks
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import far_too_long
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.form import Form
@@ -291,11 +290,14 @@ def _cut(
 ) -> list[tuple[Side, Side]]:
     """Both sides of each pair as tokens that know their words; none of a pair that has more than
     ``most`` on a side, which is named. What has more by its characters is not cut at all
-    (``engine/predictor.py``)."""
-    read = [("", "") if any(far_too_long(text, most) for text in pair) else pair for pair in pairs]
-    cut = (
-        form.tokens_of_words([pair[n] for pair in read]) for n, form in enumerate((source, target))
-    )
+    (``Form.far_too_long``)."""
+    forms = source, target
+
+    def is_far(pair: TextPair) -> bool:
+        return any(form.far_too_long(text, most) for form, text in zip(forms, pair, strict=True))
+
+    read = [("", "") if is_far(pair) else pair for pair in pairs]
+    cut = (form.tokens_of_words([pair[n] for pair in read]) for n, form in enumerate(forms))
     sides = list(zip(*cut, strict=True))
     for number, pair in enumerate(pairs):
         longest = max(len(tokens) for tokens, _ in sides[number])

@@ -148,7 +148,7 @@ def check_watching(args: Any, run: Run) -> None:
             "--watch takes one folder or bucket for what comes, and --to one for the translations: "
             "dragoman translate RUN inbox/ --to outbox/ --watch"
         )
-    if not run.recipe.source.is_text:
+    if run.task.reads_files:
         raise DragomanError(f"{run.folder} reads {run.task.noun}, and --watch translates text")
 
 

@@ -127,7 +127,7 @@ def evaluate_run(
     search = for_test_set(recipe, changes)
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(run, settings, search, ensemble)
-    noun = "sentence" if recipe.source.is_text else run.task.noun.removesuffix("s")
+    noun = run.task.noun.removesuffix("s") if run.task.reads_files else "sentence"
     logger.info("translating %s", plural(len(pairs), noun))
     translations, seconds = timed(lambda: list(translator.stream(pair.source for pair in pairs)))
     hypotheses = [translation.text for translation in translations]

@@ -2,7 +2,7 @@
 source may be the name of a file.
 
 There is no half of a score, so a side that is too long is not cut: it is refused, and by its
-characters before it is cut into tokens where these say enough (``engine/predictor.py``).
+characters before it is cut into tokens where these say enough (``Form.far_too_long``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import far_too_long
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.form import Values
@@ -46,19 +45,15 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
 def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
     """Errors: ``DataError`` that says which line is too long."""
     most = MAX_TOKENS if engine.places is None else min(MAX_TOKENS, engine.places - 1)
-    reads_files = engine.source.width is not None
+    forms = {"source": engine.source, "translation": engine.target}
     for number, (source, target) in enumerate(pairs, 1):
-        texts = (
-            {"translation": target} if reads_files else {"source": source, "translation": target}
-        )
-        for side, text in texts.items():
-            if far_too_long(text, most):
+        for (side, form), text in zip(forms.items(), (source, target), strict=True):
+            if form.far_too_long(text, most):
                 raise DataError(_too_long(number, side, f"{len(text):,} characters", most))
         (values,), (tokens,) = engine.source.read([source]), engine.target.tokens([target])
-        for side, count in (("source", len(values)), ("translation", len(tokens))):
+        for (side, form), count in zip(forms.items(), (len(values), len(tokens)), strict=True):
             if count > most:
-                unit = "rows" if reads_files and side == "source" else "tokens"
-                raise DataError(_too_long(number, side, f"{count:,} {unit}", most))
+                raise DataError(_too_long(number, side, f"{count:,} {form.units}", most))
         yield _Read(source, target, values, tokens)
 
 

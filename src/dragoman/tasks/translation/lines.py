@@ -16,8 +16,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from dragoman.engine.engine import Engine
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
@@ -43,36 +41,17 @@ class LinePlan:
         """``cut_off``: of a line with more tokens than are read at once the end is left out."""
         self._engine = engine
         self._cut_off = cut_off
-        self._cutter = RecordingCutter.of(engine.source, run.recipe)
         self._single = learned_single_sentences(run)
         self._has_warned = False
         self._has_split = False
 
     def cut(self, lines: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
-        """Each line in the pieces that are searched for, none where it says nothing. Lines of text
-        come all together, files in groups of about ``_ROWS_AT_ONCE`` rows.
-
-        ``whole``: a line stays together unless it is too long; a recording is read whole.
-        """
-        if self._engine.source.width is None:
-            values = self._engine.source.values(lines)
-            yield [
-                self._passage(line, read, whole=whole)
-                for line, read in zip(lines, values, strict=True)
-            ]
-            return
-        waiting, rows = list[Passage](), 0
-        for line in lines:
-            if self._cutter is None or whole:
-                waiting += self._engine.cut([line], whole=True)
-            else:
-                waiting.append(self._cutter.passage(line))
-            rows += sum(len(piece.values) for piece in waiting[-1].pieces)
-            if rows >= _ROWS_AT_ONCE:
-                yield waiting
-                waiting, rows = [], 0
-        if waiting:
-            yield waiting
+        """Each line in the pieces that are searched for, none where it says nothing; they come all
+        together. ``whole``: a line stays together unless it is too long."""
+        values = self._engine.source.values(lines)
+        yield [
+            self._passage(line, read, whole=whole) for line, read in zip(lines, values, strict=True)
+        ]
 
     def _passage(self, line: str, values: list[int], *, whole: bool) -> Passage:
         longest = self._engine.longest
@@ -112,6 +91,35 @@ class LinePlan:
                 shortened(readable(line), 60),
             )
         return several and bool(self._single)
+
+
+class FilePlan:
+    """How the files that a run translates are cut."""
+
+    def __init__(self, engine: Engine, run: Run) -> None:
+        self._engine = engine
+        self._cutter = RecordingCutter.of(engine.source, run.recipe)
+
+    def cut(self, files: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
+        """Each file in the pieces that are searched for, none where it says nothing; they come in
+        groups of about ``_ROWS_AT_ONCE`` rows. ``whole``: a recording is read whole."""
+        waiting, rows = list[Passage](), 0
+        for file in files:
+            if self._cutter is None or whole:
+                waiting += self._engine.cut([file], whole=True)
+            else:
+                waiting.append(self._cutter.passage(file))
+            rows += sum(len(piece.values) for piece in waiting[-1].pieces)
+            if rows >= _ROWS_AT_ONCE:
+                yield waiting
+                waiting, rows = [], 0
+        if waiting:
+            yield waiting
+
+
+def plan_of(engine: Engine, run: Run, *, cut_off: bool) -> LinePlan | FilePlan:
+    """How what a run reads is cut. ``cut_off``: as of ``LinePlan``."""
+    return FilePlan(engine, run) if run.task.reads_files else LinePlan(engine, run, cut_off=cut_off)
 
 
 def _on_one_line(passage: Passage) -> Passage:
@@ -157,14 +165,7 @@ def requests_of(
         for one, begin in zip(passages, begun, strict=True)
         for place in range(len(one.pieces))
     ]
-    if engine.source.width is not None:
-        return [
-            engine.request(np.asarray(rows), asked, begin)
-            for rows, begin in zip(pieces, begins, strict=True)
-        ]
-    # One array for all: making one takes longer than cutting one.
-    every = np.array([token for values in pieces for token in values], np.int64)
-    sources = np.split(every, np.cumsum([len(values) for values in pieces])[:-1]) if pieces else []
+    sources = engine.source.arrays(pieces)
     return [
         engine.request(source, asked, begin) for source, begin in zip(sources, begins, strict=True)
     ]

@@ -24,7 +24,6 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.sources.line.settings import LineSource
 from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.translation.ranking import CtcRanking
 
@@ -94,10 +93,6 @@ class ServedLines(FileRun):
         """Where CTC ranks what was found."""
         self.looking = self.executor("look")
         """Where it is told where the run looked."""
-
-    @classmethod
-    def takes(cls, run: Run) -> bool:
-        return run.task.name == "translation" and isinstance(run.recipe.source, LineSource)
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:

@@ -12,7 +12,6 @@ from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sources.frames.settings import FramesSource
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
@@ -68,7 +67,7 @@ class TranslationRuntime(Runtime):
         )
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        if isinstance(run.recipe.source, FramesSource):
+        if run.task.purpose == "transcription":
             wer, where = training.scores.get("wer"), "dev"
             if wer is None:
                 wer, where = on_test(run, "WER"), "the test set"
@@ -81,7 +80,7 @@ class TranslationRuntime(Runtime):
         return below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), on_test(run, "BLEU"))
 
     def test_files(self, recipe: Recipe) -> list[str]:
-        if not recipe.source.is_text:
+        if recipe.spec.reads_files:
             return ["test.tsv"]
         return [f"test.{recipe.languages.source}", f"test.{recipe.languages.target}"]
 
@@ -89,7 +88,7 @@ class TranslationRuntime(Runtime):
         if run.recipe.text.shared:
             return f"{tokens_in(run)}, shared"
         kind = run.recipe.text.kind
-        if run.source.width is not None:
+        if run.task.reads_files:
             return f"{tokens_in(run)}; {run.target.size:,} target {kind} tokens"
         return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"
 

@@ -3,12 +3,11 @@ likewise, by a transcription, and what stands in a picture."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.settings import LineSource
 from dragoman.sources.shared.settings import SourceSettings
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec
@@ -22,36 +21,44 @@ class TranslationSpec(Spec):
     reads_rows: ClassVar[bool] = True
 
     def of(self, source: SourceSettings) -> Self:
-        found = super().of(source)
-        if isinstance(source, LineSource):  # where it writes the language that it reads
-            return replace(
-                found,
-                metrics={**self.metrics, "wer": WER, "cer": CER},
-                finished={**self.finished, "WER": WER, "CER": CER},
-            )
-        if not isinstance(source, FramesSource):
-            return found
-        return replace(
-            found,
-            called="transcriber",
-            metrics={"wer": WER, "cer": CER, **self.metrics},
-            finished={"WER": WER, "CER": CER, **self.finished},
-            verbs=(("transcribe", "talk.wav"), ("look", "talk.wav")),
-            limits=(
-                "It knows the voices, accents and microphones of its training data best.",
-                "It may leave out or invent words, especially in silence and noise.",
-            ),
-        )
+        return replace(super().of(source), **_OF_SOURCE.get(source.kind, {}))
 
 
 def writes_what_it_reads(recipe: Sections) -> bool:
     """Whether wrong words can be counted, since what is written is what is read: what is said in a
     recording, or what stands in a line of text in its own language."""
     languages = recipe.languages
-    return isinstance(recipe.source, FramesSource) or (
-        isinstance(recipe.source, LineSource) and languages.source == languages.target
-    )
+    return recipe.source.tells(languages.source, languages.target)
 
+
+_METRICS = {"bleu": BLEU, "chrf": CHRF, "loss": LOSS, "perplexity": PERPLEXITY}
+_FINISHED = {
+    "BLEU": BLEU,
+    "chrF": CHRF,
+    "chrF++": Measure("chrF++", "higher"),
+    "TER": Measure("TER", "lower"),
+}
+_OF_SOURCE: Mapping[str, Mapping[str, Any]] = {
+    "frames": {
+        "becomes": "transcription",
+        "called": "transcriber",
+        "metrics": {"wer": WER, "cer": CER, **_METRICS},
+        "finished": {"WER": WER, "CER": CER, **_FINISHED},
+        "verbs": (("transcribe", "talk.wav"), ("look", "talk.wav")),
+        "limits": (
+            "It knows the voices, accents and microphones of its training data best.",
+            "It may leave out or invent words, especially in silence and noise.",
+        ),
+    },
+    "line": {
+        "becomes": "picture-translation",
+        # Words are counted where it writes the language that it reads.
+        "metrics": {**_METRICS, "wer": WER, "cer": CER},
+        "finished": {**_FINISHED, "WER": WER, "CER": CER},
+    },
+    "picture": {"becomes": "captioning"},
+}
+"""What the task is by what is read, where that is no text."""
 
 TRANSLATION = TranslationSpec(
     name="translation",
@@ -62,13 +69,8 @@ TRANSLATION = TranslationSpec(
     writes=True,
     noun="pairs",
     counted="target tokens",
-    metrics={"bleu": BLEU, "chrf": CHRF, "loss": LOSS, "perplexity": PERPLEXITY},
-    finished={
-        "BLEU": BLEU,
-        "chrF": CHRF,
-        "chrF++": Measure("chrF++", "higher"),
-        "TER": Measure("TER", "lower"),
-    },
+    metrics=_METRICS,
+    finished=_FINISHED,
     evaluation_options=(
         *("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
         *("columns", "keys"),

@@ -33,7 +33,7 @@ from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.given_pairs import score_pairs
-from dragoman.tasks.translation.lines import LinePlan, requests_of
+from dragoman.tasks.translation.lines import plan_of, requests_of
 from dragoman.tasks.translation.ranking import CtcRanking, expected_chrf
 from dragoman.tasks.translation.result import Translation
 from dragoman.wording import plural
@@ -83,7 +83,7 @@ class Translator(Predictor):
         shortlist = load_shortlist(run) if self.settings.shortlist else None
         engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
         super().__init__(run, engine)
-        self._lines = LinePlan(self.engine, run, cut_off=self.settings.long_lines == "cut")
+        self._lines = plan_of(self.engine, run, cut_off=self.settings.long_lines == "cut")
         ranks = not self.ensemble  # several runs have no CTC of their own
         self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
 

@@ -174,7 +174,7 @@ def translate(args: TranslateArguments) -> None:
         _watch(args, opened, log_line)
         return
     if wants_parts(args):
-        if not opened.recipe.source.is_text:
+        if opened.task.reads_files:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
         _check_document_options(args, [])
         unfit = ("text", "document", "final", "paragraphs", "warn")
@@ -184,7 +184,7 @@ def translate(args: TranslateArguments) -> None:
             )  # fmt: skip
         return
     to = None if args.to is None else Path(args.to)
-    of_files, given, documents = not opened.recipe.source.is_text, args.given, []
+    of_files, given, documents = opened.task.reads_files, args.given, []
     if of_files:
         given = named_files(given, opened.recipe.source.kind)
         option = "--paragraphs is for running" if args.paragraphs else "--warn is about"
