@@ -516,10 +516,10 @@ def test_a_client_that_goes_away_leaves_nothing_behind(
     async def check() -> None:
         async with client_of(run) as client:
             asked = asyncio.ensure_future(sent(client, GOOD))
-            await until(lambda: run.hearing.places.taken)
+            await until(lambda: run.asking.places.taken)
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
-            await until(lambda: run.hearing.places.taken == run.opening.places.taken == 0)
+            await until(lambda: run.asking.places.taken == run.opening.places.taken == 0)
             gate.set()
             assert (await sent(client, GOOD)).status_code == 200
 

@@ -52,18 +52,23 @@ class SearchedFiles(Protocol):
 class FileRun(ServedRun):
     """A run that reads files and is served."""
 
+    looked_into = False
     takes_files = True
     has_figures = False
+    work: ClassVar[str]
+    """What its work is called that is neither opening nor decoding, where it is too much."""
     kinds: ClassVar[tuple[str, str]] = ("files", "large files")
     """What its work is called where it is too much: with files that hold little, and others."""
 
     def __init__(self, name: str, engine: Engine, settings: ServeSettings, run: Run) -> None:
         form = RowsForm.of(engine.source)
         form.check_library()
-        super().__init__(name, engine, settings, run, looked_into=False)
+        super().__init__(name, engine, settings, run)
         self.form, self.reads = form, form.settings.raws
         self.opening, self._decoding = map(self.executor, self.kinds)
         """Where files are opened, and decoded where they hold little; and where others are."""
+        self.asking = self.executor(self.work)
+        """Where the model is asked, beside the searches."""
 
     @staticmethod
     def examples(run: Run) -> list[str]:

@@ -144,6 +144,8 @@ class ServedRun(ABC):
     """What makes such a run."""
     translates: ClassVar[bool] = False
     """Whether it is chosen by the languages of a text."""
+    looked_into: ClassVar[bool] = True
+    """Whether the server can look into such a run, where the run has an inside."""
     takes_files: ClassVar[bool] = False
     """Whether it reads files, and no text."""
     reads: str = "text"
@@ -161,11 +163,9 @@ class ServedRun(ABC):
         settings: ServeSettings,
         run: Run,
         predictor: Predictor | None = None,
-        *,
-        looked_into: bool = True,
     ) -> None:
-        """``run``: its folder, for what is told of it. ``predictor``: who reads its text as one.
-        ``looked_into``: whether the server can look into such a run."""
+        """``run``: its folder, for what is told of it. ``predictor``: who reads its text as
+        one."""
         self.name = name
         self.engine = engine
         self.settings = settings
@@ -174,7 +174,7 @@ class ServedRun(ABC):
         self.source = engine.source.language
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
-        has_inside = looked_into and (predictor is None or predictor.has_inside)
+        has_inside = self.looked_into and (predictor is None or predictor.has_inside)
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
         self._inspector = None

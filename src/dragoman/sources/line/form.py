@@ -49,8 +49,7 @@ class LinesForm(RowsForm):
         library()
 
     def extent(self, file: File) -> Extent:
-        height, width = picture_size(file)
-        return Extent(height=height, width=width)
+        return Extent(0.0, *picture_size(file))
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         yield self._of_file(file, most)

@@ -82,8 +82,7 @@ class PicturesForm(RowsForm):
         library()
 
     def extent(self, file: File) -> Extent:
-        height, width = picture_size(file)
-        return Extent(height=height, width=width)
+        return Extent(0.0, *picture_size(file))
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         settings = self.settings

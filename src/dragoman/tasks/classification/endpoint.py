@@ -5,11 +5,7 @@ from __future__ import annotations
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.classification.served import (
-    ClassifyAnswer,
-    ClassifyRequest,
-    ServedClassifier,
-)
+from dragoman.tasks.classification.served import ClassifyAnswer, ClassifyRequest, ServedClassifier
 from dragoman.tasks.classification.served_files import ServedFileClassifier
 
 
@@ -50,7 +46,7 @@ def endpoints(service: Service) -> Endpoints:
         opened = await run.opening.all(client, run.opened(uploads))
         rows = await run.decoded(opened, client, run.most_rows(run.labeller.longest))
         run.check_rows(rows, request)
-        found = dict(await run.labelling.all(client, run.label(opened, rows, request)))
+        found = dict(await run.asking.all(client, run.label(opened, rows, request)))
         answer = ClassifyAnswer(
             run=run.name,
             longest=run.labeller.longest,

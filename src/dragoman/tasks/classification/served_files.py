@@ -14,24 +14,12 @@ from numpy.typing import NDArray
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.runs.run import Run
-from dragoman.serving.http.refusals import (
-    Refusal,
-    invalid_request,
-)
+from dragoman.serving.http.refusals import Refusal, invalid_request
 from dragoman.serving.http.uploads import Upload
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import (
-    READING,
-    SEEING,
-)
+from dragoman.serving.queue.cost import READING, SEEING
 from dragoman.serving.service.file_run import FileRun, OpenedFile
-from dragoman.serving.service.seen import (
-    drawn,
-    grid_of,
-    hidden_cells,
-    row_of,
-    without,
-)
+from dragoman.serving.service.seen import drawn, grid_of, hidden_cells, row_of, without
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.sources.shared.rows_form import MOST_CELLS, Extent, Rows, RowsForm
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
@@ -51,14 +39,12 @@ class ServedFileClassifier(FileRun):
     """A run that labels files and is served."""
 
     task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
-    does = "labels pictures or recordings"
+    does, work = "labels pictures or recordings", "classify"
 
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
         super().__init__(name, labeller.engine, settings, labeller.run)
         self.labeller = labeller
         self.has_figures = self.form.settings.grid is not None
-        self.labelling = self.executor("classify")
-        """Where files are labelled."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFileClassifier:

@@ -32,7 +32,6 @@ from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.tasks.codes.runtime import symbols_of
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, measured_on
 from dragoman.tasks.shared.validation import Validation
@@ -228,12 +227,14 @@ def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = 
 
 
 def _measured(run: Run, pairs: Sequence[Pair], test: str, began: float) -> CodesReport:
-    source, symbols, network = run.source, symbols_of(run), run.model()
+    symbols, network = CodesForm.of(run.forms.target).symbols, run.model()
     assert isinstance(network, PictureCodes)
     coder, tally = PictureCoder(network, symbols.places), CodesTally(symbols.count)
     read = []
     for first in range(0, len(pairs), _TOGETHER):
-        patches = np.stack(source.encode([one.source for one in pairs[first : first + _TOGETHER]]))
+        patches = np.stack(
+            run.source.encode([one.source for one in pairs[first : first + _TOGETHER]])
+        )
         codes = coder.codes(patches)
         tally.add(patches, coder.pictures(codes), codes)
         read.append(patches)

@@ -73,7 +73,7 @@ class CodesRuntime(Runtime):
 
 def symbols_of(run: Run) -> CodeSymbols:
     """The codes of a run that makes or writes them."""
-    return CodesForm.of(run.target).symbols
+    return CodesForm.of(run.forms.target).symbols
 
 
 def _nothing_to_ask(run: Run, settings: EngineSettings) -> Predictor:

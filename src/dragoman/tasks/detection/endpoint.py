@@ -92,17 +92,12 @@ class ServedDetector(FileRun):
     """A run that finds boxes and is served."""
 
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
-    trained = "dragoman train boxes.json --task detection"
-
-    def __init__(self, name: str, detector: Detector, settings: ServeSettings) -> None:
-        super().__init__(name, detector.engine, settings, detector.run)
-        self.looking = self.executor("look")
-        """Where it is told where the run looked."""
+    trained, work = "dragoman train boxes.json --task detection", "look"
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
         """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
-        return cls(name, Detector(run), settings)
+        return cls(name, Detector(run).engine, settings, run)
 
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
@@ -149,7 +144,7 @@ def endpoints(service: Service) -> Endpoints:
         opened, rows, found = await run.searched(request, client)
         if request.seen:
             work = partial(run.told, opened[0], found[0][0], request.threshold, rows[0])
-            pictures = [await run.looking.do(client, work)]
+            pictures = [await run.asking.do(client, work)]
         else:
             told = (
                 run.told(one, best, request.threshold)

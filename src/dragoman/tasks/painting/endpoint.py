@@ -27,7 +27,7 @@ from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
-from dragoman.serving.service.served_run import ServedRun, measured_on, short
+from dragoman.serving.service.served_run import AskedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import (
@@ -116,28 +116,22 @@ ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
 """Names that clients have built in: each stands for any run that paints."""
 
 
-class ServedPainter(ServedRun):
+class ServedPainter(AskedRun[Painter]):
     """A run that paints and is served."""
 
     task, does, path = "painting", "paints pictures of captions", IMAGES
     trained = "dragoman train captions.tsv --task painting --codes RUN"
-    has_figures = False
+    opens, work = Painter, "pictures"
+    looked_into = has_figures = False
 
     def __init__(self, name: str, painter: Painter, settings: ServeSettings) -> None:
-        super().__init__(name, painter.engine, settings, painter.run, looked_into=False)
+        super().__init__(name, painter, settings)
         form = CodesForm.of(painter.engine.target)
         form.coder  # noqa: B018, damaged weights are told of now
         self.height, self.width = form.symbols.source.height, form.symbols.source.width
         self.lexicon = _words_of(painter.run)
-        self.painting = self.executor("pictures")
-        """Where pictures are made of codes, and written where they are small."""
         self._writing = self.executor("large pictures")
-        """Where others are written."""
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedPainter:
-        """Errors: ``RunError``, also for the weights of its codes."""
-        return cls(name, Painter(run, settings), settings)
+        """Where pictures are written that are large; others, where they are made of codes."""
 
     @property
     def why_not_inside(self) -> str:
@@ -217,9 +211,9 @@ class ServedPainter(ServedRun):
     ) -> list[PaintedImage]:
         """What was found, as PNG files."""
         work = partial(painted, self.engine, request.prompt, found)
-        pictures = await self.painting.do(client, work)
+        pictures = await self.asking.do(client, work)
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
-        executor = self.painting if places == 1 else self._writing
+        executor = self.asking if places == 1 else self._writing
         files = (
             PaintedImage(b64_json=base64.b64encode(one.png(request.scale)).decode())
             for one in pictures

@@ -40,11 +40,7 @@ from dragoman.tasks.shared.evaluation_report import (
     measured_on,
     timed,
 )
-from dragoman.tasks.shared.validation import (
-    PairsValidation,
-    next_token_loss,
-    samples_of,
-)
+from dragoman.tasks.shared.validation import PairsValidation, next_token_loss, samples_of
 from dragoman.training.records import Evaluation
 from dragoman.wording import plural
 
@@ -177,7 +173,7 @@ def _measured(
 
     search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision})
-    painter, form = Painter(run, settings, search), CodesForm.of(run.target)
+    painter, form = Painter(run, settings, search), CodesForm.of(run.forms.target)
     if best_of > 1:
         search = painting_settings(search, best_of, None, search.sampling)
     logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))

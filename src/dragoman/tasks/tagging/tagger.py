@@ -120,7 +120,7 @@ class Tagger(Predictor):
         run.require_task("tagging", "which does not tag words")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
-        self.tags = Tags.of(run.target)
+        self.tags = Tags.of(run.forms.target)
         self.reading = reading_of(run.recipe, run.forms)
         self._cut = WordCutter(run.source)
 

@@ -141,7 +141,7 @@ class _Hearing:
         if layout == "verbose_json":
             told = self._verbose(told, found)
         if self.request.seen:  # some MB of pictures and numbers: beside the event loop
-            return json_response(await self.run.hearing.do(self.client, partial(written, told)))
+            return json_response(await self.run.asking.do(self.client, partial(written, told)))
         return json_response(written(told))
 
     def _verbose(

@@ -26,12 +26,7 @@ from dragoman.recordings.cutting import RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import TRANSCRIPTIONS
-from dragoman.serving.http.refusals import (
-    Refusal,
-    body_too_large,
-    too_much_sound,
-    wrong_field,
-)
+from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import FileRun
@@ -76,14 +71,12 @@ class ServedTranscriber(FileRun):
     """A run that transcribes and is served."""
 
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
-    does = "transcribes recordings"
+    does, work = "transcribes recordings", "transcribe"
     kinds = ("recordings", "long recordings")
 
     def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
         super().__init__(name, transcriber.engine, settings, transcriber.run)
         self.transcriber, self.times_words = transcriber, transcriber.times_words
-        self.hearing = self.executor("transcribe")
-        """Where CTC ranks what was found, and tells when each word is said."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
@@ -202,7 +195,7 @@ class ServedTranscriber(FileRun):
                     seen = heard(self.transcriber, self.form, piece.rows, best)
                 yield FoundSegment(segment, best, seen)
 
-        return await self.hearing.all(client, told())
+        return await self.asking.all(client, told())
 
     def message(
         self, number: int, segment: Segment, best: Hypothesis, seen: Heard | None = None

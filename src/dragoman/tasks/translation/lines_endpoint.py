@@ -80,7 +80,7 @@ class ServedLines(FileRun):
     """A run that reads lines of text in pictures and is served."""
 
     task, path = "picture-translation", "/v1/translate/pictures"
-    does = "reads lines of text in pictures"
+    does, work = "reads lines of text in pictures", "lines"
     trained = "dragoman train multi30k-en-de-pixels"
 
     def __init__(
@@ -89,8 +89,6 @@ class ServedLines(FileRun):
         super().__init__(name, engine, settings, run)
         self.source = run.recipe.languages.source  # a form of rows knows none
         self._ctc = CtcRanking.of(engine, run.recipe, ctc_weight)
-        self._ranking = self.executor("lines")
-        """Where CTC ranks what was found."""
         self.looking = self.executor("look")
         """Where it is told where the run looked."""
 
@@ -122,7 +120,7 @@ class ServedLines(FileRun):
             return [best for best, *_ in found]
         ctc = self._ctc
         both = zip(rows, found, strict=True)
-        return await self._ranking.all(client, (ctc(*one)[0] for one in both))
+        return await self.asking.all(client, (ctc(*one)[0] for one in both))
 
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """What is read of a line, and where the run looked."""

@@ -19,14 +19,7 @@ from dragoman.cli.given import (
     named_files,
     running_text,
 )
-from dragoman.cli.in_parts import (
-    Into,
-    PartsArguments,
-    To,
-    in_parts,
-    wants_parts,
-    with_precision,
-)
+from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts, with_precision
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
