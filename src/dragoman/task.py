@@ -100,11 +100,6 @@ class Task:
         return len(self.texts) > 1
 
     @property
-    def reads_files(self) -> bool:
-        """Whether what is read are files, such as recordings or pictures, and no text."""
-        return "source" in self.sides and "source" not in self.texts
-
-    @property
     def writes_text(self) -> bool:
         """Whether what its models write is text."""
         return self.writes and "target" in self.texts

@@ -228,8 +228,7 @@ class ServerInfo(Message):
 
 
 def _takes(run: ServedRun) -> Takes | None:
-    told = run.run.recipe.source.takes
-    return Takes(**told, words=run.times_words) if told else None
+    return Takes(**run.reads_as, words=run.times_words) if run.reads_as else None
 
 
 def endpoints(service: Service) -> APIRouter:

@@ -64,7 +64,7 @@ class FileRun(ServedRun):
         form = RowsForm.of(engine.source)
         form.check_library()
         super().__init__(name, engine, settings, run)
-        self.form, self.reads = form, form.settings.raws
+        self.form, self.reads, self.reads_as = form, form.settings.raws, form.settings.takes
         self.opening, self._decoding = map(self.executor, self.kinds)
         """Where files are opened, and decoded where they hold little; and where others are."""
         self.asking = self.executor(self.work)

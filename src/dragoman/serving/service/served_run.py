@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
@@ -150,6 +150,8 @@ class ServedRun(ABC):
     """Whether it reads files, and no text."""
     reads: str = "text"
     """What it reads: text, recordings or pictures."""
+    reads_as: Mapping[str, int] = {}
+    """How files are read (``RowsSource.takes``); empty where none are."""
     times_words: bool | None = None
     """Whether it can tell when each word is said; None where nothing is transcribed."""
     has_figures: bool = True

@@ -35,13 +35,6 @@ class SourceSettings(Settings):
         assert isinstance(source, cls)
         return source
 
-    @property
-    def takes(self) -> Mapping[str, int]:
-        """How files are read, as a server tells it; empty where none are: the samples of a second
-        (rate), or the pixels and colours of a picture (height, width, channels)."""
-        return {}
-
-    is_text: ClassVar[bool] = False
     sections: ClassVar[frozenset[str]] = frozenset({"source"})
     """The sections that it adds to a recipe that is written."""
     units: ClassVar[str] = "rows"
@@ -102,12 +95,6 @@ class SourceSettings(Settings):
         """Errors: ``ValueError`` for a corpus of that name that it cannot be read from. ``holds``:
         as ``CorpusSettings`` has it."""
 
-    @property
-    def grid(self) -> tuple[int, int] | None:
-        """How many rows lie below each other, and beside each other, in what is read, where all of
-        it has the same size; None where it is as long as it comes."""
-        return None
-
     def tells(self, source: str, target: str) -> bool:
         """Whether it tells each word of a text in the language ``target`` that is written of it;
         ``source`` is its own."""
@@ -135,6 +122,12 @@ class RowsSource(SourceSettings):
     def front_end(self, width: int) -> FrontEnd:
         """What makes rows of a model's width of its rows, with fresh weights from torch's
         generator."""
+
+    @property
+    @abstractmethod
+    def takes(self) -> Mapping[str, int]:
+        """How files are read, as a server tells it: the samples of a second (rate), or the pixels
+        and colours of a picture (height, width, channels)."""
 
     @property
     def way(self) -> str:

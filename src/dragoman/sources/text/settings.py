@@ -14,7 +14,6 @@ class TextSource(SourceSettings):
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
     pictures, as patches; line: a line of text in a picture, as columns of pixels."""
 
-    is_text: ClassVar[bool] = True
     sections: ClassVar[frozenset[str]] = frozenset()
     units: ClassVar[str] = "tokens"
     raws: ClassVar[str] = "texts"

@@ -8,7 +8,6 @@ are read follows from theirs.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -132,8 +131,8 @@ class FilesBuilder(HeadBuilder):
         assert seen.source is not None
         source, context = seen.source, _CONTEXT
         model: dict[str, Any] = {}
-        if source.grid is not None:
-            context = max(2, math.prod(source.grid))
+        if source.patches:
+            context = max(2, source.patches)
             model = {"positions": {"kind": "learned", "maximum": context}}
         return {
             "source": source.model_dump(),

@@ -44,7 +44,7 @@ class ServedFileClassifier(FileRun):
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
         super().__init__(name, labeller.engine, settings, labeller.run)
         self.labeller = labeller
-        self.has_figures = self.form.settings.grid is not None
+        self.has_figures = self.run.task.writes in self.form.settings.drawn_for
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFileClassifier:
@@ -67,7 +67,7 @@ class ServedFileClassifier(FileRun):
                 raise invalid_request(field, f"{field} is told of one file: send one at a time")
         if request.at is not None and not request.heads:
             raise invalid_request("at", "at goes with heads: set heads too")
-        if request.reading and self.form.settings.grid is None:
+        if request.reading and not self.form.settings.patches:
             told = "it is told of pictures that are cut into patches alone"
             raise invalid_request("reading", told)
         hidden_cells(request.hidden)

@@ -130,7 +130,7 @@ def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
 def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource:
     """What is read of the pictures, each patch of which becomes a code."""
     found = source_of_files(corpus, files)
-    if found.grid is None:
+    if not found.patches:
         raise DataError(f"{corpus.source} has recordings, and codes are of pictures")
     read = PictureSource.of(found)
     side = next(one for one in _SIDES if not read.height % one and not read.width % one)

@@ -32,7 +32,7 @@ class CodesSpec(Spec):
     overlaps_by_source: ClassVar[bool] = True
 
     def check_source(self, recipe: Sections) -> None:
-        if recipe.source.grid is None:
+        if not recipe.source.patches:
             raise ValueError(
                 f'source.kind = "{recipe.source.kind}" has no pixels, and a {self.called} '
                 'reads pictures: set source.kind = "picture"'

@@ -38,7 +38,7 @@ class DetectionSpec(Spec):
     reads_rows: ClassVar[bool] = True
 
     def check_source(self, recipe: Sections) -> None:
-        if recipe.source.grid is None:
+        if not recipe.source.patches:
             raise ValueError(
                 f'source.kind = "{recipe.source.kind}" has no places for boxes, and a '
                 f'{self.called} reads pictures: set source.kind = "picture"'

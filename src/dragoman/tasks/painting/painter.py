@@ -257,8 +257,8 @@ class Judge:
     def __init__(self, run: Run, precision: str = "auto") -> None:
         """Errors: ``RunError``, also for a run that does not say what a picture shows."""
         self.run = run
-        task, is_picture = self.run.task, self.run.recipe.source.grid is not None
-        if task.name not in ("translation", "classification") or not is_picture:
+        task, patches = self.run.task, self.run.recipe.source.patches
+        if task.name not in ("translation", "classification") or not patches:
             raise RunError(
                 f"{self.run.folder} is no judge of pictures: that is a run which reads pictures, "
                 "and writes their captions or has them as labels"
