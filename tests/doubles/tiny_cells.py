@@ -55,7 +55,7 @@ def tiny_cell(task: str, kind: str, source: str, folder: Path) -> Recipe:
     recipe = tiny_recipe_of(task, folder)
     values = recipe.model_dump(mode="json", exclude_none=True)
     values["model"] = {"kind": kind, **MODELS[kind]}
-    if source == "text" and not recipe.source.is_text:
+    if source == "text" and recipe.spec.reads_files:
         values["source"] = {"kind": "text"}
     if source != "text":
         values["source"], values["data"]["train"] = _files(task, source, folder)
