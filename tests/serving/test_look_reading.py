@@ -66,7 +66,7 @@ def is_record(seen: dict[str, Any], record: AttentionRecord) -> None:
 def test_what_is_read_is_looked_into(folders: dict[str, Path], name: str, text: str) -> None:
     """Its encoder, what it says, and what becomes of that without a word and a head."""
     run = Run.open(folders[name])
-    predictor: Predictor = Filler(run) if name == "blanks" else Labeller(run)
+    predictor: Predictor[object] = Filler(run) if name == "blanks" else Labeller(run)
     said = predictor.shown(text)
     (believed,) = predictor.score_ids([text], [said.ids])
     total = sum(believed.token_log_probabilities)
@@ -109,7 +109,7 @@ def test_what_is_watched_is_no_reading_of_its_own(
 ) -> None:
     """The text is read for what is said of it (blank after blank), and once more to score that."""
     run = Run.open(folders[name])
-    predictor: Predictor = Filler(run) if name == "blanks" else Labeller(run)
+    predictor: Predictor[object] = Filler(run) if name == "blanks" else Labeller(run)
     ids, encode, read = predictor.source_ids(text), predictor.plain.encode, []
 
     def counted(source: Sequences) -> Memory:

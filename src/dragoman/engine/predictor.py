@@ -1,23 +1,27 @@
 """What every predictor is: a run and its engine, ready to be asked, scored and looked into.
 
 ``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
-``Filler`` fills in its blanks; ``Labeller`` says which label it has. Whoever looks inside asks none
-which: what a text is *shown* as is what the model makes of it.
+``Filler`` fills in its blanks; ``Labeller`` says which label it has. All are called alike: one
+source gives one answer, several give a list of answers. Whoever looks inside asks none which: what
+a text is *shown* as is what the model makes of it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
+from dragoman.engine.streaming import parts
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -41,27 +45,55 @@ class Output(Protocol):
 
 
 @dataclass(frozen=True)
-class ShownLabels:
-    """What is shown of a text that is looked into, where labels are chosen for it or its words."""
+class Shown:
+    """The output that is shown of a source that is looked into."""
 
     text: str
-    """The labels as people read them."""
+    """The output as people read it."""
     ids: tuple[int, ...]
-    """Their numbers."""
+    """Its tokens, or the numbers of its labels."""
     score: float
-    """log P of all of them, in nats."""
+    """log P of all of them, in nats; of what is searched for, over the length penalty."""
 
 
 NO_ENCODER = "goes over a text from left to right, and has no encoder to look into"
 """``Predictor.no_inside`` of a model that reads as it writes."""
 
 
-class Predictor(ABC):
+Answer = TypeVar("Answer", covariant=True)
+"""What a predictor answers for one source."""
+Found = TypeVar("Found")
+"""What one search finds for a source, all hypotheses included."""
+
+
+class Predictor(ABC, Generic[Answer]):
     """A trained model, ready to be asked. Not for several threads at once."""
 
     def __init__(self, run: Run, engine: Engine) -> None:
         self.run = run
         self.engine = engine
+
+    @overload
+    def __call__(self, given: str | Path, *how: Any, **options: Any) -> Answer: ...
+
+    @overload
+    def __call__(self, given: Iterable[str | Path], *how: Any, **options: Any) -> list[Answer]: ...
+
+    def __call__(
+        self, given: str | Path | Iterable[str | Path], *how: Any, **options: Any
+    ) -> Answer | list[Answer]:
+        """One text, or the path of one file, gives one answer. Several give a list of answers, in
+        their order. The options are those of ``each``. Errors: those of ``each``; ``TypeError`` for
+        what is neither a text nor a path."""
+        if isinstance(given, str | Path):
+            (answer,) = self.each([str(given)], *how, **options)
+            return answer
+        return list(self.each(named(given), *how, **options))
+
+    @abstractmethod
+    def each(self, given: Iterable[str], *how: Any, **options: Any) -> Iterator[Answer]:
+        """Gives the answer for each of several texts or files, in their order. Take all of them
+        before you use this predictor again."""
 
     @abstractmethod
     def shown(self, text: str, prefix: str = "") -> Output:
@@ -135,12 +167,14 @@ class Predictor(ABC):
         return self.engine.attention.record(self.source_values(source), target_ids, through)
 
 
-class WritingPredictor(Predictor):
-    """A predictor whose outputs are searched for. Not for several threads at once."""
+class WritingPredictor(Predictor[Answer], Generic[Answer, Found]):
+    """A predictor that searches once for each source. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]]
     """The task of its runs, and what those of others are, as ``Run.require_task`` takes both."""
     usual: ClassVar[EngineSettings] = EngineSettings()
+    together: ClassVar[int] = 256
+    """The sources that ``stream`` reads at once."""
 
     def __init__(
         self,
@@ -151,3 +185,43 @@ class WritingPredictor(Predictor):
         """Errors: ``RunError``, also for a run of another task."""
         run.require_task(*self.asked_of)
         super().__init__(run, Engine.open(run, settings or self.usual, search_settings))
+
+    @classmethod
+    def over(cls, engine: Engine) -> Self:
+        """A predictor of a network in training. It has no run, so it searches, and no more."""
+        predictor = cls.__new__(cls)
+        predictor.engine = engine
+        return predictor
+
+    @abstractmethod
+    def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
+        """The search for one source. ``settings`` replace the run's own. Errors: ``DataError`` for
+        a source that cannot be read."""
+
+    @abstractmethod
+    def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> Found:
+        """What the hypotheses of that search say of the source, the best first."""
+
+    def answers(self, given: Sequence[str], requests: Iterable[Request]) -> Iterator[Found]:
+        """What is found for each source, in their order, by the request for each."""
+        return self.engine.each(requests, lambda number, found: self.answer(given[number], found))
+
+    def stream(
+        self, given: Iterable[str], settings: SearchSettings | None = None
+    ) -> Iterator[Found]:
+        """Searches for any number of sources, ``together`` at a time, and gives what is found for
+        each, in their order. Errors: ``DataError`` for a source that cannot be read, once all
+        before it are answered."""
+        for part in parts(given, self.together):
+            yield from self.answers(part, (self.ask(one, settings) for one in part))
+
+
+def named(given: Iterable[object]) -> Iterator[str]:
+    """Texts as they are, and paths as texts. Errors: ``TypeError`` for anything else."""
+    for number, one in enumerate(given):
+        if not isinstance(one, str | Path):
+            raise TypeError(
+                f"texts or paths are given; number {number}, counted from 0, is "
+                f"{type(one).__name__}"
+            )
+        yield str(one)

@@ -21,7 +21,7 @@ PATIENCE = 0.05
 Item = TypeVar("Item")
 
 
-def parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
     """Lists of ``size`` items, the last of fewer. An error of reading comes up behind those that
     were read before it."""
     waiting = iter(items)

@@ -60,7 +60,7 @@ class Importance:
         return sorted(every, key=lambda one: -one[3])
 
 
-def head_importance(predictor: Predictor, pairs: Sequence[tuple[str, str]]) -> Importance:
+def head_importance(predictor: Predictor[object], pairs: Sequence[tuple[str, str]]) -> Importance:
     """Score ``pairs`` of source and reference once with all heads, then without each of them."""
     whole, tokens = _loss(predictor, pairs, Intervention())
     session = InspectionSession(predictor.engine, predictor)
@@ -70,7 +70,7 @@ def head_importance(predictor: Predictor, pairs: Sequence[tuple[str, str]]) -> I
 
 
 def _loss(
-    predictor: Predictor, pairs: Sequence[tuple[str, str]], under: Intervention
+    predictor: Predictor[object], pairs: Sequence[tuple[str, str]], under: Intervention
 ) -> tuple[float, int]:
     """-log P per token over all pairs, and the number of tokens."""
     begin_part()
@@ -104,7 +104,7 @@ class SublayerStatistics:
 
 
 def layer_statistics(
-    predictor: Predictor, pairs: Sequence[tuple[str, str]]
+    predictor: Predictor[object], pairs: Sequence[tuple[str, str]]
 ) -> list[SublayerStatistics]:
     """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
     run = predictor.run
@@ -164,7 +164,7 @@ class OrderExperiment:
     without_positions: OrderReading
 
 
-def order_experiment(predictor: Predictor, first: str, second: str) -> OrderExperiment:
+def order_experiment(predictor: Predictor[object], first: str, second: str) -> OrderExperiment:
     """Read two sentences that are made of the same tokens.
 
     Errors: ``DragomanError`` if they are not.

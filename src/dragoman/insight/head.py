@@ -69,7 +69,7 @@ class OpenedAttention:
 
 
 def open_attention(
-    predictor: Predictor, part: Part, layer: int, source: str, target_ids: Sequence[int]
+    predictor: Predictor[object], part: Part, layer: int, source: str, target_ids: Sequence[int]
 ) -> OpenedAttention:
     """Run one translation and keep what one attention was given and made; layers are from 0.
 

@@ -207,7 +207,7 @@ def _own_lines(output: Output, own: Output) -> list[str]:
     ]
 
 
-def _unknown_lines(predictor: Predictor, ids: Sequence[int]) -> list[str]:
+def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str]:
     """What is said where tokens of a text are unknown."""
     given = predictor.run.source_text if predictor.reads else predictor.run.target_text
     unknown = list(ids).count(given.unknown)
@@ -242,7 +242,7 @@ def _aligned(
     ]
 
 
-def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOptions) -> None:
+def _refuse_without_meaning(run: Path, predictor: Predictor[object], options: LookOptions) -> None:
     """Errors: ``DragomanError`` for options that mean nothing to a run that does other than read
     one text and write another."""
     if not predictor.reads:

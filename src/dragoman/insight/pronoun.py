@@ -62,14 +62,14 @@ def pronoun_sentences() -> list[str]:
     return [p.source for p in pronoun_probes()[0]] + [p.source for p in order_probes()[0]]
 
 
-def look_at(predictor: Predictor, probe: PronounProbe) -> AttentionRecord:
+def look_at(predictor: Predictor[object], probe: PronounProbe) -> AttentionRecord:
     """All attention of the reference translation of a probe, by words."""
     begin_part()
     (given,) = predictor.engine.target.tokens([probe.reference])
     return merged_to_words(predictor.look(probe.source, given))
 
 
-def find_heads(predictor: Predictor, probes: Sequence[PronounProbe]) -> PronounHeads:
+def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> PronounHeads:
     """The heads with the most attention where it should be, on average over the probes."""
     cross, noun, decider, uniform = [], [], [], []
     for probe in probes:
@@ -93,7 +93,7 @@ def _best(weights: list[Weights]) -> tuple[PronounHead, float]:
     return PronounHead(int(layer), int(head)), float(mean[layer, head])
 
 
-def hops_of(predictor: Predictor, probe: PronounProbe, heads: PronounHeads) -> Hops:
+def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHeads) -> Hops:
     """Both hops of one probe, as a picture takes them.
 
     Where two heads of the encoder do the second, it is their mean, so that noun and adjective both
@@ -115,7 +115,7 @@ def hops_of(predictor: Predictor, probe: PronounProbe, heads: PronounHeads) -> H
     )
 
 
-def pronoun_hops(predictor: Predictor) -> tuple[list[Hops], PronounHeads]:
+def pronoun_hops(predictor: Predictor[object]) -> tuple[list[Hops], PronounHeads]:
     """Hops of the first pair of probes, through heads found on all the others."""
     shown, *others = pronoun_probes()
     heads = find_heads(predictor, [probe for pair in others for probe in pair])

@@ -129,7 +129,7 @@ class Inspection:
 class InspectionSession:
     """One model that is looked into. Not for several threads at once."""
 
-    def __init__(self, engine: Engine, predictor: Predictor | None = None) -> None:
+    def __init__(self, engine: Engine, predictor: Predictor[object] | None = None) -> None:
         """``predictor``: who reads a text as one; there must be one where nothing is written."""
         self.model: Network = engine.network
         self._engine, self._target, self._predictor = engine, engine.target, predictor

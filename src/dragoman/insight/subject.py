@@ -31,7 +31,7 @@ _CANDIDATES = 16
 """Held-out sentences that a figure may choose from: as many as do not keep a reader waiting."""
 
 
-def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor:
+def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor[object]:
     """As it is asked everywhere else. Errors: ``RunError`` for a run that figures are not of."""
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
@@ -53,7 +53,7 @@ def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor:
 class Subject:
     """A run, opened on the plain path, and the text to look at."""
 
-    predictor: Predictor
+    predictor: Predictor[object]
     sentence: str
     """What is read; where nothing is, what is written."""
     pairs: tuple[tuple[str, str], ...]
@@ -113,7 +113,7 @@ class Subject:
         return transformer_of(self.predictor.plain)
 
     @cached_property
-    def plain(self) -> Predictor:
+    def plain(self) -> Predictor[object]:
         """The same run on the plain path, which alone can be intervened in."""
         if not self.run.task.writes:
             return self.predictor  # no other path reads

@@ -29,7 +29,7 @@ class Change:
     prefix: str = ""
     """How the translation must begin."""
 
-    def on(self, predictor: Predictor, source: str) -> Intervention:
+    def on(self, predictor: Predictor[object], source: str) -> Intervention:
         """What it is on the tokens of ``source``. Errors: ``DragomanError`` for a word that is not
         there."""
         names, word_of = source_words(predictor, source)
@@ -60,7 +60,7 @@ class WhatIf:
     """log P of the same words under the change: how much the model has come to doubt them."""
 
 
-def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
+def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf:
     """Translate with and without a change; where nothing is read, believe a text with and without.
 
     ``predictor`` must be on fp32, the path that can be looked into (``EngineSettings``). Errors:
@@ -80,7 +80,9 @@ def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
     return WhatIf(change, before, after, trusted, doubted)
 
 
-def source_words(predictor: Predictor, source: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def source_words(
+    predictor: Predictor[object], source: str
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The words of a source sentence, its end symbol included, and the word of each token; of a
     file the places of the rows that the model makes of it, each as a word."""
     values = predictor.source_values(source)
@@ -108,7 +110,7 @@ def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def parse_heads(predictor: Predictor, wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
+def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
     """``cross.2.1``, ``encoder.1.*``, ``decoder.*.3``: attention, layer, head, both from 1.
 
     Errors: ``DragomanError`` for one that the model does not have.

@@ -25,7 +25,6 @@ from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.sources.picture import form as picture_form
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.tasks.detection import endpoint as served_detector
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.endpoint import FoundBox
 
@@ -189,7 +188,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
     """25,600 boxes of 256 pictures took more than half a second to be told."""
     slow = [
         (uploads.Upload, "read"), (picture_form, "picture_size"), (PicturesForm, "in_turns"),
-        (served_detector, "detected"), (FoundBox, "__init__"),
+        (Detector, "answer"), (FoundBox, "__init__"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
 

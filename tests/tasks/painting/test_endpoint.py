@@ -157,7 +157,7 @@ def test_nothing_slow_is_done_in_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = [
-        (CodesForm, "pictures"), (PaintedPicture, "png"), (served_painter, "painting_request"),
+        (CodesForm, "pictures"), (PaintedPicture, "png"), (Painter, "ask"),
         (served_painter, "by_words"), (served_painter, "unknown_words"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

@@ -54,14 +54,14 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> None:
     branching = RightBranching(TREES)
     right = {" ".join(tree.words): tree for tree in TREES}
 
-    def stream(self: Parser, sentences: Iterable[str]) -> Iterator[list[Parse]]:
+    def each(self: Parser, sentences: Iterable[str]) -> Iterator[Parse]:
         draw = random.Random(self.run.recipe.model.model_dim)
         wrong = 12 / self.run.recipe.model.model_dim
         for sentence in sentences:
             tree = right[sentence]
-            yield [Parse(branching.parse(tree.words) if draw.random() < wrong else tree, 0.0, ())]
+            yield Parse(branching.parse(tree.words) if draw.random() < wrong else tree, 0.0, ())
 
-    monkeypatch.setattr(Parser, "stream", stream)
+    monkeypatch.setattr(Parser, "each", each)
 
 
 @pytest.mark.slow  # two parsers are trained and measured

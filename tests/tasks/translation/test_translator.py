@@ -543,7 +543,9 @@ def test_weights_that_do_not_fit_the_recipe(tiny_run: Path, tmp_path: Path) -> N
         dragoman.load(run)
 
 
-def test_several_texts_are_told_where_to_go(tiny_run: Path) -> None:
+def test_what_is_no_text_is_told_where_it_stands(tiny_run: Path) -> None:
     translator = dragoman.load(tiny_run)
-    with pytest.raises(TypeError, match=r"takes one text, not list; give several to .*batch"):
-        translator(["a", "b"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="number 1, counted from 0, is int"):
+        translator(["a", 3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="number 0, counted from 0, is int"):
+        translator(b"a")  # type: ignore[call-overload]

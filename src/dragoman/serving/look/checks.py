@@ -32,7 +32,7 @@ class Cut(Generic[Asked]):
 class LookChecks:
     """Of one model."""
 
-    def __init__(self, engine: Engine, predictor: Predictor | None, model: Network) -> None:
+    def __init__(self, engine: Engine, predictor: Predictor[object] | None, model: Network) -> None:
         """``predictor``: who reads a text as one, where it is not cut into sentences; ``model``:
         what is looked into."""
         self._engine = engine

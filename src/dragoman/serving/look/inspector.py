@@ -61,7 +61,9 @@ Sizes = Callable[[int, int], int]
 class Inspector(LookChecks):
     """Looks into one model, in a turn of ``turns``."""
 
-    def __init__(self, engine: Engine, predictor: Predictor | None, turns: FairExecutor) -> None:
+    def __init__(
+        self, engine: Engine, predictor: Predictor[object] | None, turns: FairExecutor
+    ) -> None:
         """``predictor``: who reads a text as one, where it is not cut into sentences. ``turns``:
         where that is done."""
         self._session = InspectionSession(engine, predictor)

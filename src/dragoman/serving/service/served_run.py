@@ -35,7 +35,7 @@ from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 
-Asks = TypeVar("Asks", bound=Predictor)
+Asks = TypeVar("Asks", bound=Predictor[object])
 
 
 class Knowledge(Message):
@@ -164,7 +164,7 @@ class ServedRun(ABC):
         engine: Engine,
         settings: ServeSettings,
         run: Run,
-        predictor: Predictor | None = None,
+        predictor: Predictor[object] | None = None,
     ) -> None:
         """``run``: its folder, for what is told of it. ``predictor``: who reads its text as
         one."""

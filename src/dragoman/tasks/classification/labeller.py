@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels
+from dragoman.engine.predictor import NO_ENCODER, Predictor, Shown
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
@@ -64,7 +64,7 @@ class ClassifiedText:
         return self.label
 
 
-class Labeller(Predictor):
+class Labeller(Predictor[ClassifiedText]):
     """A trained model, ready to label. Not for several threads at once."""
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
@@ -84,12 +84,13 @@ class Labeller(Predictor):
         """What is cut into tokens of a text, whatever is read of them."""
         return self.run.source.beginning(text, self.longest)
 
-    def __call__(self, texts: Iterable[str]) -> list[ClassifiedText]:
-        """Each text with the probabilities of all labels. One without tokens has those of a text
-        in which nothing stands."""
-        given = list(texts)
-        found = dict(self.parts(given))
-        return [found[number] for number in range(len(given))]
+    def each(self, given: Iterable[str]) -> Iterator[ClassifiedText]:
+        """Each text or file with the probabilities of all labels. One without tokens has those of a
+        text in which nothing stands. All are read before the first is answered. Errors:
+        ``DataError`` for a file that cannot be used."""
+        texts = list(given)
+        found = dict(self.parts(texts))
+        yield from (found[number] for number in range(len(texts)))
 
     def parts(
         self,
@@ -119,14 +120,14 @@ class Labeller(Predictor):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> ShownLabels:
+    def shown(self, text: str, prefix: str = "") -> Shown:
         """Its label. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("a label is given no beginning: leave the prefix out")
-        (found,) = self([text])
+        found = self(text)
         value = int(found.log_probabilities.argmax())
         told = f"{found.label}  {found.probability:.4f}"
-        return ShownLabels(told, (value,), float(found.log_probabilities[value]))
+        return Shown(told, (value,), float(found.log_probabilities[value]))
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: its tokens, a symbol before or behind them."""

@@ -92,7 +92,7 @@ def classify(args: ClassifyArguments) -> None:
         nonlocal refused
         for name in names:
             try:
-                yield from labeller([name])
+                yield labeller(name)
             except DragomanError as error:
                 if len(texts) == 1 and not Path(texts[0]).is_dir():
                     raise

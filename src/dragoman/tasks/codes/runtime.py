@@ -76,7 +76,7 @@ def symbols_of(run: Run) -> CodeSymbols:
     return CodesForm.of(run.forms.target).symbols
 
 
-def _nothing_to_ask(run: Run, settings: EngineSettings) -> Predictor:
+def _nothing_to_ask(run: Run, settings: EngineSettings) -> Predictor[object]:
     raise RunError(
         f"{run.folder} makes codes for a painter, and is asked nothing by itself: dragoman train "
         f"captions.tsv --task painting --codes {run.folder}"

@@ -13,18 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from dragoman.boxes import Box
-from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.engine.streaming import parts
 from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.picture.form import is_place
 from dragoman.sources.picture.picture_file import picture_size
@@ -33,8 +31,6 @@ from dragoman.sources.shared.zipped import file_of
 THRESHOLD = 0.5
 """The least score of a box that is shown, unless somebody asks for another."""
 MOST_PATCHES = 100_000
-_TOGETHER = 256
-"""Pictures that are searched at once."""
 
 
 @dataclass(frozen=True)
@@ -82,29 +78,52 @@ class DetectedPicture:
         return "; ".join(map(described, self.above(THRESHOLD))) or "nothing"
 
 
-class Detector(WritingPredictor):
+class Detector(WritingPredictor[list[Detection], DetectedPicture]):
     """A trained detector, ready to look. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("detection", "which finds no boxes")
     usual: ClassVar[EngineSettings] = EngineSettings(longest=MOST_PATCHES)
 
-    def __call__(
-        self, picture: str | Path, *, threshold: float = THRESHOLD, beam: int | None = None
-    ) -> list[Detection]:
-        """The boxes of one picture whose score is ``threshold`` or higher, the surest first.
+    def each(
+        self, given: Iterable[str], *, threshold: float = THRESHOLD, beam: int | None = None
+    ) -> Iterator[list[Detection]]:
+        """The boxes of each picture whose score is ``threshold`` or higher, the surest first.
         Errors: ``DataError`` for a file that cannot be used."""
         from dragoman.engine.search_settings import with_beams
 
         settings = with_beams(self.engine.search_settings, beam, None)
-        (found,) = self.stream([str(picture)], settings)
-        return found.above(threshold)
+        for found in self.stream(given, settings):
+            yield found.above(threshold)
 
-    def stream(
-        self, pictures: Iterable[str], settings: SearchSettings | None = None
-    ) -> Iterator[DetectedPicture]:
-        """Each picture with its boxes, in their order."""
-        for part in parts(iter(pictures), _TOGETHER):
-            yield from detect_all(self.engine, part, settings)
+    def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
+        """The search for the boxes of a picture. Errors: ``DataError`` for a file that cannot be
+        used."""
+        chosen = (settings or self.engine.search_settings).model_copy(update={"n_best": 1})
+        return self.engine.request(self.source_values(given), chosen, raw=given)
+
+    def answer(
+        self,
+        given: str,
+        hypotheses: Sequence[Hypothesis],
+        size: tuple[int, int] | None = None,
+    ) -> DetectedPicture:
+        """The boxes that the best hypothesis writes of a picture. ``size``: height and width of the
+        picture as its camera was held; left out, they are read from its file."""
+        best, symbols = hypotheses[0], BoxForm.of(self.engine.target).symbols
+        # A place in an IDX file has the size that is read.
+        held = size or (symbols.read if is_place(given) else picture_size(file_of(given)))
+        height, width = held
+        boxes = symbols.decode(best.tokens, width, height)
+        of_labels = best.token_log_probabilities[PER_BOX - 1 : len(best.tokens) : PER_BOX]
+        found = [
+            Detection(box.label, math.exp(sure), box)
+            for box, sure in zip(boxes, of_labels, strict=True)
+        ]
+        order = sorted(range(len(found)), key=lambda number: -found[number].score)
+        return DetectedPicture(
+            given, width, height, tuple(found[number] for number in order),
+            best.tokens, best.log_probability, tuple(order),
+        )  # fmt: skip
 
     # ---- looking
 
@@ -125,31 +144,6 @@ class Detector(WritingPredictor):
         return found
 
 
-def detect_all(
-    engine: Engine, pictures: Sequence[str], settings: SearchSettings | None = None
-) -> list[DetectedPicture]:
-    """The boxes of some pictures. Errors: ``DataError`` for a file that cannot be used."""
-    sizes = [size_of(picture, engine) for picture in pictures]
-    values = engine.source.read(pictures)
-    chosen = (settings or engine.search_settings).model_copy(update={"n_best": 1})
-    asked = (
-        engine.request(rows, chosen, raw=picture)
-        for rows, picture in zip(values, pictures, strict=True)
-    )
-    return [
-        detected(engine, picture, size, best)
-        for picture, size, (best, *_) in zip(pictures, sizes, engine.search(asked), strict=True)
-    ]
-
-
-def size_of(picture: str, engine: Engine) -> tuple[int, int]:
-    """Height and width of a picture as its camera was held; those that are read of a place in an
-    IDX file, which must have them."""
-    if is_place(picture):
-        return BoxForm.of(engine.target).symbols.read
-    return picture_size(file_of(picture))
-
-
 def described(one: Detection) -> str:
     """A box as people read it: three 0.98 at 10,5 to 30,24."""
     box = one.box
@@ -157,21 +151,3 @@ def described(one: Detection) -> str:
         f"{one.label} {one.score:.2f} at {box.left:.0f},{box.top:.0f} to "
         f"{box.right:.0f},{box.bottom:.0f}"
     )
-
-
-def detected(
-    engine: Engine, picture: str, size: tuple[int, int], best: Hypothesis
-) -> DetectedPicture:
-    """What a search has written of a picture; ``size``: its height and width as it was given."""
-    height, width = size
-    boxes = BoxForm.of(engine.target).symbols.decode(best.tokens, width, height)
-    of_labels = best.token_log_probabilities[PER_BOX - 1 : len(best.tokens) : PER_BOX]
-    found = [
-        Detection(box.label, math.exp(sure), box)
-        for box, sure in zip(boxes, of_labels, strict=True)
-    ]
-    order = sorted(range(len(found)), key=lambda number: -found[number].score)
-    return DetectedPicture(
-        picture, width, height, tuple(found[number] for number in order),
-        best.tokens, best.log_probability, tuple(order),
-    )  # fmt: skip

@@ -21,7 +21,7 @@ from dragoman.serving.service.seen import SeenFile, drawn, looked, told
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows
-from dragoman.tasks.detection.detector import Detector, detected
+from dragoman.tasks.detection.detector import Detector
 
 
 class DetectRequest(WithFiles):
@@ -94,17 +94,22 @@ class ServedDetector(FileRun):
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
     trained, work = "dragoman train boxes.json --task detection", "look"
 
+    def __init__(self, name: str, detector: Detector, settings: ServeSettings) -> None:
+        super().__init__(name, detector.engine, settings, detector.run)
+        self.detector = detector
+
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
         """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
-        return cls(name, Detector(run).engine, settings, run)
+        return cls(name, Detector(run), settings)
 
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
     ) -> SearchedPicture:
         """What was found in a picture, as the API tells it; of the patches ``seen``, also what is
         read, and where the run looked as it wrote each box."""
-        found = detected(self.engine, one.file.called, (one.extent.height, one.extent.width), best)
+        size = one.extent.height, one.extent.width
+        found = self.detector.answer(one.file.called, [best], size)
         shares = None if seen is None else looked(self.engine, seen, best.tokens)
         if shares is not None:
             shares = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)

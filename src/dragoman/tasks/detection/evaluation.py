@@ -27,7 +27,6 @@ from dragoman.tasks.detection.detector import (
     THRESHOLD,
     DetectedPicture,
     Detector,
-    detect_all,
 )
 from dragoman.tasks.detection.learning import boxes_batch, measured
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
@@ -73,9 +72,8 @@ class DetectionValidation(PairsValidation):
             sums = objective(model, batch.to(self.device))
             total, tokens = total + float(sums.nll), tokens + sums.tokens
         some = self.some()
-        engine, found = self.engine(), list[DetectedPicture]()
-        if some:
-            found = detect_all(engine, [pair.source for pair in some], self.search_settings())
+        detector, settings = Detector.over(self.engine()), self.search_settings()
+        found = list(detector.stream((pair.source for pair in some), settings))
         scores = score_all(some, found).scores
         named = {name: scores.get(name, 0.0) for name in ("ap50", "ap")}
         shown = [str(kept(one)) for one in found]

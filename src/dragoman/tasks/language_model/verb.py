@@ -97,7 +97,7 @@ def write(args: WriteArguments) -> None:
             raise DragomanError("a beginning so long is gone on with one text at a time")
         length = min(writer.context, given + args.longest)
         whole = writer.engine.search_settings.model_copy(update={"max_length": length})
-        for text in writer([args.begin], whole)[0]:
+        for text in writer(args.begin, whole):
             typer.echo((f"{decimals(text.score, 4)}\t" if args.scores else "") + text.text)
         return
     endings = [_unescaped(one) for one in args.stop]

@@ -11,11 +11,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import WritingPredictor
+from dragoman.engine.predictor import Predictor
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -43,10 +45,18 @@ class Written:
         return self.text
 
 
-class Writer(WritingPredictor):
+class Writer(Predictor[list[Written]]):
     """A trained language model, ready to write. Not for several threads at once."""
 
-    asked_of: ClassVar[tuple[str, str]] = ("language-model", "not a language model")
+    def __init__(
+        self,
+        run: Run,
+        settings: EngineSettings | None = None,
+        search_settings: SearchSettings | None = None,
+    ) -> None:
+        """Errors: ``RunError``, also for a run of another task."""
+        run.require_task("language-model", "not a language model")
+        super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
 
     @cached_property
     def context(self) -> int:
@@ -93,26 +103,25 @@ class Writer(WritingPredictor):
             if grows and (so_far := scheduler.so_far(ticket)) is not None:
                 yield so_far, False
 
-    def __call__(
-        self, begins: Iterable[str] = ("",), settings: SearchSettings | None = None
-    ) -> list[list[Written]]:
-        """The n best (or n samples) of texts that begin so, for each beginning."""
-        engine, begins = self.engine, list(begins)
+    def each(
+        self, given: Iterable[str], settings: SearchSettings | None = None
+    ) -> Iterator[list[Written]]:
+        """The n best (or n samples) of texts that begin so, for each beginning. ``settings``
+        replace the run's own. All are searched for before the first is answered."""
+        engine, begins = self.engine, list(given)
         nothing = engine.source.values(begins)
-        given = engine.target.tokens(begins)
+        begun = engine.target.tokens(begins)
         requests = [
             engine.request(source, settings, tokens)
-            for source, tokens in zip(nothing, given, strict=True)
+            for source, tokens in zip(nothing, begun, strict=True)
         ]
-        return [
-            [
+        for found in engine.search(requests):
+            yield [
                 Written(
                     text_of(engine, one.tokens), one.score, one.token_log_probabilities, one.tokens
                 )
                 for one in found
             ]
-            for found in engine.search(requests)
-        ]
 
     def shown(self, text: str, prefix: str = "") -> Written:
         """The text itself, with the end symbol behind it. Errors: ``DragomanError`` for a

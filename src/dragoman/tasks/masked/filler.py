@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
+from dragoman.errors import DataError, DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.reading import readable
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
@@ -97,7 +97,7 @@ class _Text:
     """The text before, between and behind the blanks."""
 
 
-class Filler(Predictor):
+class Filler(Predictor[Filled]):
     """A trained masked model, ready to fill in. Not for several threads at once."""
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
@@ -116,14 +116,15 @@ class Filler(Predictor):
         empty = np.array([not piece.strip(_SPACE) for piece in pieces])
         self._begins, self._goes_on, self._empty = writes & space, writes & ~space, empty
 
-    def __call__(self, text: str, best: int = BEST, pieces: int = 1) -> Filled:
-        """Fill the blanks of a text. ``best``: candidates of each; ``pieces``: its tokens.
+    def each(self, given: Iterable[str], best: int = BEST, pieces: int = 1) -> Iterator[Filled]:
+        """Fill the blanks of each text. ``best``: candidates of each blank; ``pieces``: its tokens.
 
-        Errors: ``DragomanError`` for a text without a blank, or longer than ``MAX_TOKENS`` tokens.
+        Errors: ``DataError`` for a text without a blank, or longer than ``MAX_TOKENS`` tokens.
         """
-        *_, filled = self.parts(text, best, pieces)
-        assert filled is not None, "what was asked for comes last"
-        return filled
+        for text in given:
+            *_, filled = self.parts(text, best, pieces)
+            assert filled is not None, "what was asked for comes last"
+            yield filled
 
     def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
         """The same, step by step: None whenever the model has been asked, and the filled text
@@ -131,9 +132,7 @@ class Filler(Predictor):
         given = self._read(text, pieces, max(MAX_TOKENS, self.context))
         shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
-            raise DragomanError(
-                f"{shown!r} has no blank: write ___ where a word is to be filled in"
-            )
+            raise DataError(f"{shown!r} has no blank: write ___ where a word is to be filled in")
         values = list(given.values)
         open_ones = dict(enumerate(given.blanks))
         first = found = yield from self._candidates(values, open_ones, best)

@@ -29,12 +29,9 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.served_run import AskedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import (
     LARGEST_SCALE,
     Painter,
-    painted,
-    painting_request,
     painting_settings,
     unknown_words,
 )
@@ -126,9 +123,9 @@ class ServedPainter(AskedRun[Painter]):
 
     def __init__(self, name: str, painter: Painter, settings: ServeSettings) -> None:
         super().__init__(name, painter, settings)
-        form = CodesForm.of(painter.engine.target)
-        form.coder  # noqa: B018, damaged weights are told of now
-        self.height, self.width = form.symbols.source.height, form.symbols.source.width
+        painter.form.coder  # noqa: B018, damaged weights are told of now
+        source = painter.form.symbols.source
+        self.height, self.width = source.height, source.width
         self.lexicon = _words_of(painter.run)
         self._writing = self.executor("large pictures")
         """Where pictures are written that are large; others, where they are made of codes."""
@@ -172,7 +169,7 @@ class ServedPainter(AskedRun[Painter]):
             own = self.engine.search_settings
             settings = painting_settings(own, request.n or 1, None, sampling)
             self.check_search(settings)
-            return painting_request(self.engine, request.prompt, settings)
+            return self.predictor.ask(request.prompt, settings)
         except RecipeError as error:
             raise unsearchable(error) from None
         except DataError as error:
@@ -191,7 +188,7 @@ class ServedPainter(AskedRun[Painter]):
         """How the codes of each picture were written."""
         ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
         words = len(request.prompt.split())
-        symbols = CodesForm.of(self.engine.target).symbols
+        symbols = self.predictor.form.symbols
         for one, alignment in zip(found, looked, strict=True):
             shares = by_words(alignment, numbers, words)
             each = one.token_log_probabilities[: len(one.tokens)]
@@ -210,7 +207,7 @@ class ServedPainter(AskedRun[Painter]):
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[PaintedImage]:
         """What was found, as PNG files."""
-        work = partial(painted, self.engine, request.prompt, found)
+        work = partial(self.predictor.answer, request.prompt, found)
         pictures = await self.asking.do(client, work)
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
         executor = self.asking if places == 1 else self._writing

@@ -24,12 +24,10 @@ from dragoman.runs.scores import scores_of, signed
 from dragoman.sources.content import content_of
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import (
-    Anew,
     Bytes,
     Judge,
     PaintedPicture,
     Painter,
-    paint_all,
     painting_settings,
 )
 from dragoman.tasks.painting.spec import PAINTING, count_seen
@@ -67,8 +65,8 @@ class PaintingValidation(PairsValidation):
         total, tokens = next_token_loss(self)
         some = self.some()
         captions = [pair.source for pair in some]
-        settings = [*map(Anew(self.search_settings()), captions)]
-        found = [best for best, *_ in paint_all(self.engine(), captions, settings)]
+        painter = Painter.over(self.engine())
+        found = [best for best, *_ in painter.stream(captions, self.search_settings())]
         true = self.forms.target.tokens([pair.target for pair in some])
         scores = {"loss": total / max(tokens, 1), **code_scores(true, [one.ids for one in found])}
         return Evaluation(scores, samples_of(some, [one.text for one in found]))

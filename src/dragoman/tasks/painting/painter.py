@@ -23,16 +23,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.atomic import write_bytes
-from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
@@ -51,8 +49,6 @@ from dragoman.wording import plural, shortened
 MOST = 64
 """Pictures of one caption."""
 LARGEST_SCALE = 64
-_TOGETHER = 256
-"""Captions that are searched for at once."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -91,40 +87,73 @@ class PaintedPicture:
         return self.caption
 
 
-class Painter(WritingPredictor):
+class Painter(WritingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     """A trained painter, ready to paint. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("painting", "which does not paint")
 
-    def paint(
+    @property
+    def form(self) -> CodesForm:
+        """What a painter writes."""
+        return CodesForm.of(self.engine.target)
+
+    def paint(self, caption: str, **options: Any) -> list[PaintedPicture]:
+        """The pictures of one caption; the options are those of ``each``."""
+        return self(caption, **options)
+
+    def each(
         self,
-        caption: str,
+        given: Iterable[str],
         *,
         count: int = 1,
         beam: int | None = None,
         sampling: SamplingSettings | None = None,
         judge: Judge | None = None,
-    ) -> list[PaintedPicture]:
-        """The most probable picture of a caption, or the ``count`` most probable ones; with
+    ) -> Iterator[list[PaintedPicture]]:
+        """The most probable picture of each caption, or its ``count`` most probable ones; with
         ``sampling`` so many that are drawn. With a ``judge``, the one that it likes best comes
         first. Errors: ``DataError`` for a caption that cannot be read, ``RecipeError`` for a beam
         that cannot be searched with."""
         settings = painting_settings(self.engine.search_settings, count, beam, sampling)
-        (found,) = self.stream([caption], settings, judge)
-        return found
+        return self.stream(given, settings, judge)
 
     def stream(
         self,
-        captions: Iterable[str],
+        given: Iterable[str],
         settings: SearchSettings | None = None,
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
         """The pictures of each caption, in their order, the most probable first, or the one that a
         ``judge`` likes best. Where they are drawn, a caption that comes again is drawn anew."""
         anew = Anew(settings or self.engine.search_settings)
-        for part in parts(iter(captions), _TOGETHER):
-            found = paint_all(self.engine, part, list(map(anew, part)))
-            yield from found if judge is None else by_judge(found, judge)
+        for part in parts(given, self.together):
+            found = self.answers(part, (self.ask(one, anew(one)) for one in part))
+            yield from found if judge is None else by_judge(list(found), judge)
+
+    def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
+        """The search for a caption. Errors: ``DataError`` for one that is empty or too long."""
+        shown, longest = repr(shortened(given, 60)), self.engine.longest
+        if not given.strip():
+            raise DataError("the caption is empty: say what is to be painted")
+        (values,) = self.engine.source.read([given])
+        if len(values) > longest:
+            raise DataError(
+                f"{shown} has {plural(len(values), 'token')}, and the model reads {longest:,} at "
+                "most: say it more briefly"
+            )
+        return self.engine.request(values, settings, raw=given)
+
+    def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> list[PaintedPicture]:
+        """The picture of each hypothesis."""
+        pixels = self.form.pictures([one.tokens for one in hypotheses])
+        first = self.form.symbols.first
+        return [
+            PaintedPicture(
+                given, picture, one.tokens, tuple(token - first for token in one.tokens),
+                one.log_probability, one.token_log_probabilities[: len(one.tokens)],
+            )
+            for one, picture in zip(hypotheses, pixels, strict=True)
+        ]  # fmt: skip
 
     # ---- looking
 
@@ -137,8 +166,7 @@ class Painter(WritingPredictor):
         """Its picture. Errors: ``DataError`` for a prefix."""
         if prefix:
             raise DataError("a picture is given no beginning: leave the prefix out")
-        (found,) = self.paint(text)
-        return found
+        return self(text)[0]
 
 
 def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]:
@@ -181,15 +209,6 @@ class Anew:
         return own.model_copy(update={"sampling": own.sampling.model_copy(update={"seed": seed})})
 
 
-def paint_all(
-    engine: Engine, captions: Sequence[str], settings: Sequence[SearchSettings]
-) -> list[list[PaintedPicture]]:
-    """The pictures of some captions, each searched for as its settings say. Errors: ``DataError``
-    for one that cannot be read."""
-    found = engine.search(map(partial(painting_request, engine), captions, settings))
-    return [painted(engine, caption, best) for caption, best in zip(captions, found, strict=True)]
-
-
 def by_judge(
     painted: Sequence[Sequence[PaintedPicture]], judge: Judge
 ) -> list[list[PaintedPicture]]:
@@ -205,36 +224,6 @@ def by_judge(
         order = sorted(range(len(pictures)), key=lambda number: -own[number])
         found.append([pictures[number] for number in order])
     return found
-
-
-def painting_request(
-    engine: Engine, caption: str, settings: SearchSettings | None = None
-) -> Request:
-    """The search for a caption. Errors: ``DataError`` for one that is empty or too long."""
-    shown = repr(shortened(caption, 60))
-    if not caption.strip():
-        raise DataError("the caption is empty: say what is to be painted")
-    (values,) = engine.source.read([caption])
-    if len(values) > engine.longest:
-        raise DataError(
-            f"{shown} has {plural(len(values), 'token')}, and the model reads {engine.longest:,} "
-            "at most: say it more briefly"
-        )
-    return engine.request(values, settings, raw=caption)
-
-
-def painted(engine: Engine, caption: str, found: Sequence[Hypothesis]) -> list[PaintedPicture]:
-    """What a search has found for a caption, as pictures."""
-    form = CodesForm.of(engine.target)
-    pixels = form.pictures([one.tokens for one in found])
-    first = form.symbols.first
-    return [
-        PaintedPicture(
-            caption, picture, one.tokens, tuple(token - first for token in one.tokens),
-            one.log_probability, one.token_log_probabilities[: len(one.tokens)],
-        )
-        for one, picture in zip(found, pixels, strict=True)
-    ]  # fmt: skip
 
 
 def enlarged(pixels: Bytes, scale: int) -> Bytes:

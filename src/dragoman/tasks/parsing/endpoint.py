@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dragoman.engine.alignment_head import Alignment, TokenPair, by_words
 from dragoman.errors import DataError, TooLongError
-from dragoman.forms.tree_form import TreeForm
+from dragoman.forms.tree_form import words_of
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -21,7 +21,7 @@ from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.parsing.parser import Parser, read_sentence
+from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tree import Tree
 
 
@@ -106,7 +106,7 @@ class ServedParser(ServedRun):
 
     def __init__(self, name: str, parser: Parser, settings: ServeSettings) -> None:
         super().__init__(name, parser.engine, settings, parser.run, parser)
-        self._form = TreeForm.of(parser.engine.target)
+        self.parser = parser
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedParser:
@@ -128,8 +128,8 @@ class ServedParser(ServedRun):
     def sentences(
         self, texts: Sequence[str], settings: SearchSettings
     ) -> Iterator[tuple[str, Request]]:
-        """One after another, its words as treebanks write them, and what is searched for. Raises
-        Refusal 400."""
+        """Each sentence, its words as treebanks write them, and the search for it. Raises Refusal
+        400."""
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
             if not text.strip():
@@ -137,16 +137,14 @@ class ServedParser(ServedRun):
                     "no_words", f"{which}: there are no words in it, and so no tree.", text=number
                 )
             try:
-                sentence, values = read_sentence(text, self.engine)
+                request = self.parser.ask(text, settings)
             except TooLongError as error:
                 raise too_long(
                     error, f"{which}: it {error}. One text is one sentence: cut it into sentences."
                 ) from None
-            try:
-                request = self.engine.request(values, settings, raw=sentence)
             except DataError as error:
                 raise Refusal("bad_text", f"{which}: {error}.", problem=str(error)) from None
-            yield sentence, request
+            yield " ".join(words_of(text)), request
 
     # ---- what was found
 
@@ -165,22 +163,22 @@ class ServedParser(ServedRun):
             looks = by_words(alignment, numbers, len(sentence.split()))
         return ParsedSentence(
             trees=[
-                self._tree(sentence, one, looks if number == 0 else None)
-                for number, one in enumerate(found)
+                self._tree(one, looks if number == 0 else None)
+                for number, one in enumerate(self.parser.answer(sentence, found))
             ]
         )
 
-    def _tree(self, sentence: str, found: Hypothesis, looks: Looks | None) -> ParsedTree:
-        tree = self._form.tree(found.tokens, sentence)
+    def _tree(self, found: Parse, looks: Looks | None) -> ParsedTree:
         words: list[TreeWord] = []
         brackets: list[Bracket] = []
-        self._write(tree, None, words, brackets)
+        self._write(found.tree, None, words, brackets)
         if looks is not None:
-            opened = [n for n, one in enumerate(found.tokens) if one in self._form.symbols.opening]
+            opening = self.parser.form.symbols.opening
+            opened = [number for number, symbol in enumerate(found.ids) if symbol in opening]
             for bracket, place in zip(brackets, opened, strict=True):
                 bracket.attention = [round(share, 4) for share in looks[place].tolist()]
         return ParsedTree(
-            text=str(tree),
+            text=found.text,
             score=found.score,
             log_probability=math.fsum(found.token_log_probabilities),
             words=words,
@@ -193,7 +191,7 @@ class ServedParser(ServedRun):
         """A tree as lists: its words, and its brackets, each before those that it holds."""
         if tree.word is not None:
             assert parent is not None, "a word stands in a bracket"
-            tag = None if tree.label == self._form.no_tag else tree.label
+            tag = None if tree.label == self.parser.no_tag else tree.label
             words.append(TreeWord(text=tree.word, tag=tag, parent=parent))
             return
         number = len(brackets)

@@ -23,7 +23,7 @@ from dragoman.pictures.records import TreePair
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.parsing.metrics import SHORT, Parseval, ScoredSentence, score_parse, unmatched
-from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
+from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tasks.parsing.sizes import label_ends_of
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
@@ -55,9 +55,8 @@ class ParsingValidation(PairsValidation):
     def __call__(self, update: int) -> Evaluation:
         losses = loss_scores(*next_token_loss(self))
         some = self.some()
-        sentences = [pair.source for pair in some]
-        found = parse_all(self.engine(), sentences, self.search_settings())
-        parses = [best for best, *_ in found]
+        parser, settings = Parser.over(self.engine()), self.search_settings()
+        parses = list(parser.each([pair.source for pair in some], settings))
         scores = score_all(some, parses).scores
         named = {name: scores[name] for name in ("f1", "precision", "recall", "exact", "tags")}
         return Evaluation(losses | named, samples_of(some, [parse.text for parse in parses]))
@@ -154,8 +153,7 @@ def evaluate_on(
     settings = EngineSettings.model_validate({"precision": precision, "longest": _MAX_TOKENS})
     parser = Parser(run, settings, search)
     logger.info("%s parses %s", run.folder, plural(len(pairs), "sentence"))
-    sentences = [pair.source for pair in pairs]
-    parses, seconds = timed(lambda: [best for best, *_ in parser.stream(sentences)])
+    parses, seconds = timed(lambda: parser(pair.source for pair in pairs))
     return ParsingReport(
         run.folder.name, run.weights_summary, test, seconds,
         f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 MAX_TOKENS = 1000
 """Tokens of a sentence that are read, if the settings do not say otherwise: there is no half of a
 parse, so it is not cut."""
-_BATCH_SIZE = 1000
 
 
 @dataclass(frozen=True)
@@ -52,36 +50,76 @@ class Parse:
         return self.text
 
 
-class Parser(WritingPredictor):
+class Parser(WritingPredictor[Parse, list[Parse]]):
     """A trained parser, ready to parse. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("parsing", "which does not parse")
     usual: ClassVar[EngineSettings] = EngineSettings(longest=MAX_TOKENS)
+    together: ClassVar[int] = 1000
+
+    @property
+    def form(self) -> TreeForm:
+        """What a parser writes."""
+        return TreeForm.of(self.engine.target)
 
     @property
     def no_tag(self) -> str:
         """See ``TreeForm.no_tag``."""
-        return TreeForm.of(self.engine.target).no_tag
+        return self.form.no_tag
+
+    def each(self, given: Iterable[str], settings: SearchSettings | None = None) -> Iterator[Parse]:
+        """The best tree of each sentence, in their order. ``settings`` replace the run's own.
+        Errors: ``DataError`` for a sentence that has no words or too many."""
+        for found in self.stream(given, settings):
+            if not found:
+                raise DataError("an empty line has no tree")
+            yield found[0]
 
     def stream(
-        self, sentences: Iterable[str], settings: SearchSettings | None = None
+        self, given: Iterable[str], settings: SearchSettings | None = None
     ) -> Iterator[list[Parse]]:
         """The n best trees of each sentence, in their order; none of a line without words.
 
         Errors: ``DataError`` that says which line (from 1) is too long, when all before it have
         been parsed.
         """
-        for part in parts(_read(sentences, self.engine), _BATCH_SIZE):
-            found = iter(parse_all(self.engine, list(filter(None, part)), settings))
-            for sentence in part:
-                yield next(found) if sentence else []
+        for part in parts(enumerate(given, 1), self.together):
+            found = super().stream((line for _, line in part if line.strip()), settings)
+            for number, line in part:
+                try:
+                    trees = next(found) if line.strip() else []
+                except TooLongError as error:
+                    raise DataError(
+                        f"line {number} {error}. One line is one sentence, its words between "
+                        "spaces: cut it into sentences"
+                    ) from error
+                yield trees
 
-    def __call__(self, sentence: str, settings: SearchSettings | None = None) -> Parse:
-        """The best tree of one sentence. Errors: ``DataError`` if it has no words or too many."""
-        if not sentence.strip():
-            raise DataError("an empty line has no tree")
-        ((best, *_),) = parse_all(self.engine, list(_read([sentence], self.engine)), settings)
-        return best
+    def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
+        """The search for the trees of a sentence: whatever the model would rather write, each is a
+        tree over exactly its words. Errors: ``DataError`` for a sentence without words;
+        ``TooLongError``, whose message goes on from the sentence's name ("line 3")."""
+        longest = self.engine.longest
+        if self.engine.source.far_too_long(given, longest):
+            told = f"has {len(given):,} characters, and {longest:,} tokens are read at once"
+            raise TooLongError(told, len(given), "characters", longest)
+        values = self.source_ids(given)
+        if len(values) > longest:
+            told = f"has {len(values):,} tokens, and {longest:,} are read at once"
+            raise TooLongError(told, len(values), "tokens", longest)
+        return self.engine.request(values, settings, raw=given)
+
+    def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> list[Parse]:
+        """The tree of each hypothesis, over the words of the sentence."""
+        return [
+            Parse(
+                self.form.tree(one.tokens, given),
+                one.score,
+                one.token_log_probabilities,
+                one.tokens,
+            )
+            for one in hypotheses
+        ]
 
     # ---- looking
 
@@ -101,60 +139,5 @@ class Parser(WritingPredictor):
         """Every attention weight of a tree, whose symbols are shown with the words that stand
         there (``TreeForm.shown_for``)."""
         record = super().look(source, target_ids, through)
-        form = TreeForm.of(self.engine.target)
-        return replace(record, target=form.shown_for(source, [*target_ids, form.eos]))
-
-
-def _read(lines: Iterable[str], engine: Engine) -> Iterator[str]:
-    """The sentence of each line, as a treebank writes it; "" of a line without words. Errors:
-    ``DataError`` that says which is too long."""
-    for number, line in enumerate(lines, 1):
-        try:
-            sentence = read_sentence(line, engine)[0] if line.strip() else ""
-        except DataError as error:
-            raise DataError(
-                f"line {number} {error}. One line is one sentence, its words between spaces: cut "
-                "it into sentences"
-            ) from error
-        yield sentence
-
-
-def read_sentence(text: str, engine: Engine) -> tuple[str, list[int]]:
-    """A sentence as a treebank writes it, and what the model reads of it.
-
-    Errors: ``TooLongError``, whose message goes on from the sentence's name ("line 3")."""
-    if engine.source.far_too_long(text, engine.longest):
-        told = f"has {len(text):,} characters, and {engine.longest:,} tokens are read at once"
-        raise TooLongError(told, len(text), "characters", engine.longest)
-    sentence = " ".join(words_of(text))
-    (values,) = engine.source.values([sentence])
-    if len(values) > engine.longest:
-        told = f"has {len(values):,} tokens, and {engine.longest:,} are read at once"
-        raise TooLongError(told, len(values), "tokens", engine.longest)
-    return sentence, values
-
-
-def parse_all(
-    engine: Engine, sentences: Sequence[str], settings: SearchSettings | None = None
-) -> list[list[Parse]]:
-    """The n best trees of each sentence, which has words: whatever the model would rather write,
-    each is a tree over exactly these. Errors: ``DataError`` for one that is too long."""
-    form = TreeForm.of(engine.target)
-
-    def request(sentence: str, values: Sequence[int]) -> Request:
-        return engine.request(values, settings, raw=sentence)
-
-    def parses(number: int, found: list[Hypothesis]) -> list[Parse]:
-        return [
-            Parse(
-                form.tree(one.tokens, sentences[number]),
-                one.score,
-                one.token_log_probabilities,
-                one.tokens,
-            )
-            for one in found
-        ]
-
-    values = engine.source.values(sentences)
-    requests = (request(*both) for both in zip(sentences, values, strict=True))
-    return list(engine.each(requests, parses))
+        shown = self.form.shown_for(source, [*target_ids, self.form.eos])
+        return replace(record, target=shown)

@@ -15,7 +15,7 @@ import torch
 
 from dragoman.data.labelled import Pieces, WordCutter, WordRows
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor, ShownLabels
+from dragoman.engine.predictor import NO_ENCODER, Predictor, Shown
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
@@ -105,13 +105,13 @@ def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
     return " ".join(f"{word}_{tag}" for word, tag in zip(words, tags, strict=True))
 
 
-class Tagger(Predictor):
+class Tagger(Predictor[Tagged]):
     """A trained model, ready to tag. Not for several threads at once.
 
     ::
 
         tagger = dragoman.Tagger(dragoman.Run.open("runs/wsj"))
-        (tagged,) = tagger(["The cat sleeps ."])
+        tagged = tagger("The cat sleeps .")
         print(tagged, tagged.tags, tagged.probabilities)
     """
 
@@ -129,19 +129,17 @@ class Tagger(Predictor):
         """Tokens that are read at once, a symbol before or behind them counted."""
         return self.reading.longest
 
-    def __call__(self, texts: Iterable[str]) -> list[Tagged]:
-        """Each text with a tag for each of its words, in their order; one without words has
-        none."""
-        sentences = [text.split() for text in texts]
+    def each(self, given: Iterable[str]) -> Iterator[Tagged]:
+        """Each sentence with a tag for each of its words, in their order; one without words has
+        none. All are read before the first is answered."""
+        sentences = [text.split() for text in given]
         parts = self.cut(sentences)
         found = [np.empty((len(words), self.tags.size), np.float32) for words in sentences]
         for number, first, scores in self.scored(parts):
             found[number][first : first + len(scores)] = scores
         names = self.tags.labels.names
-        return [
-            Tagged(tuple(words), names, scores, len(read))
-            for words, scores, read in zip(sentences, found, parts, strict=True)
-        ]
+        for words, scores, read in zip(sentences, found, parts, strict=True):
+            yield Tagged(tuple(words), names, scores, len(read))
 
     def cut(self, sentences: Sequence[Sequence[str]]) -> list[list[Pieces]]:
         """The parts of each sentence that are read at once, each with the tokens of its words."""
@@ -191,13 +189,13 @@ class Tagger(Predictor):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> ShownLabels:
+    def shown(self, text: str, prefix: str = "") -> Shown:
         """Its tags. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("tags are given no beginning: leave the prefix out")
-        (found,) = self([text])
+        found = self(text)
         score = float(found.log_probabilities.max(axis=1).sum())
-        return ShownLabels(str(found), tuple(found.values), score)
+        return Shown(str(found), tuple(found.values), score)
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: the tokens of its words, up to what is read at once, and

@@ -183,12 +183,12 @@ class ServedTranscriber(FileRun):
     ) -> list[FoundSegment]:
         cells, longest = hidden_cells(request.hidden), self.transcriber.engine.longest
         pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in given]
-        asked = self.transcriber.requests(pieces, request.beam)
+        asked = [self.transcriber.ask(one.rows, request.beam) for one in pieces]
         found = await self.queue.search(asked, client)
 
         def told() -> Iterator[FoundSegment]:
             for piece, hypotheses in zip(pieces, found, strict=True):
-                best = self.transcriber.best(piece, hypotheses)
+                best = self.transcriber.best(piece.rows, hypotheses)
                 segment = self.transcriber.segment(piece, best, words=words)
                 seen = None
                 if is_seen and segment.text.strip():

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +29,12 @@ import numpy.typing as npt
 
 from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor, Shown
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import RunError
+from dragoman.forms.form import Values
 from dragoman.recordings.cutting import (
     CuttingSettings,
     RecordingCutter,
@@ -85,7 +86,7 @@ class Transcription:
         return self.text
 
 
-class Transcriber:
+class Transcriber(Predictor[Transcription]):
     """A trained model, ready to hear. Not for several threads at once."""
 
     def __init__(
@@ -101,13 +102,11 @@ class Transcriber:
 
         Errors: ``RunError`` for a run that writes nothing of recordings.
         """
-        self.run = run
-        recipe = self.run.recipe
-        self.run.require_task("transcription", "which does not transcribe recordings")
+        run.require_task("transcription", "which does not transcribe recordings")
         self.settings = settings or TranslatorSettings()
-        self.engine = Engine.open(self.run, self.settings, search_settings, None, ())
-        self._ctc = CtcRanking.of(self.engine, recipe, self.settings.ctc_weight)
-        cutter = RecordingCutter.of(self.engine.source, recipe, cutting)
+        super().__init__(run, Engine.open(run, self.settings, search_settings))
+        self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight)
+        cutter = RecordingCutter.of(self.engine.source, run.recipe, cutting)
         assert cutter is not None, "the run reads recordings"
         self.cutter = cutter
 
@@ -116,22 +115,17 @@ class Transcriber:
         """Whether it can tell when each word is said."""
         return bool(self.run.recipe.training.ctc_weight)
 
-    @property
-    def description(self) -> str:
-        """One line: what runs the model on this machine, and why."""
-        return self.engine.description
-
-    def __call__(
+    def each(
         self,
-        recording: str | Path,
+        given: Iterable[str],
         *,
         beam: int | None = None,
         words: bool = False,
         progress: Progress = lambda *_: None,
-    ) -> Transcription:
-        """Transcribe a file of any rate and any number of channels: WAV, FLAC, OGG, Opus or MP3.
+    ) -> Iterator[Transcription]:
+        """Transcribe files of any rate and any number of channels: WAV, FLAC, OGG, Opus or MP3.
         "-" is standard input. ``beam`` changes the run's own. With ``words``, each segment has its
-        words with their times and how sure the model is of each.
+        words with their times and how sure the model is of each. ``progress`` is told of each file.
 
         Errors: ``DataError`` for a file that cannot be used; ``RunError`` for ``words`` of a run
         that was trained without CTC.
@@ -141,26 +135,27 @@ class Transcriber:
                 f"{self.run.folder} was trained without CTC, which says when each word is said: "
                 "set training.ctc_weight = 0.3 and train again, or leave out the words"
             )
-        raw = str(recording)
-        spans, seconds = self.cutter.spans(raw)
-        segments = list[Segment]()
-        progress(0.0, seconds)
-        for segment in self._heard(raw, spans, beam, words):
-            segments.append(segment)
-            progress(segment.end, seconds)
-        progress(seconds, seconds)
         language = self.run.recipe.languages.target
-        return Transcription(raw, tuple(segments), seconds, None if language == "und" else language)
+        for raw in given:
+            spans, seconds = self.cutter.spans(raw)
+            segments = list[Segment]()
+            progress(0.0, seconds)
+            for segment in self._heard(raw, spans, beam, words):
+                segments.append(segment)
+                progress(segment.end, seconds)
+            progress(seconds, seconds)
+            known = None if language == "und" else language
+            yield Transcription(raw, tuple(segments), seconds, known)
 
-    def requests(self, pieces: Iterable[RecordingPiece], beam: int | None = None) -> list[Request]:
-        """The searches for what is said in some pieces."""
+    def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
+        """The search for what is said in some rows. ``begun``: the tokens with which it begins."""
         settings = with_beams(self.engine.search_settings, beam, None)
         asked = settings if self._ctc is None else self._ctc.asked(settings)
-        return [self.engine.request(one.rows, asked) for one in pieces]
+        return self.engine.request(rows, asked, begun)
 
-    def best(self, piece: RecordingPiece, found: Sequence[Hypothesis]) -> Hypothesis:
-        """What is said in a piece. ``found``: by its search."""
-        return found[0] if self._ctc is None else self._ctc(piece.rows, found)[0]
+    def best(self, rows: Values, found: Sequence[Hypothesis]) -> Hypothesis:
+        """What is said in some rows. ``found``: by their search."""
+        return found[0] if self._ctc is None else self._ctc(rows, found)[0]
 
     def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
         """A piece with its text, and with its words if they are wanted."""
@@ -173,9 +168,22 @@ class Transcriber:
     ) -> Iterator[Segment]:
         """The segment of each span, in their order."""
         for window in parts(self.cutter.pieces(raw, spans), _AT_ONCE):
-            found = self.engine.search(self.requests(window, beam))
+            found = self.engine.search(self.ask(piece.rows, beam) for piece in window)
             for piece, hypotheses in zip(window, found, strict=True):
-                yield self.segment(piece, self.best(piece, hypotheses), words=words)
+                yield self.segment(piece, self.best(piece.rows, hypotheses), words=words)
+
+    # ---- looking
+
+    def shown(self, text: str, prefix: str = "") -> Shown:
+        """What is said in a recording that is read whole, however long it is."""
+        (rows,) = self.engine.source.read([text])
+        begun = self.engine.target.tokens([prefix])[0] if prefix else ()
+        (found,) = self.engine.search([self.ask(rows, begun=begun)])
+        best = self.best(rows, found)
+        (said,) = self.engine.target.raw([best.tokens])
+        return Shown(said, best.tokens, best.score)
+
+    # ---- inside
 
     def _words(
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis

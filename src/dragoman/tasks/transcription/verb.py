@@ -172,7 +172,7 @@ def _is_sound(path: Path) -> bool:
 def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineMapper:
     """What a worker does to names of recordings. ``folder``: in which the command was given."""
     from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.transcription.transcriber import Transcriber
 
@@ -194,10 +194,7 @@ def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineM
         if len(done) > _REMEMBERED:
             done.clear()
 
-    way, told = transcriber.engine.path, transcriber.description
-    return LineMapper(
-        lambda rows: outputs([name for (name,) in rows]), way.precision, way.level, told
-    )
+    return line_mapper_of(transcriber, outputs)
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:

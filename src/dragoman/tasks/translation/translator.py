@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
+from dragoman.engine.predictor import Predictor, named
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
@@ -50,7 +50,7 @@ WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
 
 
-class Translator(Predictor):
+class Translator(Predictor[Translation]):
     """A trained model, ready to translate. Make one with ``dragoman.load``.
 
     Not for several threads at once; a server gives each run one thread.
@@ -99,33 +99,31 @@ class Translator(Predictor):
 
     # ---- translating
 
-    def __call__(
+    def each(
         self,
-        text: str,
+        given: Iterable[str],
         *,
         settings: SearchSettings | None = None,
         beam: int | None = None,
         n_best: int | None = None,
         prefix: str = "",
         attention: bool = False,
-    ) -> Translation:
-        """Translate one text. ``prefix`` is how the translation must begin.
+    ) -> Iterator[Translation]:
+        """Translate any number of texts, each as soon as it and all before it are there.
 
-        ``settings`` replace the run's own; ``beam`` and ``n_best`` change them. With ``attention``
-        the text is translated as one, however many sentences it has. Several texts go to
-        ``batch``, any number to ``stream``.
+        ``prefix`` is how every translation must begin. ``settings`` replace the run's own; ``beam``
+        and ``n_best`` change them. With ``attention`` a text is translated as one, however many
+        sentences it has. Take all of them before you use this translator again.
         """
-        if not isinstance(text, str):
-            raise TypeError(
-                f"a translator takes one text, not {type(text).__name__}; "
-                "give several to translator.batch, or any number to translator.stream"
-            )
         chosen = with_beams(settings or self.search_settings, beam, n_best)
         whole = attention or self.settings.whole
-        (translation,) = self._translate([text], chosen, [prefix], whole=whole)
-        if attention:
-            return replace(translation, attention=self.look(text, translation.ids))
-        return translation
+        for window in parts(given):
+            begun = [prefix] * len(window) if prefix else None
+            found = self._translate(window, chosen, begun, whole=whole)
+            if attention:
+                both = zip(window, found, strict=True)
+                found = (replace(one, attention=self.look(text, one.ids)) for text, one in both)
+            yield from found
 
     def batch(
         self,
@@ -150,15 +148,6 @@ class Translator(Predictor):
             )
         chosen = with_beams(settings or self.search_settings, beam, n_best)
         return list(self._translate(listed, chosen, begun, whole=self.settings.whole))
-
-    def each(self, texts: Sequence[str], *, prefix: str = "") -> Iterator[Translation]:
-        """What ``batch`` gives, each as soon as it and all before it are there.
-
-        Take all of them before you use this translator again. ``prefix`` is how
-        every one of them must begin.
-        """
-        begun = [prefix] * len(texts) if prefix else None
-        return self._translate(texts, self.search_settings, begun, whole=self.settings.whole)
 
     def _translate(
         self,
@@ -359,7 +348,7 @@ class Translator(Predictor):
         return list(Aligner(self.engine, named)(list(pairs)))
 
     def shown(self, text: str, prefix: str = "") -> Translation:
-        return self.batch([text], prefixes=[prefix])[0]
+        return self(text, prefix=prefix)
 
     # ---- inside
 
@@ -388,11 +377,4 @@ def _listed(texts: Iterable[str], method: str) -> list[str]:
     """Errors: ``TypeError`` for one text, or for what is none."""
     if isinstance(texts, str):
         raise TypeError(f"translator.{method} takes several texts; give one to translator()")
-    listed = list(texts)
-    for number, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"translator.{method} takes texts; number {number}, counted from 0, is "
-                f"{type(text).__name__}"
-            )
-    return listed
+    return list(named(texts))
