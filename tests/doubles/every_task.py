@@ -1,10 +1,10 @@
-"""A run of every task over every source that it is served with. Not a test: tests import it."""
+"""A run of every task over every source. Not a test: tests import it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tiny_cells import tiny_cell, told_cells
+from tiny_cells import MODELS, tiny_cell, told_cells
 from trained_run import trained_run
 
 from dragoman.serving.served_tasks import NOT_SERVED
@@ -12,19 +12,27 @@ from dragoman.serving.served_tasks import NOT_SERVED
 _OF_THE_SHELL = ("translation", "picture")
 """A task and a source that the server does not take together."""
 _SHORT = ("training.updates=2", "training.validate_every=2", "training.schedule.warmup=1")
-SERVED_CELLS = [
-    (task, source, min(kinds, key=lambda kind: (kind != "transformer", kind)))
+CELLS = [
+    (task, source, kind)
     for (task, source), kinds in told_cells().items()
-    if kinds and task not in NOT_SERVED and (task, source) != _OF_THE_SHELL
+    for kind in sorted(kinds & MODELS.keys(), key=lambda kind: (kind != "transformer", kind))
 ]
-"""Task, source, and the kind of model that the run has."""
+"""Task, source and kind of model of every run that can be asked something."""
+SERVED_CELLS = [
+    next(cell for cell in CELLS if cell[:2] == both)
+    for both in dict.fromkeys((task, source) for task, source, _ in CELLS)
+    if both[0] not in NOT_SERVED and both != _OF_THE_SHELL
+]
+"""One of each task and source that the server takes."""
+
+
+def run_of_cell(task: str, source: str, kind: str, folder: Path) -> Path:
+    """The folder of a run that has taken two updates; its data is written to ``folder``."""
+    name = f"{task}-{source}"
+    recipe = tiny_cell(task, kind, source, folder / name).change(_SHORT)
+    return trained_run(recipe, folder / name / name).folder
 
 
 def run_of_every_task(folder: Path) -> dict[str, Path]:
-    """Runs that have taken two updates each, by their names: task-source."""
-    folders = {}
-    for task, source, kind in SERVED_CELLS:
-        name = f"{task}-{source}"
-        recipe = tiny_cell(task, kind, source, folder / name).change(_SHORT)
-        folders[name] = trained_run(recipe, folder / name / name).folder
-    return folders
+    """Those that are served, by their names: task-source."""
+    return {f"{cell[0]}-{cell[1]}": run_of_cell(*cell, folder) for cell in SERVED_CELLS}
