@@ -7,15 +7,16 @@ from pathlib import Path
 from tiny_cells import tiny_cell, told_cells
 from trained_run import trained_run
 
-from dragoman.serving.served_tasks import NOT_SERVED
+from dragoman import program
 
 _OF_THE_SHELL = ("translation", "picture")
 """A task and a source that the server does not take together."""
+_SERVED = {kind.task for kind in program.served().runs}
 _SHORT = ("training.updates=2", "training.validate_every=2", "training.schedule.warmup=1")
 SERVED_CELLS = [
     (task, source, min(kinds, key=lambda kind: (kind != "transformer", kind)))
     for (task, source), kinds in told_cells().items()
-    if kinds and task not in NOT_SERVED and (task, source) != _OF_THE_SHELL
+    if kinds and task in _SERVED and (task, source) != _OF_THE_SHELL
 ]
 """Task, source, and the kind of model that the run has."""
 

@@ -20,10 +20,18 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, at, client_of, detector, echo_run, server_process, until
+from serving_echo import (
+    EchoModel,
+    at,
+    client_of,
+    create_app,
+    detector,
+    echo_run,
+    server_process,
+    until,
+)
 
 from dragoman.errors import DataError, RunError
-from dragoman.serving.app import create_app
 from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary

@@ -107,7 +107,7 @@ def test_minutes_are_measured_with_the_family(
 ) -> None:
     asked: list[str] = []
 
-    def speed(family: str, _: object) -> float:
+    def speed(_: object, family: str, __: object) -> float:
         asked.append(family)
         return 100.0
 

@@ -17,7 +17,7 @@ from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.settings import ModelSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
-from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.shared.settings import FramesSource, LineSource, SourceSettings
 from dragoman.training.settings import TrainingSettings
 
 
@@ -138,3 +138,12 @@ class Sections(Protocol):
     def search(self) -> SearchSettings: ...
     @property
     def evaluation(self) -> EvaluationSettings: ...
+
+
+def writes_what_it_reads(recipe: Sections) -> bool:
+    """Whether wrong words can be counted, since what is written is what is read: what is said in a
+    recording, or what stands in a line of text in its own language."""
+    languages = recipe.languages
+    return isinstance(recipe.source, FramesSource) or (
+        isinstance(recipe.source, LineSource) and languages.source == languages.target
+    )

@@ -13,8 +13,8 @@ from PIL import Image
 
 from dragoman.catalogue import Recipe, Run
 from dragoman.cli import demo_pictures
-from dragoman.cli.demo_pictures import PAINTED_PICTURE
 from dragoman.demo import captioned_shapes
+from dragoman.tasks.painting.demo import PAINTED_PICTURE
 
 SHORT = (
     "training.updates=2", "training.validate_every=2", "training.schedule.warmup=1",

@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 
 from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
 from dragoman.sources.shared.settings import FramesSource, LineSource, SourceSettings
-from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec
 
 
@@ -40,15 +39,6 @@ class TranslationSpec(Spec):
                 "It may leave out or invent words, especially in silence and noise.",
             ),
         )
-
-
-def writes_what_it_reads(recipe: Sections) -> bool:
-    """Whether wrong words can be counted, since what is written is what is read: what is said in a
-    recording, or what stands in a line of text in its own language."""
-    languages = recipe.languages
-    return isinstance(recipe.source, FramesSource) or (
-        isinstance(recipe.source, LineSource) and languages.source == languages.target
-    )
 
 
 TRANSLATION = TranslationSpec(
