@@ -3,8 +3,8 @@
     python tests/removable.py [NAME ...]
 
 Without a name, every task is taken out in turn. A task is its folder in ``tasks/``, the folder of
-its tests, and its lines in the two tables, ``catalogue.py`` and ``program.py``. Tests elsewhere
-that import the folder, or a double that does, go with it.
+its tests, and its lines in the two tables, ``catalogue.py`` and ``program.py``. Tests and
+benchmarks that import the folder, or a double that does, go with it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +35,8 @@ _COPIED = (
     "src", "tests", "docs", "benchmarks", "web", "deploy", "pyproject.toml", "README.md",
     "CONTRIBUTING.md",
 )  # fmt: skip
+_IMPORTED = ("doubles", "benchmarks")
+"""Folders whose files tests import by their own names."""
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "*.pyc", ".pytest_cache")
 
 EVERY_MODULE = """
@@ -106,18 +109,24 @@ class WithoutTask(ast.NodeTransformer):
         return node
 
 
+def without(task: str, table: str) -> str:
+    """The source of a table that names all tasks but one."""
+    tree = ast.parse(table)
+    return ast.unparse(WithoutTask(task, tree).visit(tree))
+
+
 def take_out(copy: Path, task: str) -> list[str]:
     """Take a task out of a copy -> the tests elsewhere that went with it."""
     shutil.rmtree(copy / "src/dragoman/tasks" / task)
     shutil.rmtree(copy / "tests/tasks" / task, ignore_errors=True)
     for name in TABLES:
         path = copy / "src/dragoman" / name
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        path.write_text(ast.unparse(WithoutTask(task, tree).visit(tree)) + "\n", encoding="utf-8")
+        path.write_text(without(task, path.read_text(encoding="utf-8")) + "\n", encoding="utf-8")
     for recipe in copy.glob("src/dragoman/recipes/*.toml"):
         if re.search(f'^task = "{task.replace("_", "-")}"', recipe.read_text("utf-8"), re.M):
             recipe.unlink()
-    gone, files = [rf"dragoman\.tasks\.{task}\b"], sorted(copy.glob("tests/**/*.py"))
+    gone = [rf"dragoman\.tasks\.{task}\b"]
+    files = [*copy.glob("tests/**/*.py"), *copy.glob("benchmarks/*.py")]
     went: list[Path] = []
     while found := [
         path
@@ -128,7 +137,7 @@ def take_out(copy: Path, task: str) -> list[str]:
         )
     ]:
         went += found
-        gone += [rf"{path.stem}\b" for path in found if path.parent.name == "doubles"]
+        gone += [rf"{path.stem}\b" for path in found if path.parent.name in _IMPORTED]
     for path in went:
         path.unlink()
     return [str(path.relative_to(copy)) for path in went]
@@ -160,23 +169,32 @@ def check_without(task: str) -> list[str]:
                 named = f"tasks.{one}."
                 assert named not in path.read_text(encoding="utf-8"), f"{path} names {named}"
         run(copy, "-m", "ruff", "check", "--select", "F", "--ignore", "F401", "src", "tests")
-        run(copy, "-c", EVERY_MODULE)
-        assert "Usage: dragoman" in run(copy, "-m", "dragoman", "--help")
-        paths = run(copy, "-c", OPENAPI).strip()
-        tests = run(copy, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "tests")
-        there = [one for one in QUICK if (copy / one).is_file()]
-        run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *there, "-k", _OF_ALL)
+        pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+        quick = [one for one in QUICK if (copy / one).is_file()]
+        commands = (
+            (*pytest, "--collect-only", "tests"), ("-c", EVERY_MODULE), ("-c", OPENAPI),
+            ("-m", "dragoman", "--help"), (*pytest, *quick, "-k", _OF_ALL),
+        )  # fmt: skip
+        with ThreadPoolExecutor(2) as pool:
+            tests, _, paths, told, _ = pool.map(lambda command: run(copy, *command), commands)
+        assert "Usage: dragoman" in told
     counted = tests.strip().splitlines()[-1]
-    return [f"{paths} paths", counted, *(f"with it goes {test}" for test in went)]
+    return [f"{paths.strip()} paths", counted, *(f"with it goes {test}" for test in went)]
 
 
-def main(names: Sequence[str]) -> None:
+def main(names: Sequence[str]) -> int:
+    failed = 0
     for task in names or TASKS:
         began = time.monotonic()
-        found = check_without(task)
+        try:
+            found = check_without(task)
+        except AssertionError as error:
+            failed, found = 1, [f"it is missed: {error}"]
         together = " and ".join((task, *TOGETHER.get(task, ())))
-        print(f"without {together}: {time.monotonic() - began:.0f} s; " + "; ".join(found))
+        seconds = time.monotonic() - began
+        print(f"without {together}: {seconds:.0f} s; {'; '.join(found)}", flush=True)
+    return failed
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
