@@ -3,8 +3,8 @@
     python tests/removable.py [NAME ...]
 
 Without a name, every task is taken out in turn. A task is its folder in ``tasks/``, the folder of
-its tests, and its lines in the two tables, ``catalogue.py`` and ``program.py``. Tests and
-benchmarks that import the folder, or a double that does, go with it.
+its tests, and its lines in the two tables, ``catalogue.py`` and ``program.py``. Its recipes go with
+it, and tests and benchmarks that import the folder, or a double that does.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _COPIED = (
     "src", "tests", "docs", "benchmarks", "web", "deploy", "pyproject.toml", "README.md",
     "CONTRIBUTING.md",
 )  # fmt: skip
+_USUAL = "translation"
+"""The task of a recipe that names none."""
 _IMPORTED = ("doubles", "benchmarks")
 """Folders whose files tests import by their own names."""
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "*.pyc", ".pytest_cache")
@@ -123,7 +125,8 @@ def take_out(copy: Path, task: str) -> list[str]:
         path = copy / "src/dragoman" / name
         path.write_text(without(task, path.read_text(encoding="utf-8")) + "\n", encoding="utf-8")
     for recipe in copy.glob("src/dragoman/recipes/*.toml"):
-        if re.search(f'^task = "{task.replace("_", "-")}"', recipe.read_text("utf-8"), re.M):
+        named = re.search('^task = "(.+)"', recipe.read_text(encoding="utf-8"), re.M)
+        if (named[1] if named else _USUAL) == task.replace("_", "-"):
             recipe.unlink()
     gone = [rf"dragoman\.tasks\.{task}\b"]
     files = [*copy.glob("tests/**/*.py"), *copy.glob("benchmarks/*.py")]

@@ -10,7 +10,7 @@ from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.forms.labels import MOST
+from dragoman.forms.labels import MOST, plain
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder
 from dragoman.sizing.inputs import Inputs, absolute, two_files
@@ -54,9 +54,9 @@ class HeadBuilder(RecipeBuilder):
                 labels.update(self.labels_of(pair))
         return CorpusSummary(amount, amount, texts, labels=labels)
 
-    @abstractmethod
     def labels_of(self, pair: Pair) -> Iterable[str]:
         """Of an example."""
+        return (plain(pair.target),)
 
     def begun(
         self, recipe: Recipe, epochs: float | None, inputs: Inputs

@@ -9,7 +9,7 @@ are read follows from theirs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,9 +18,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import check_undivided, passed_over
 from dragoman.data.files.listed_lines import naming_lines
-from dragoman.data.files.pair import Pair
 from dragoman.errors import RecipeError
-from dragoman.forms.labels import plain
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels, held_like
 from dragoman.sizing.file_sources import source_of_files
@@ -96,9 +94,6 @@ class FilesBuilder(HeadBuilder):
 
     def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
         return grouped_corpus({"source": path, "format": "folders"}, inputs.groups)
-
-    def labels_of(self, pair: Pair) -> Iterable[str]:
-        return (plain(pair.target),)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         labels, groups, files = set[str](), Counter[str](), list[str]()

@@ -6,13 +6,11 @@ stand is found out: they repeat, and texts rarely do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from dragoman.data.files.columns import labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
-from dragoman.forms.labels import plain
 from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.labelled_texts import HeadBuilder
@@ -39,9 +37,6 @@ class ClassificationBuilder(HeadBuilder):
 
     def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
         return labelled_corpus(path, inputs.columns, inputs.keys)
-
-    def labels_of(self, pair: Pair) -> Iterable[str]:
-        return (plain(pair.target),)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         seen = super().look(corpus)
