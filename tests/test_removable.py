@@ -29,18 +29,18 @@ def test_every_task_can_be_taken_out(task: str) -> None:
 
 def test_imports_and_elements_that_name_a_task_leave_a_table() -> None:
     table = """
-from dragoman.tasks.masked import verb as fill
-from dragoman.tasks.masked_more import verb as other
-from dragoman.tasks.tagging.runtime import Tags
-NAMES = {'tasks.masked.filler': ('Filled',), 'tasks.tagging.tagger': ('Tagger',)}
-TRAINED = {'masked': 'fills', 'tagging': 'tags'}
-VERBS = all_of((fill.fill, other.other, Tags(of=(fill.sizes,))))
+from dragoman.tasks.humming import verb as hum
+from dragoman.tasks.humming_more import verb as other
+from dragoman.tasks.sorting.runtime import Tags
+NAMES = {'tasks.humming.hummer': ('Hummed',), 'tasks.sorting.sorter': ('Sorter',)}
+TRAINED = {'humming': 'hums', 'sorting': 'sorts'}
+VERBS = all_of((hum.hum, other.other, Tags(of=(hum.sizes,))))
 """
     kept = """
-from dragoman.tasks.masked_more import verb as other
-from dragoman.tasks.tagging.runtime import Tags
-NAMES = {'tasks.tagging.tagger': ('Tagger',)}
-TRAINED = {'tagging': 'tags'}
+from dragoman.tasks.humming_more import verb as other
+from dragoman.tasks.sorting.runtime import Tags
+NAMES = {'tasks.sorting.sorter': ('Sorter',)}
+TRAINED = {'sorting': 'sorts'}
 VERBS = all_of((other.other, Tags(of=())))
 """
-    assert without("masked", table) == kept.strip()
+    assert without("humming", table) == kept.strip()
