@@ -22,7 +22,7 @@ from run_texts import held_out_texts, training_tokens
 
 from dragoman.runs.run import Run
 from dragoman.tasks.language_model.evaluation import evaluate_run
-from dragoman.tasks.language_model.surprisal import Length
+from dragoman.tasks.shared.surprisal import Length
 
 RESULTS = Path(__file__).resolve().parent / "results" / "language-models.json"
 ORDER = 5

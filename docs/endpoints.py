@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dragoman.program import served
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import LanguageDetector
@@ -43,7 +44,7 @@ def endpoints_page() -> str:
 
 def description_of_server() -> Json:
     """What a server of no run says of itself; the description does not depend on its runs."""
-    found: Json = create_app([], ServeSettings(), LanguageDetector()).openapi()
+    found: Json = create_app([], ServeSettings(), LanguageDetector(), served()).openapi()
     return found
 
 

@@ -14,33 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from dragoman.program import NAMES as _NAMES
 
 if TYPE_CHECKING:
     from dragoman.catalogue import Recipe as Recipe
     from dragoman.catalogue import Run as Run
     from dragoman.engine.settings import TranslatorSettings as TranslatorSettings
     from dragoman.errors import DragomanError as DragomanError
+    from dragoman.program import *  # noqa: F403, those of tasks
     from dragoman.search.settings import SamplingSettings as SamplingSettings
     from dragoman.search.settings import SearchSettings as SearchSettings
-    from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
-    from dragoman.tasks.classification.labeller import Labeller as Labeller
-    from dragoman.tasks.detection.detector import Detection as Detection
-    from dragoman.tasks.detection.detector import Detector as Detector
-    from dragoman.tasks.language_model.writer import Writer as Writer
-    from dragoman.tasks.language_model.writer import Written as Written
-    from dragoman.tasks.masked.filler import Filled as Filled
-    from dragoman.tasks.masked.filler import Filler as Filler
-    from dragoman.tasks.painting.painter import Judge as Judge
-    from dragoman.tasks.painting.painter import PaintedPicture as PaintedPicture
-    from dragoman.tasks.painting.painter import Painter as Painter
-    from dragoman.tasks.parsing.parser import Parse as Parse
-    from dragoman.tasks.parsing.parser import Parser as Parser
-    from dragoman.tasks.tagging.tagger import Tagger as Tagger
-    from dragoman.tasks.transcription.transcriber import Transcriber as Transcriber
-    from dragoman.tasks.transcription.transcriber import Transcription as Transcription
-    from dragoman.tasks.translation.result import Translation as Translation
-    from dragoman.tasks.translation.translator import Translator as Translator
     from dragoman.training.trainer import Outcome as Outcome
 
 _HOME = {
@@ -48,17 +33,8 @@ _HOME = {
     "engine.settings": ("TranslatorSettings",),
     "errors": ("DragomanError",),
     "search.settings": ("SamplingSettings", "SearchSettings"),
-    "tasks.classification.labeller": ("ClassifiedText", "Labeller"),
-    "tasks.detection.detector": ("Detection", "Detector"),
-    "tasks.language_model.writer": ("Writer", "Written"),
-    "tasks.masked.filler": ("Filled", "Filler"),
-    "tasks.painting.painter": ("Judge", "PaintedPicture", "Painter"),
-    "tasks.parsing.parser": ("Parse", "Parser"),
-    "tasks.tagging.tagger": ("Tagger",),
-    "tasks.translation.result": ("Translation",),
-    "tasks.transcription.transcriber": ("Transcriber", "Transcription"),
-    "tasks.translation.translator": ("Translator",),
     "training.trainer": ("Outcome",),
+    **_NAMES,
 }
 """The names that the package has, by the modules in which they are defined."""
 _MODULES = {name: module for module, names in _HOME.items() for name in names}
@@ -83,8 +59,9 @@ def load(
     settings: TranslatorSettings | None = None,
     *,
     ensemble: str | Path | Sequence[str | Path] = (),
-) -> Translator:
-    """Open a run folder and make it ready to translate.
+) -> Translator | Any:  # noqa: F405
+    """Open a run folder of any task and make it ready to be asked: a run that translates gives a
+    ``Translator``, one that labels a ``Labeller``, and so on.
 
     ``settings`` say how: precision, threads, what happens to long lines. ``ensemble``: a further
     run, or several, of any kinds of models, which translate together with it; all must write with
@@ -93,10 +70,9 @@ def load(
     cannot translate together with the first.
     """
     from dragoman.catalogue import Run
-    from dragoman.tasks.translation.translator import Translator
 
     others = [ensemble] if isinstance(ensemble, str | Path) else ensemble
-    return Translator(Run.open(run), settings, ensemble=[Run.open(one) for one in others])
+    return Run.open(run).opened(settings, [Run.open(one) for one in others])
 
 
 def train(

@@ -3,9 +3,11 @@ recipes and runs that know them all."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from dragoman import recipe
+from dragoman.engine.settings import TranslatorSettings
 from dragoman.runs import run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.runtime import ClassificationRuntime
@@ -17,12 +19,13 @@ from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.parsing.runtime import ParsingRuntime
 from dragoman.tasks.shared.runtime import Runtime
 from dragoman.tasks.tagging.runtime import TaggingRuntime
+from dragoman.tasks.transcription import runtime as spoken
 from dragoman.tasks.translation.runtime import TranslationRuntime
 
 RUNTIMES: dict[str, Runtime] = {
     runtime.spec.name: runtime
     for runtime in (
-        TranslationRuntime(),
+        TranslationRuntime(of_files=(spoken.builders,)),
         LanguageModelRuntime(),
         MaskedRuntime(),
         ClassificationRuntime(),
@@ -52,3 +55,8 @@ class Run(run.Run):
     """A run folder, opened. Parts are read when first asked for."""
 
     recipes: ClassVar[type[recipe.Recipe]] = Recipe
+
+    def opened(
+        self, settings: TranslatorSettings | None = None, ensemble: Sequence[run.Run] = ()
+    ) -> Any:
+        return runtime_of(self.task).open(self, settings, ensemble)

@@ -19,20 +19,6 @@ ModelPart = Literal["encoder", "decoder"]
 """A part of a model that another model can begin with (``tasks/new_run.py``)."""
 
 
-TRAINED_AS: dict[str, str] = {
-    "translation": "the default",
-    "language-model": "which continues texts",
-    "masked": "which fills in blanks",
-    "classification": "which assigns labels",
-    "parsing": "which builds constituency trees",
-    "tagging": "which tags words",
-    "detection": "which finds boxes in pictures",
-    "codes": "which makes the codes that a painter writes",
-    "painting": "which paints pictures of captions",
-}
-"""The task names that ``--task`` accepts, each with a short description."""
-
-
 @dataclass(frozen=True)
 class Task:
     """A task, as far as it is data."""

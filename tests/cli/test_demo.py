@@ -10,10 +10,11 @@ import pytest
 
 import dragoman
 from dragoman.catalogue import Recipe
-from dragoman.cli.demo import DEMOS, next_steps
+from dragoman.cli.demo import next_steps
 from dragoman.demo.corpus import order_probes, pronoun_probes
 from dragoman.insight.look import LookOptions, look_at_sentence
 from dragoman.insight.pronoun import find_heads, hops_of
+from dragoman.program import demos
 from dragoman.tasks.translation.translator import Translator
 
 
@@ -35,7 +36,7 @@ def test_what_it_prints(demo: tuple[Path, str]) -> None:
 
 def test_the_demo_of_a_source_tree_is_served_by_make(monkeypatch: pytest.MonkeyPatch) -> None:
     """It installs what serving needs; elsewhere, and for other folders, the program serves."""
-    demo, to = DEMOS["translate"], Path("runs", "demo")
+    demo, to = demos()["translate"], Path("runs", "demo")
     monkeypatch.chdir(Path(__file__).parents[2])
     assert [line for line in next_steps(demo, to) if line.startswith("make serve ")]
     assert not [line for line in next_steps(demo, Path("runs/other")) if "make" in line]

@@ -17,7 +17,7 @@ import dragoman
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
 from dragoman.insight.figures.catalogue import FIGURES
-from dragoman.task import TRAINED_AS
+from dragoman.program import TRAINED_AS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -103,7 +103,8 @@ def test_every_option_stands_in_the_page_of_verbs() -> None:
 
 
 def test_every_endpoint_stands_in_the_page_of_endpoints() -> None:
-    from dragoman.serving.app import create_app
+    from serving_echo import create_app
+
     from dragoman.serving.operate.settings import ServeSettings
     from dragoman.serving.service.catalogue import LanguageDetector
 

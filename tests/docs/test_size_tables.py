@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.sizing.size import Size
+from dragoman.sizing.text_alone import TEXT_TABLE
 from dragoman.tasks.classification.sizes import LABEL_TABLE
-from dragoman.tasks.language_model.sizes import TEXT_TABLE
 from dragoman.tasks.parsing.sizes import TREE_TABLE
 from dragoman.tasks.tagging.sizes import TAG_TABLE
 from dragoman.tasks.transcription.sizes import SPOKEN_TABLE

@@ -7,10 +7,11 @@ from pathlib import Path
 from tiny_cells import MODELS, tiny_cell, told_cells
 from trained_run import trained_run
 
-from dragoman.serving.served_tasks import NOT_SERVED
+from dragoman import program
 
 _OF_THE_SHELL = ("translation", "picture")
 """A task and a source that the server does not take together."""
+_SERVED = {kind.task for kind in program.served().runs}
 _SHORT = ("training.updates=2", "training.validate_every=2", "training.schedule.warmup=1")
 CELLS = [
     (task, source, kind)
@@ -21,7 +22,7 @@ CELLS = [
 SERVED_CELLS = [
     next(cell for cell in CELLS if cell[:2] == both)
     for both in dict.fromkeys((task, source) for task, source, _ in CELLS)
-    if both[0] not in NOT_SERVED and both != _OF_THE_SHELL
+    if both[0] in _SERVED and both != _OF_THE_SHELL
 ]
 """One of each task and source that the server takes."""
 

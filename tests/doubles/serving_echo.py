@@ -13,16 +13,18 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import torch
+from fastapi import FastAPI
 from refusal_kinds import KINDS
 from torch import Tensor
 from warm_server import WarmProcess, warm_process
 
+from dragoman import program
 from dragoman.engine.engine import Engine
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
@@ -35,11 +37,10 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.app import create_app
+from dragoman.serving import app as application
 from dragoman.serving.operate.log import set_up
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
-from dragoman.serving.served_tasks import open_run
 from dragoman.serving.server import serve_app
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
@@ -217,6 +218,18 @@ def tiny_model() -> Transformer:
         | {"attention": {"num_heads": 2}}
     )
     return Transformer(sizes, TEXT.size, TEXT.size).eval()
+
+
+def create_app(
+    runs: Sequence[ServedRun], settings: ServeSettings, detector: LanguageDetector
+) -> FastAPI:
+    """A server of these runs, and of every task."""
+    return application.create_app(runs, settings, detector, program.served())
+
+
+def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
+    """A run that is served."""
+    return program.served().open(run, settings, name)
 
 
 @contextlib.asynccontextmanager

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tiny_cells import tiny_cell
 
+from dragoman.engine.ctc_ranking import ctc_log_probabilities
 from dragoman.errors import DragomanError
 from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.catalogue import make_figure, missing
@@ -16,7 +17,6 @@ from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import figure_svg
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.ranking import ctc_log_probabilities
 
 
 @pytest.fixture(scope="module")

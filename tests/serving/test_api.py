@@ -15,6 +15,7 @@ from serving_echo import (
     UNTRAINED,
     EchoModel,
     client_of,
+    create_app,
     detector,
     echo_run,
     events_of,
@@ -26,7 +27,6 @@ from serving_echo import (
 from dragoman.engine.engine import Engine
 from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.tasks.translation.schema import LibreTranslateRequest, TranslateRequest

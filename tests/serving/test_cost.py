@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving_echo import EchoModel, client_of, echo_run, until
+from serving_echo import EchoModel, client_of, echo_run, open_run, until
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 from untrained_run import untrained_run
@@ -22,7 +22,6 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
 from dragoman.serving.queue.queued_request import FairQueue
-from dragoman.serving.served_tasks import open_run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
 WORDS = "the animal eats a soup because it sleeps"

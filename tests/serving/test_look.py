@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from serving_echo import client_of
+from serving_echo import client_of, open_run
 from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
@@ -25,7 +25,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look import inspector
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 Open = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]

@@ -20,10 +20,19 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, at, client_of, detector, echo_run, server_process, until
+from serving_echo import (
+    EchoModel,
+    at,
+    client_of,
+    create_app,
+    detector,
+    echo_run,
+    server_process,
+    until,
+)
 
+from dragoman import program
 from dragoman.errors import DataError, RunError
-from dragoman.serving.app import create_app
 from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary
@@ -249,7 +258,9 @@ def test_a_run_is_taken_up_anew_and_the_old_one_finishes(
 
     async def check() -> None:
         async with client_of(old) as client:
-            renewal = Renewal(service_of(client), {"echo": touched(tmp_path / "run")})
+            renewal = Renewal(
+                service_of(client), {"echo": touched(tmp_path / "run")}, program.served()
+            )
             await renewal.renew()
             assert service_of(client).catalogue.runs == [old], "it has not changed"
             before = asyncio.ensure_future(client.post("/translate", json=WISH))
@@ -294,7 +305,9 @@ def test_a_request_keeps_the_run_that_it_chose(
 
         monkeypatch.setattr(old.queue, "search", late)
         async with client_of(old) as client:
-            renewal = Renewal(service_of(client), {"echo": touched(tmp_path / "run")})
+            renewal = Renewal(
+                service_of(client), {"echo": touched(tmp_path / "run")}, program.served()
+            )
             before = asyncio.ensure_future(client.post("/translate", json=WISH))
             await chosen.wait()
             touched(tmp_path / "run")
@@ -315,7 +328,9 @@ def test_nothing_is_kept_of_an_old_run(tmp_path: Path, monkeypatch: pytest.Monke
         old = weakref.ref(app.state.service.catalogue.runs[0])
         vars(old())["circle"] = old()  # as models have them
         async with app.router.lifespan_context(app):
-            renewal = Renewal(app.state.service, {"echo": touched(tmp_path / "run")})
+            renewal = Renewal(
+                app.state.service, {"echo": touched(tmp_path / "run")}, program.served()
+            )
             touched(tmp_path / "run")
             await renewal.renew()
             assert old() is None
@@ -334,7 +349,7 @@ def test_what_cannot_be_taken_up_leaves_all_as_it_was(
     async def check() -> None:
         async with client_of(served, settings=settings) as client:
             service = service_of(client)
-            renewal = Renewal(service, {"echo": touched(tmp_path / "run")})
+            renewal = Renewal(service, {"echo": touched(tmp_path / "run")}, program.served())
             headers = {"authorization": f"Bearer {ADA}"}
             for key, broken in (("short", False), (ADA, True)):
                 path.write_text(key)
@@ -386,7 +401,7 @@ def test_a_key_that_is_taken_back_is_not_known_from_then_on(
     async def check() -> None:
         async with client_of(old, settings=settings) as client:
             service = service_of(client)
-            renewal = Renewal(service, {"echo": touched(tmp_path / "run")})
+            renewal = Renewal(service, {"echo": touched(tmp_path / "run")}, program.served())
             ada = {"authorization": f"Bearer {ADA}"}
             stranger = asyncio.ensure_future(client.post("/translate", content=half_sent()))
             under_way = asyncio.ensure_future(client.post("/translate", json=WISH, headers=ada))
@@ -421,7 +436,7 @@ def test_a_pipe_is_no_file_of_keys(
 
     async def check() -> None:
         async with client_of(settings=settings) as client:
-            renewal = Renewal(service_of(client), {})
+            renewal = Renewal(service_of(client), {}, program.served())
             path.unlink()
             if is_link:
                 path.symlink_to(pipe)

@@ -19,11 +19,10 @@ from typing import Any
 import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serving_echo import detector, echo_run, server_process
+from serving_echo import create_app, detector, echo_run, server_process
 from warm_server import serving
 
 from dragoman.errors import DragomanError, RecipeError
-from dragoman.serving.app import create_app
 from dragoman.serving.http.messages import IMAGES, MODELS, TRANSCRIPTIONS
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
 from dragoman.serving.server import run_names, serve_app, torch_threads
@@ -276,8 +275,9 @@ def test_threads_of_torch(
     monkeypatch.setattr("torch.set_num_threads", said.append)
     monkeypatch.setattr("dragoman.serving.server.listen", stop)
     if len(workers) == 1:
+        application = create_app(runs, settings, detector())
         with bind(ServeSettings(port=0)) as listener, pytest.raises(KeyboardInterrupt):
-            serve_app(create_app(runs, settings, detector()), settings, listener, {})
+            serve_app(application, settings, listener, {})
         assert said == [of_torch]
 
 

@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
-from serving_echo import at, client_of, detector, echo_run
+from serving_echo import at, client_of, create_app, detector, echo_run, open_run
 from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
-from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 
 ALIKE = {
     "/docs": "serving.app.docs_html",

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from serving_echo import TEXT, client_of, detector, echo_run, post
+from serving_echo import TEXT, client_of, create_app, detector, echo_run, post
 
+from dragoman import program
 from dragoman.catalogue import TASKS
 from dragoman.forms.form import Form
 from dragoman.forms.text_form import TextForm
 from dragoman.search.request import Request
-from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import NOT_SERVED, SERVED
 
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:
-    served = list(dict.fromkeys(kind.task for kind, _ in SERVED))
-    kept = set(TASKS) - set(NOT_SERVED)
+    kinds = program.served().runs
+    served = list(dict.fromkeys(kind.task for kind in kinds))
+    kept = set(TASKS) - {"codes"}
     of_translation = ["transcription", "picture-translation"]
     assert sorted(served) == sorted([*kept, *of_translation])
     described = create_app([echo_run()], ServeSettings(), detector()).openapi()
-    for kind, _ in SERVED:
+    for kind in kinds:
         assert "post" in described["paths"][kind.path], kind.task
     told = described["components"]["schemas"]["RunInfo"]["properties"]["task"]
     assert told["enum"] == served

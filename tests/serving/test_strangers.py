@@ -13,19 +13,17 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel
-from serving_echo import ADDRESS, at, client_of, detector, echo_run, until
+from serving_echo import ADDRESS, at, client_of, create_app, detector, echo_run, open_run, until
 from starlette.requests import ClientDisconnect
 from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
-from dragoman.serving.app import create_app
 from dragoman.serving.http import connection
 from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
-from dragoman.serving.served_tasks import open_run
 
 WISH = {"q": "Das Brot", "source": "en", "target": "de"}
 FORM = "application/x-www-form-urlencoded"

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import uvicorn
 from pydantic import BaseModel
-from serving_echo import at, client_of, echo_run, served_by, tiny_model, until
+from serving_echo import at, client_of, echo_run, open_run, served_by, tiny_model, until
 from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
@@ -38,7 +38,6 @@ from dragoman.serving.look import answer, inspector, outputs
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue import fair_executor
 from dragoman.serving.queue.fair_executor import FairExecutor
-from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun

@@ -107,7 +107,7 @@ def test_minutes_are_measured_with_the_family(
 ) -> None:
     asked: list[str] = []
 
-    def speed(family: str, _: object) -> float:
+    def speed(_: object, family: str, __: object) -> float:
         asked.append(family)
         return 100.0
 
@@ -117,7 +117,7 @@ def test_minutes_are_measured_with_the_family(
     assert (recipe.model.kind, recipe.model.model_dim) == ("recurrent", TABLE[0].model_dim)
     assert set(asked) == {"lstm"}
     monkeypatch.undo()
-    assert budget.tokens_per_second("conv", TABLE[0]) > 0
+    assert budget.tokens_per_second(TASKS["translation"], "conv", TABLE[0]) > 0
 
 
 def test_the_heads_of_a_small_transformer_that_parses_are_64_wide(

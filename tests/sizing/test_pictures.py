@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from dragoman.errors import DataError
-from dragoman.tasks.classification.file_sizes import source_of_pictures
+from dragoman.sizing.file_sources import source_of_pictures
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def begun(
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that teaches only the smallest model in some minutes; nothing is timed."""
 
-    def speed(_: str, __: Size) -> float:
+    def speed(_: object, __: str, ___: Size) -> float:
         return 100.0
 
     monkeypatch.setattr(budget, "tokens_per_second", speed)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recipe_of_files import recipe_of
 
-from dragoman.catalogue import Recipe, Run
+from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
@@ -25,7 +25,8 @@ from dragoman.sizing import budget
 from dragoman.sizing.inputs import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.size import Size
-from dragoman.tasks.language_model.sizes import TEXT_TABLE
+from dragoman.sizing.text_alone import TEXT_TABLE
+from dragoman.specs.spec import Spec
 from dragoman.tasks.translation.sizes import TABLE, row_for, rows_for
 from dragoman.training.minutes import VALIDATIONS
 from dragoman.training.speed.throughput import Throughput
@@ -215,13 +216,16 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
         row, widths, said = row_for(pairs), [], []
         for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
 
-            def measured(family: str, size: Size, speed: float = speed) -> float:
+            def measured(task: Spec, family: str, size: Size, speed: float = speed) -> float:
                 return speed / size.model_dim
 
             monkeypatch.setattr(budget, "tokens_per_second", measured)
-            size = budget.size_in(3, said.append, "transformer", rows_for(pairs), 5.0, 5.0 * pairs)
+            size = budget.size_in(
+                3, said.append, TASKS["translation"], "transformer", rows_for(pairs),
+                5.0, 5.0 * pairs,
+            )  # fmt: skip
             widths.append(size.model_dim)
-            updates = 0.9 * 180 * measured("transformer", size) / size.tokens_per_update
+            updates = 0.9 * 180 * (speed / size.model_dim) / size.tokens_per_update
             wanted = budget.UPDATES_WANTED[size.optimizer]
             assert updates >= 0.99 * wanted or size.tokens_per_update == 512
         assert widths == sorted(widths)
@@ -235,9 +239,13 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
         assert told == sorted(told, reverse=True) and told[-1] > 3
         for speed, minutes in zip((1e3, 1e4, 1e5, 1e6), told, strict=False):
             with monkeypatch.context() as patch:
-                patch.setattr(budget, "tokens_per_second", lambda _, s, v=speed: v / s.model_dim)
+                patch.setattr(
+                    budget, "tokens_per_second", lambda _, __, s, v=speed: v / s.model_dim
+                )
                 rows = rows_for(pairs)
-                fitted = budget.size_in(minutes, print, "transformer", rows, 5.0, 5.0 * pairs)
+                fitted = budget.size_in(
+                    minutes, print, TASKS["translation"], "transformer", rows, 5.0, 5.0 * pairs
+                )
                 assert fitted.model_dim == row.model_dim
 
 
@@ -246,11 +254,11 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
     widths, said = [], []
     for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
 
-        def measured(family: str, size: Size, speed: float = speed) -> float:
+        def measured(task: Spec, family: str, size: Size, speed: float = speed) -> float:
             return speed / size.model_dim
 
         monkeypatch.setattr(budget, "text_tokens_per_second", measured)
-        size = budget.text_size_in(10, said.append, "transformer", rows)
+        size = budget.text_size_in(10, said.append, TASKS["language-model"], "transformer", rows)
         assert size.peak in {row.peak for row in rows}, "it does not fall with small updates"
         widths.append(size.model_dim)
     assert widths == sorted(widths)
@@ -273,8 +281,8 @@ def test_a_gpu_is_timed_with_whole_micro_batches(
     monkeypatch.setattr(budget, "own_device", lambda: device)
     monkeypatch.setattr(budget, "measure_throughput", measured)
     size = replace(TABLE[0], tokens_per_update=8_192)
-    budget.tokens_per_second("transformer", size)
-    budget.text_tokens_per_second("transformer", size)
+    budget.tokens_per_second(TASKS["translation"], "transformer", size)
+    budget.text_tokens_per_second(TASKS["language-model"], "transformer", size)
     assert seen == [tokens, tokens]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,7 +21,10 @@ from dragoman.tasks import training
 from dragoman.training.speed.throughput import Throughput
 from dragoman.training.trainer import Outcome
 
-DEMO = Recipe.load("demo")
+
+@cache
+def demo_recipe() -> Recipe:
+    return Recipe.load("demo")
 
 
 @pytest.fixture
@@ -42,27 +46,27 @@ def values_of(trials: list[tuple[str, ...]], key: str) -> list[str]:
 def test_a_trial_is_the_same_whatever_else_is_searched() -> None:
     rate = parse_over("training.schedule.peak=1e-4..1e-2:log")
     dropout = parse_over("model.dropout=0.1,0.2,0.3")
-    both = draw([rate, dropout], DEMO, 12, 5)
+    both = draw([rate, dropout], demo_recipe(), 12, 5)
     assert both[0] == ()
-    assert draw([rate, dropout], DEMO, 5, 5) == both[:5]
-    alone = draw([rate], DEMO, 12, 5)
+    assert draw([rate, dropout], demo_recipe(), 5, 5) == both[:5]
+    alone = draw([rate], demo_recipe(), 12, 5)
     assert values_of(alone, "training") == values_of(both, "training")
-    assert draw([rate], DEMO, 12, 6)[1:] != alone[1:]
+    assert draw([rate], demo_recipe(), 12, 6)[1:] != alone[1:]
     # One setting's draws say nothing of another's.
     others = [
         parse_over(f"{key}=0.01..0.9") for key in ("model.dropout", "model.activation_dropout")
     ]
-    first, second = (values_of(draw(others, DEMO, 6, 5), over.key) for over in others)
+    first, second = (values_of(draw(others, demo_recipe(), 6, 5), over.key) for over in others)
     assert not set(first) & set(second)
 
 
 def test_a_range_by_logarithms_is_even_by_logarithms() -> None:
     rate = parse_over("training.schedule.peak=1e-4..1e-2:log")
-    rates = [float(value) for value in values_of(draw([rate], DEMO, 120, 1), "training")]
+    rates = [float(value) for value in values_of(draw([rate], demo_recipe(), 120, 1), "training")]
     assert min(rates) >= 1e-4 and max(rates) <= 1e-2
     assert 0.4 < sum(value < 1e-3 for value in rates) / len(rates) < 0.6
     even = parse_over("training.schedule.peak=1e-4..1e-2")
-    rates = [float(value) for value in values_of(draw([even], DEMO, 120, 1), "training")]
+    rates = [float(value) for value in values_of(draw([even], demo_recipe(), 120, 1), "training")]
     assert sum(value < 1e-3 for value in rates) / len(rates) < 0.2
     whole = parse_over("training.schedule.warmup=10..12")
     assert isinstance(whole, Range)
@@ -71,14 +75,14 @@ def test_a_range_by_logarithms_is_even_by_logarithms() -> None:
 
 def test_trials_differ() -> None:
     dropout = parse_over("model.dropout=0.1,0.2,0.3")  # 0.1 is the recipe's own
-    drawn = draw([dropout], DEMO, 3, 1)
+    drawn = draw([dropout], demo_recipe(), 3, 1)
     assert sorted(drawn) == [(), ("model.dropout=0.2",), ("model.dropout=0.3",)]
     with pytest.raises(DragomanError, match="ask for 3"):
-        draw([dropout], DEMO, 4, 1)
+        draw([dropout], demo_recipe(), 4, 1)
 
 
 def test_what_is_usual_suits_the_kind() -> None:
-    assert [str(over) for over in usual(DEMO)] == [
+    assert [str(over) for over in usual(demo_recipe())] == [
         "training.schedule.peak=0.0005..0.008:log",
         "model.dropout=0.1,0.2,0.3,0.4",
     ]

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from command_line import Dragoman
+from serving_echo import open_run
 from tiny_cells import tiny_cell
 from untrained_run import untrained_run
 
 from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.minutes import min_tokens, too_short, with_updates
 from dragoman.tasks.report import write_report
 from dragoman.tasks.shared.progress_made import TrainingSummary

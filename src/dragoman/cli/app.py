@@ -15,6 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dragoman import program
 from dragoman.cli import (
     compare,
     data,
@@ -34,26 +35,14 @@ from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
 from dragoman.errors import DragomanError
 from dragoman.native.processor import keep_to_quota
-from dragoman.tasks.classification import verb as classify
-from dragoman.tasks.detection import verb as detect
-from dragoman.tasks.language_model import verb as write
-from dragoman.tasks.masked import verb as fill
-from dragoman.tasks.painting import verb as paint
-from dragoman.tasks.parsing import verb as parse
-from dragoman.tasks.tagging import verb as tag
-from dragoman.tasks.transcription import verb as transcribe
-from dragoman.tasks.translation import align_verb as align
-from dragoman.tasks.translation import verb as translate
 
+_OF_TASKS = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, studies.sweep, studies.ablate, finished.average,
-        finished.shortlist, prepare.prepare,
+        *_OF_TASKS.prepare, prepare.prepare,
     ),
-    "Use": commands(
-        translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
-        fill.fill, parse.parse, detect.detect, paint.paint, serve.serve, align.align,
-    ),
+    "Use": commands(*_OF_TASKS.use, serve.serve, *_OF_TASKS.align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
     "Look inside": commands(look.look, figure.figure),
     "Data and machine": {**commands(doctor.doctor), "data": data.GROUP},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,11 @@ import typer
 
 from dragoman.cli.console import log_to_stderr, prepare_process, say
 from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RunError
+from dragoman.program import NOT_COMPARED, comparisons
 
 if TYPE_CHECKING:
-    from dragoman.studies.catalogue import ComparisonResult
+    from dragoman.studies.systems import Compare, ComparisonResult
 
 
 @arguments
@@ -74,7 +76,6 @@ def compare(args: CompareArguments) -> None:
 
     Example: dragoman compare runs/transformer runs/lstm --to report.html
     """
-    from dragoman.studies.catalogue import check_reads_text, compare_by, task_of
     from dragoman.studies.comparison import compare as compare_translations
     from dragoman.studies.systems import ComparisonRequest, chosen_test
 
@@ -95,13 +96,13 @@ def compare(args: CompareArguments) -> None:
         args.systems, args.source, args.reference, test, args.samples, args.seed
     )
     compared: ComparisonResult
-    if (compare_task := compare_by(task_of(args.systems))) is not None:
+    if (compare_task := _compare_by(args.systems)) is not None:
         if args.to is not None:
             raise DragomanError("--to is a report of runs that translate: leave it out")
         compared = compare_task(asked)
     else:
         if args.to is not None:
-            check_reads_text(args.systems)
+            _check_reads_text(args.systems)
         translated = compare_translations(asked)
         compared = translated.compared
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
@@ -123,3 +124,35 @@ def compare(args: CompareArguments) -> None:
         if not args.json:
             say("\n" + "\n".join(found.verdict))
             say(f"\nreport: {args.to}, numbers: {', '.join(map(str, files))}")
+
+
+def _compare_by(paths: Sequence[Path]) -> Compare | None:
+    """How runs of the task of the first run are compared; None: as translations are.
+
+    Errors: ``RunError`` for a folder that holds no run, ``DragomanError`` for runs of a task that
+    no test of significance is for.
+    """
+    from dragoman.studies.seeds import runs_of
+
+    folder = next((path for path in paths if path.is_dir()), None)
+    if folder is None or (task := runs_of(folder)[0].task).writes_text:
+        return None
+    if task.name in NOT_COMPARED:
+        who, test = NOT_COMPARED[task.name]
+        raise DragomanError(
+            f"{who} are not compared by a test of significance: measure each on the same pictures "
+            f"(dragoman evaluate RUN {test})"
+        )
+    return comparisons().get(task.name)
+
+
+def _check_reads_text(paths: Sequence[Path]) -> None:
+    """Errors: ``RunError`` for runs that read files: a report goes by the words of sources."""
+    from dragoman.studies.seeds import runs_of
+
+    for run in (runs_of(path)[0] for path in paths if path.is_dir()):
+        if run.task.reads_files:
+            raise RunError(
+                f"--to is a report of runs that read text, and {run.folder} reads "
+                f"{run.task.noun}: leave it out"
+            )

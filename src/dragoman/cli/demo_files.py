@@ -1,11 +1,12 @@
-"""The files that a demo makes before it trains, where what is read is no text: they lie beside the
-run folder."""
+"""What a demo is, and the files that it makes before it trains, where what is read is no text: they
+lie beside the run folder."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.errors import RunError
 
@@ -13,11 +14,27 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dragoman.recipe import Recipe
+    from dragoman.runs.run import Run
 
 RECORDINGS, PICTURES, SCENES = "recordings", "pictures", "scenes"
 CAPTIONED = "captions"
 _NOUNS = (RECORDINGS, PICTURES, SCENES, CAPTIONED)
 _NOTICE = "NOTICE.txt"
+
+
+class Demo(NamedTuple):
+    """What a demo trains, and what it shows of it."""
+
+    recipe: str
+    about: str
+    """What is trained."""
+    show: Callable[[Run, Console], str]
+    """Measures and prints. -> Where its pictures and its report are."""
+    steps: tuple[str, ...]
+    """What to do next, behind the name of the program."""
+    prepare: Callable[[Recipe, Path, Console], Recipe] | None = None
+    """Makes what is read where that is no text, beside the run folder. -> The recipe that reads
+    it."""
 
 
 def files_beside(to: Path, noun: str) -> Path:

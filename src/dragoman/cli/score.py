@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from dragoman.cluster.parts.mapper import LineMapper, Texts
     from dragoman.runs.run import Run
-    from dragoman.tasks.language_model.surprisal import SurprisalWord
-    from dragoman.tasks.translation.result import Translation
+    from dragoman.tasks.shared.surprisal import SurprisalWord
 
 
 @arguments
@@ -93,15 +92,11 @@ def score(args: ScoreArguments) -> None:
         raise DragomanError(f"--words is of runs that read no source, and {args.run} translates")
     pairs = read_pairs(CorpusSettings(source=args.source, target=args.target, format="lines"))
     first = next(pairs)
-    from dragoman.engine.settings import TranslatorSettings
-    from dragoman.tasks.translation.given_pairs import score_pairs
-    from dragoman.tasks.translation.translator import Translator
-
-    translator = Translator(opened, TranslatorSettings(precision="fp32"))
+    translator = _translator(opened)
     given = ((pair.source, pair.target) for pair in chain([first], pairs))
     total, count = 0.0, 0
     with output_to(args.to, [args.source, args.target]) as out:
-        for result in score_pairs(translator.engine, given):
+        for result in translator.scored(given):
             total += sum(result.token_log_probabilities)
             count += len(result.token_log_probabilities)
             out.write(f"{_line_of(result, args.tokens)}\n")
@@ -110,7 +105,15 @@ def score(args: ScoreArguments) -> None:
         _tell_perplexity(total, count)
 
 
-def _line_of(result: Translation, tokens: bool) -> str:
+def _translator(run: Run) -> Any:
+    """Scores pairs. Errors: ``RunError`` for a run that does not translate."""
+    from dragoman.engine.settings import TranslatorSettings
+
+    run.require_task("translation", "which does not translate")
+    return run.opened(TranslatorSettings(precision="fp32"))
+
+
+def _line_of(result: Any, tokens: bool) -> str:
     """The line of one pair."""
     return _line((*result.tokens, "</s>"), result.token_log_probabilities, tokens)
 
@@ -135,9 +138,6 @@ def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
     """What a worker does to lines."""
     from dragoman import catalogue
     from dragoman.cluster.parts.mapper import LineMapper
-    from dragoman.engine.settings import TranslatorSettings
-    from dragoman.tasks.translation.given_pairs import score_pairs
-    from dragoman.tasks.translation.translator import Translator
 
     run = catalogue.Run.open(args.run)
     if len(run.task.sides) == 1:
@@ -145,10 +145,10 @@ def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
         return LineMapper(
             lambda rows: lines([text for (text,) in rows]), "fp32", "", "fp32 on plain torch"
         )
-    translator = Translator(run, TranslatorSettings(precision="fp32"))
+    translator = _translator(run)
 
     def outputs(pairs: Sequence[Texts]) -> Iterator[str]:
-        found = score_pairs(translator.engine, ((source, target) for source, target in pairs))
+        found = translator.scored((source, target) for source, target in pairs)
         return (_line_of(result, args.tokens) for result in found)
 
     return LineMapper(outputs, translator.precision, translator.level, translator.description)
@@ -164,8 +164,8 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool, out: TextIO) ->
     """Each text of a file: log P in nats, tokens, perplexity; the sums go to standard error."""
     from rich.console import Console
 
-    from dragoman.tasks.language_model.evaluation import read_like, windows_of
-    from dragoman.tasks.language_model.surprisal import Scorer
+    from dragoman.tasks.shared.evaluation_report import read_like
+    from dragoman.tasks.shared.surprisal import Scorer, windows_of
 
     windows = windows_of(run)
     texts = (text for text in read_like(run, path) if text.strip())
@@ -192,8 +192,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool, out: TextIO) ->
 
 def scored_lines(run: Run, tokens: bool) -> Callable[[Sequence[str]], Iterator[str]]:
     """The line of each text; of one without words an empty one."""
-    from dragoman.tasks.language_model.evaluation import windows_of
-    from dragoman.tasks.language_model.surprisal import Scorer
+    from dragoman.tasks.shared.surprisal import Scorer, windows_of
 
     scorer = Scorer(run, *windows_of(run))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import Quiet, Verbose, argument, arguments, option, setting, values_of
 from dragoman.errors import DragomanError
+from dragoman.program import served
 
 if TYPE_CHECKING:
     from dragoman.serving.operate.settings import ServeSettings
@@ -65,6 +66,8 @@ def serve(args: ServeArguments) -> None:
     with bind(settings) as listener:
         try:
             from dragoman.serving.server import serve as serve_runs
+
+            tasks = served()
         except ModuleNotFoundError as error:
             from dragoman.extras import install
 
@@ -73,4 +76,4 @@ def serve(args: ServeArguments) -> None:
             raise DragomanError(
                 f"Serving needs the package {error.name}: {install('serve')}"
             ) from error
-        serve_runs(args.runs, settings, listener)
+        serve_runs(args.runs, settings, listener, tasks)

@@ -18,7 +18,7 @@ from dragoman.cli.console import (
     say,
 )
 from dragoman.cli.options import argument, arguments, option
-from dragoman.task import TRAINED_AS
+from dragoman.program import TRAINED_AS
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds

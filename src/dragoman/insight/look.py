@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,6 @@ from dragoman.pictures.records import (
     Heatmap,
     merged_to_words,
 )
-from dragoman.tasks.translation.translator import Translator
 from dragoman.wording import decimals, plural
 
 
@@ -145,8 +145,9 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
     output = subject.output
-    if options.target is not None and isinstance(predictor, Translator):
-        (output,) = predictor.score([(options.sentence, options.target)])
+    if options.target is not None:
+        translator: Any = predictor  # of all others a target is refused
+        (output,) = translator.score([(options.sentence, options.target)])
     names, _ = source_words(predictor, options.sentence)
     change = Change(
         find_words(names, options.hide), parse_heads(predictor, options.heads_off), options.prefix

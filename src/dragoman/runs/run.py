@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -126,6 +126,10 @@ class Run:
         """A line for a shell that shows how the run is asked."""
         verb, rest = self.task.verbs[0]
         return f"dragoman {verb} {self.quoted} {rest}"
+
+    def opened(self, settings: Any = None, ensemble: Sequence[Run] = ()) -> Any:
+        """Ready to be asked, as ``catalogue.Run`` has it: see ``Runtime.open``."""
+        raise NotImplementedError
 
     def require_task(self, name: str, other: str) -> None:
         """Errors: ``RunError`` for a run that is of another task, ``other`` in words, and does

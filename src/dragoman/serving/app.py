@@ -29,19 +29,13 @@ from dragoman.serving.http.middleware import (
     HeadAsGet,
 )
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import SERVED
+from dragoman.serving.served_tasks import ServedTasks
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
-from dragoman.tasks.transcription.schema import TranscriptionRequest
-from dragoman.tasks.transcription.served import ServedTranscriber
-from dragoman.tasks.translation import documents_endpoint as documents
-from dragoman.tasks.translation import libretranslate
-from dragoman.tasks.translation.schema import DocumentRequest
 
 logger = logging.getLogger("dragoman")
 
@@ -60,7 +54,10 @@ ABOUT = (
 
 
 def create_app(
-    runs: Sequence[ServedRun], settings: ServeSettings, detector: LanguageDetector
+    runs: Sequence[ServedRun],
+    settings: ServeSettings,
+    detector: LanguageDetector,
+    tasks: ServedTasks,
 ) -> FastAPI:
     """An application that serves ``runs``, of which there is at least one.
 
@@ -100,23 +97,18 @@ def create_app(
             {"name": "operation", "description": "For those who run the server."},
         ],
     )
-    app.state.service = service
-    of_tasks = dict.fromkeys(endpoints for _, endpoints in SERVED)
-    own = [libretranslate.endpoints, documents.endpoints, *of_tasks]
-    routes = [
-        endpoints(service) for endpoints in (*own, look_endpoints.endpoints, figures.endpoints)
-    ]
-    for router in (*routes, server_info.endpoints(service)):
+    app.state.service, app.state.tasks = service, tasks
+    of_all = (look_endpoints.endpoints, figures.endpoints)
+    routes = [endpoints(service) for endpoints in (*tasks.endpoints, *of_all)]
+    for router in (*routes, server_info.endpoints(service, tasks)):
         app.include_router(router)
     _add_page(app, service)
     _add_errors(app, service)
     describe(app, list(chain.from_iterable(one.bodies for one in routes)))
     # The first is the innermost.
     app.add_middleware(Failures)
-    files = {documents.PATH: DocumentRequest.most_bytes(settings.limits)}
-    files |= {run.path: WithFiles.most_bytes(settings.limits) for run in runs if run.takes_files}
-    if any(isinstance(run, ServedTranscriber) for run in runs):
-        files[ServedTranscriber.path] = TranscriptionRequest.most_bytes(settings.limits)
+    files = dict(chain.from_iterable(one.files.items() for one in routes))
+    files |= {run.path: run.sent.most_bytes(settings.limits) for run in runs if run.takes_files}
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes, of_paths=files)
     if settings.origins:
         app.add_middleware(

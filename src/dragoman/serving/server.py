@@ -32,7 +32,7 @@ from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.connection_limits import HEAD_BYTES, Guard, open_files
 from dragoman.serving.operate.log import set_up as set_up_log
 from dragoman.serving.operate.settings import ServeSettings, listen
-from dragoman.serving.served_tasks import open_run
+from dragoman.serving.served_tasks import ServedTasks
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -48,20 +48,21 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 class Renewal:
     """Renews a service when asked to. Lives in the event loop."""
 
-    def __init__(self, service: Service, folders: Mapping[str, Path]) -> None:
+    def __init__(self, service: Service, folders: Mapping[str, Path], tasks: ServedTasks) -> None:
         """``folders``: of each run, by its name. They were loaded a moment ago."""
         self._service = service
+        self._tasks = tasks
         self._folders = dict(folders)
         self._stamps = {name: stamp(folder) for name, folder in folders.items()}
         self._reading = asyncio.Lock()
         self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._renewals: set[asyncio.Task[None]] = set()
 
     def ask(self) -> None:
         """Renew as soon as an earlier renewal is done."""
         task = asyncio.get_running_loop().create_task(self.renew())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._renewals.add(task)
+        task.add_done_callback(self._renewals.discard)
 
     async def renew(self) -> None:
         """Keys at once, and then the runs whose files have changed. Only runs wait for an earlier
@@ -114,7 +115,7 @@ class Renewal:
     def _open(self, names: list[str]) -> dict[str, ServedRun]:
         settings = self._service.settings
         return {
-            name: open_run(catalogue.Run.open(self._folders[name]), settings, name)
+            name: self._tasks.open(catalogue.Run.open(self._folders[name]), settings, name)
             for name in names
         }
 
@@ -134,7 +135,9 @@ KEEP_ALIVE_SECONDS = 75
 connections are closed by the guard before."""
 
 
-def serve(folders: Sequence[Path], settings: ServeSettings, listener: socket.socket) -> None:
+def serve(
+    folders: Sequence[Path], settings: ServeSettings, listener: socket.socket, tasks: ServedTasks
+) -> None:
     """Load runs and serve them until told to stop (SIGTERM, Ctrl-C).
 
     ``listener``: a socket of ``bind``. Errors: ``RunError`` for a run that cannot be opened,
@@ -143,14 +146,14 @@ def serve(folders: Sequence[Path], settings: ServeSettings, listener: socket.soc
     """
     set_up_log(settings.log)
     named = dict(zip(run_names(folders), folders, strict=True))
-    serve_app(_load(named, settings), settings, listener, named)
+    serve_app(_load(named, settings, tasks), settings, listener, named)
 
 
-def _load(folders: Mapping[str, Path], settings: ServeSettings) -> FastAPI:
+def _load(folders: Mapping[str, Path], settings: ServeSettings, tasks: ServedTasks) -> FastAPI:
     # Runs are the application's alone: it lets go of those that it takes up anew.
     opened = {name: catalogue.Run.open(folder) for name, folder in folders.items()}
-    runs = [open_run(run, settings, name) for name, run in opened.items()]
-    return create_app(runs, settings, LanguageDetector())
+    runs = [tasks.open(run, settings, name) for name, run in opened.items()]
+    return create_app(runs, settings, LanguageDetector(), tasks)
 
 
 def serve_app(
@@ -181,7 +184,9 @@ def serve_app(
     )
     # Uvicorn raises the signal again once all is finished; that is then a normal end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    _Server(config, service, guard, folders).run(sockets=[listener])
+    _Server(config, service, guard, Renewal(service, folders, app.state.tasks)).run(
+        sockets=[listener]
+    )
 
 
 def torch_threads(workers: Sequence[int], settings: ServeSettings) -> int:
@@ -227,12 +232,12 @@ class _Server(uvicorn.Server):
     and renews keys and runs at SIGHUP."""
 
     def __init__(
-        self, config: uvicorn.Config, service: Service, guard: Guard, folders: Mapping[str, Path]
+        self, config: uvicorn.Config, service: Service, guard: Guard, renewal: Renewal
     ) -> None:
         super().__init__(config)
         self._service = service
         self._guard = guard
-        self._renewal = Renewal(service, folders)
+        self._renewal = renewal
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Called by uvicorn."""

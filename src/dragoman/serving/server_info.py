@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
@@ -17,7 +17,7 @@ from dragoman.pictures.records import Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
-from dragoman.serving.served_tasks import SERVED
+from dragoman.serving.served_tasks import ServedTasks
 from dragoman.serving.service.served_run import Knowledge, ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.tasks.report import summarise
@@ -152,9 +152,6 @@ def _line(whole: Series) -> Series:
     return Series(whole.name, [a for a, _ in points], [b for _, b in points])
 
 
-_WHERE = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind, _ in SERVED))
-
-
 class Health(Message):
     status: Literal["ok"] = "ok"
 
@@ -182,10 +179,8 @@ class RunInfo(Message):
     """A run that the server has."""
 
     name: str
-    task: str = Field(
-        description=f"What it does, and so where it is asked: {_WHERE}.",
-        json_schema_extra={"enum": list(dict.fromkeys(kind.task for kind, _ in SERVED))},
-    )
+    task: str
+    """What it does."""
     look: bool
     """Whether it can be looked into (/v1/look)."""
     figures: bool
@@ -231,7 +226,21 @@ def _takes(run: ServedRun) -> Takes | None:
     return Takes(**run.reads_as, words=run.times_words) if run.reads_as else None
 
 
-def endpoints(service: Service) -> APIRouter:
+def told_of(tasks: ServedTasks) -> type[ServerInfo]:
+    """``ServerInfo`` as the API describes it: with what the server can do for a run."""
+    where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
+    about = Field(
+        description=f"What it does, and so where it is asked: {where}.",
+        json_schema_extra={"enum": list(dict.fromkeys(kind.task for kind in tasks.runs))},
+    )
+    of_run = create_model("RunInfo", __base__=RunInfo, __doc__=RunInfo.__doc__, task=(str, about))
+    runs: Any = list[of_run]
+    return create_model(
+        "ServerInfo", __base__=ServerInfo, __doc__=ServerInfo.__doc__, runs=(runs, ...)
+    )
+
+
+def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter()
 
@@ -239,7 +248,7 @@ def endpoints(service: Service) -> APIRouter:
         "/v1/info",
         summary="What this server has and allows",
         tags=["dragoman"],
-        responses={200: {"model": ServerInfo}},
+        responses={200: {"model": told_of(tasks)}},
     )
     async def info(http: Request) -> Response:
         """The runs with their languages, and the limits of a request."""

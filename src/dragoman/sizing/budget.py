@@ -25,9 +25,7 @@ from dragoman.models.settings import ModelSettings
 from dragoman.runs.prepare import Say
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
-from dragoman.task import Task
-from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.translation.spec import TRANSLATION
+from dragoman.specs.spec import Spec
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
@@ -52,7 +50,13 @@ _LENGTH = 16
 
 
 def size_in(
-    minutes: float, say: Say, family: str, rows: Sequence[Size], length: float, epoch: float
+    minutes: float,
+    say: Say,
+    task: Spec,
+    family: str,
+    rows: Sequence[Size],
+    length: float,
+    epoch: float,
 ) -> Size:
     """The size for so many minutes of a translator, of a family of models (``size.py``) and of
     ``rows``, the largest first: what its pairs get with all the time that they want. ``say`` is
@@ -60,22 +64,23 @@ def size_in(
 
     Its updates are smaller than in the table where there would be too few of them.
     """
-    needed = partial(_needed, TRANSLATION, length=length, epoch=epoch)
-    taught = _taught_in(minutes, rows, partial(tokens_per_second, family), needed)
+    needed = partial(_needed, task, length=length, epoch=epoch)
+    taught = _taught_in(minutes, rows, partial(tokens_per_second, task, family), needed)
     fitted = smaller_updates(taught.size, taught.tokens)
     if fitted != rows[0]:
         say(_chosen(minutes, taught, fitted, rows[0], "{0}+{0} layers"))
     return fitted
 
 
-def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) -> Size:
+def text_size_in(minutes: float, say: Say, task: Spec, family: str, rows: Sequence[Size]) -> Size:
     """The size for so many minutes of a text that stands alone: as ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``tasks/language_model/sizes.py``).
     """
-    needed = partial(_needed, LANGUAGE_MODEL)
-    taught = _taught_in(minutes, rows, partial(text_tokens_per_second, family), needed)
+    taught = _taught_in(
+        minutes, rows, partial(text_tokens_per_second, task, family), partial(_needed, task)
+    )
     update = _update(taught.size, taught.tokens, SMALLEST_TEXT_UPDATE)
     fitted = replace(taught.size, tokens_per_update=update)
     if fitted != rows[0]:
@@ -93,14 +98,14 @@ def smaller_updates(size: Size, tokens: float) -> Size:
     return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
 
 
-def tokens_per_second(family: str, size: Size) -> float:
+def tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Target tokens a second, while this machine trains a translator of this size."""
-    return _measured(learned_by(family, size), settings_of(family, TRANSLATION, size), reads=True)
+    return _measured(learned_by(family, size), settings_of(family, task, size), reads=True)
 
 
-def text_tokens_per_second(family: str, size: Size) -> float:
+def text_tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Tokens a second, while this machine trains a language model of this size."""
-    return _measured(size, settings_of(family, LANGUAGE_MODEL, size), reads=False)
+    return _measured(size, settings_of(family, task, size), reads=False)
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def _taught_in(
     return _Taught(size, tokens, tokens >= enough, whole)
 
 
-def _needed(task: Task, size: Size, length: float = 0.0, epoch: float = math.inf) -> float:
+def _needed(task: Spec, size: Size, length: float = 0.0, epoch: float = math.inf) -> float:
     return min_tokens(task, size.model_dim, length, epoch, size.optimizer)
 
 

@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
+
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
 from dragoman.recipe import Recipe
@@ -17,6 +21,7 @@ from dragoman.runs.run import Run
 from dragoman.specs.sections import LanguageSettings
 from dragoman.specs.spec import Spec
 from dragoman.task import ModelPart
+from dragoman.wording import shortened
 
 _TREES = (".mrg", ".ptb", ".parse")
 """How names of files of bracketed trees end."""
@@ -171,3 +176,29 @@ def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[
         side: getattr(otherwise, side) if code == "und" else code
         for side, code in languages.items()
     }
+
+
+def two_files(inputs: Inputs) -> CorpusSettings:
+    """A file of sources and one of targets, a line for a line. Errors: ``RecipeError``."""
+    if inputs.keys is not None:
+        raise RecipeError("--keys goes with one .jsonl file that holds both sides")
+    source, target = map(absolute, inputs.names)
+    return CorpusSettings(source=source, target=target)
+
+
+def grouped_corpus(about: dict[str, Any], pattern: str | None) -> CorpusSettings:
+    """Errors: ``RecipeError`` for a pattern that tells no groups."""
+    try:
+        return CorpusSettings.model_validate({**about, "group_pattern": pattern})
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise RecipeError(f"--groups {pattern}: {why.removeprefix('Value error, ')}") from None
+
+
+def with_label_ends(corpus: CorpusSettings, label_ends: str) -> CorpusSettings:
+    """A corpus of trees whose labels end there. Errors: ``RecipeError`` for too many characters."""
+    try:
+        return CorpusSettings.model_validate(corpus.model_dump() | {"label_ends": label_ends})
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None

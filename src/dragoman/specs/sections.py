@@ -138,3 +138,10 @@ class Sections(Protocol):
     def search(self) -> SearchSettings: ...
     @property
     def evaluation(self) -> EvaluationSettings: ...
+
+
+def writes_what_it_reads(recipe: Sections) -> bool:
+    """Whether wrong words can be counted, since what is written is what is read: what is said in a
+    recording, or what stands in a line of text in its own language."""
+    languages = recipe.languages
+    return recipe.source.tells(languages.source, languages.target)

@@ -20,6 +20,7 @@ from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_err
 from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.sources.content import content_of
+from dragoman.specs.sections import writes_what_it_reads
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
@@ -28,9 +29,11 @@ from dragoman.studies.systems import (
     seen_by,
     systems_at,
 )
-from dragoman.tasks.shared.progress_made import TrainingSummary, learned_answers
-from dragoman.tasks.translation.runtime import chance_of_translations
-from dragoman.tasks.translation.spec import writes_what_it_reads
+from dragoman.tasks.shared.progress_made import (
+    TrainingSummary,
+    chance_of_translations,
+    learned_answers,
+)
 from dragoman.tasks.verdict import hardly_learned
 from dragoman.wording import plural, shortened
 

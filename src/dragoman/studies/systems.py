@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import Any, Protocol
 
 from dragoman.data.files.corpora import read_lines
 from dragoman.data.files.pair import Pair
@@ -52,6 +53,27 @@ class ComparisonRequest:
         return [*([self.source] if self.source else []), *self.references]
 
 
+class ComparisonResult(Protocol):
+    """What a comparison found."""
+
+    def table(self) -> str:
+        """Plain text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+
+
+Compare = Callable[[ComparisonRequest], ComparisonResult]
+"""Compares the runs of a task."""
+
+
+def open_translator(run: Run) -> Any:
+    """The ``Translator`` of a run; this imports torch. Errors: ``RunError``, also for a run of
+    another task."""
+    run.require_task("translation", "which does not translate")
+    return run.opened()
+
+
 @dataclass(frozen=True)
 class System:
     """What is compared with others: a run, runs that differ by their seed alone, or a file of
@@ -76,13 +98,9 @@ class System:
                     "line for each"
                 )
             return [lines if prepare is None else list(map(prepare, lines))]
-        from dragoman.tasks.translation.translator import (
-            Translator,  # finished translations need no torch
-        )
-
         found = []
         for run in self.runs:
-            translator = Translator(run)
+            translator = open_translator(run)
             logger.info("%s translates", run.folder)
             said = list(translator.stream(pair.source for pair in measured.pairs))
             if prepare is None:

@@ -15,13 +15,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from dragoman.errors import DragomanError, RunError
 from dragoman.memory import peak_bytes
-
-if TYPE_CHECKING:
-    from dragoman.tasks.translation.translator import Translator
+from dragoman.studies.systems import open_translator
 
 Answer = TypeVar("Answer")
 
@@ -86,15 +84,15 @@ def _warm_up(folder: str, sentences: list[str]) -> str:
 
     keep_memory()
     from dragoman import catalogue
-    from dragoman.tasks.translation.translator import Translator
 
-    translator = Translator(catalogue.Run.open(folder))
+    translator = open_translator(catalogue.Run.open(folder))
     list(translator.stream(sentences))
     _WARM.append((translator, sentences))
-    return translator.description
+    description: str = translator.description
+    return description
 
 
-_WARM: list[tuple[Translator, list[str]]] = []
+_WARM: list[tuple[Any, list[str]]] = []
 """What a process translates with, and what it translates."""
 
 

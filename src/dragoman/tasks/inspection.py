@@ -22,7 +22,6 @@ from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
-from dragoman.tasks.classification.spec import rare_labels
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
@@ -119,6 +118,8 @@ class DataStatistics:
     counts: Counter[str]
     """What targets are made of: texts by their labels; brackets of trees, those of single words
     left out."""
+    rare: list[str]
+    """What looks wrong with ``counts``."""
     languages_looked_at: bool
     """Whether the languages of both sides are known, and such as text is seen to be in."""
 
@@ -132,8 +133,7 @@ class DataStatistics:
                 f"cleaning drops {dropped:,} of {self.report.read:,}: is this the right file, and "
                 "are these the right columns? The table above shows which filters drop them"
             )
-        if self.counted == "labels" and (few := rare_labels(self.counts)):
-            said.append(few)
+        said += self.rare
         return said
 
     def text(self) -> str:
@@ -216,7 +216,10 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     doubts += doubts_of(recipe, ("dev", "test"))
     codes = (recipe.languages.source, recipe.languages.target)
     looked_at = all(can_identify(base(code)) for code in codes)
-    return DataStatistics(cleaner.report, sides, +parts, doubts, runtime.counts, counts, looked_at)
+    return DataStatistics(
+        cleaner.report, sides, +parts, doubts, runtime.counts, counts,
+        runtime.rare_targets(counts), looked_at,
+    )  # fmt: skip
 
 
 def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:

@@ -12,7 +12,6 @@ from dragoman.atomic import write_text
 from dragoman.catalogue import runtime_of
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
-from dragoman.engine.search_settings import parse_search
 from dragoman.measure import BLEU
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.pages.card import card_markdown
@@ -28,12 +27,10 @@ from dragoman.pictures.records import (
 )
 from dragoman.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
-from dragoman.tasks.translation.translator import Translator
 from dragoman.tasks.verdict import verdict
 from dragoman.wording import plural
 
 _SAMPLE_SIZE = 2
-_ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 _MAX_LENGTH = 100
 """Characters: a picture of more does not fit on a screen."""
 
@@ -64,15 +61,10 @@ def write_report(
 
 def look_at_samples(run: Run) -> list[AttentionRecord]:
     """Where every layer and head looked while the run translated some of its test sentences."""
-    if not runtime_of(run.task).draws_attention:
-        return []
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     short = [source for source in sources if 0 < len(source) <= _MAX_LENGTH][:_SAMPLE_SIZE]
-    if not short:
-        return []
-    translator = Translator(run, search_settings=parse_search(run.recipe.search, _ONE_LINE))
-    records = (translator(source, attention=True).attention for source in short)
-    return [merged_to_words(record) for record in records if record is not None]
+    looks = runtime_of(run.task).looks(run, short) if short else []
+    return list(map(merged_to_words, looks))
 
 
 def summarise(

@@ -10,11 +10,11 @@ import pytest
 from command_line import Dragoman
 
 from dragoman.catalogue import Recipe, Run
-from dragoman.cli.demo_pictures import LOOKED_AT_PICTURE, rollout_sheet
 from dragoman.data.files.pair import Pair
 from dragoman.demo import shapes
 from dragoman.demo.corpus import Split
 from dragoman.demo.shapes import SHAPES
+from dragoman.tasks.classification.demo import LOOKED_AT_PICTURE, rollout_sheet
 
 TINY: dict[Split, int] = {"train": 32, "dev": 8, "test": 16}
 SHORT = (

@@ -17,7 +17,7 @@ import soundfile
 from PIL import Image
 from row_files import RATE, tone
 from sent_files import damaged, in_base64, sent, told_once
-from serving_echo import Served, client_of, echo_run, post, serves, until
+from serving_echo import Served, client_of, echo_run, open_run, post, serves, until
 from slow_work import SlowWork
 from tiny_cells import tiny_cell
 from trained_run import trained_run
@@ -28,7 +28,6 @@ from dragoman.serving.http import connection, uploads
 from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel

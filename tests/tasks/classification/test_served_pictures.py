@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 from sent_files import damaged, in_base64, sent, told_once
-from serving_echo import Served, client_of, post, serves
+from serving_echo import Served, client_of, open_run, post, serves
 from tiny_cells import tiny_cell
 from trained_run import trained_run
 
@@ -26,7 +26,6 @@ from dragoman.errors import DataError
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.sources.picture.form import PicturesForm, patches_of
 from dragoman.tasks.classification.labeller import Labeller
 

@@ -13,11 +13,11 @@ from PIL import Image
 
 from dragoman.boxes import Box, scene_of
 from dragoman.catalogue import Recipe, Run
-from dragoman.cli.demo_pictures import SCENES_PICTURE, sheet
 from dragoman.data.files.coco import read_coco
 from dragoman.demo import scenes
 from dragoman.demo.corpus import Split
 from dragoman.demo.scenes import MOST, SHAPES, SIDE, coverage, drawn_demo, write_drawn
+from dragoman.tasks.detection.demo import SCENES_PICTURE, sheet
 from dragoman.tasks.detection.detector import DetectedPicture, Detection
 
 TINY: dict[Split, int] = {"train": 24, "dev": 4, "test": 6}

@@ -21,6 +21,7 @@ from serving_echo import (
     client_of,
     events_of,
     meters_of,
+    open_run,
     post,
     refused,
     served_by,
@@ -43,14 +44,13 @@ from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.look import inspector
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.language_model import endpoint
 from dragoman.tasks.language_model import served as served_language_model
 from dragoman.tasks.language_model.form import NoSource
 from dragoman.tasks.language_model.served import ServedLanguageModel
-from dragoman.tasks.language_model.surprisal import Scorer, begin_of, words_of
 from dragoman.tasks.language_model.writer import Growth, Writer
+from dragoman.tasks.shared.surprisal import Scorer, begin_of, words_of
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=32")
 BEGIN = "Der Hund schläft und"

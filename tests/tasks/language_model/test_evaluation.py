@@ -13,7 +13,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from recipe_of_files import recipe_of
-from serving_echo import client_of, echo_run
+from serving_echo import client_of, echo_run, open_run
 from trained_run import on_texts, trained_run
 
 from dragoman.catalogue import TASKS, Recipe, Run, runtime_of
@@ -26,13 +26,12 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.tasks.language_model.evaluation import (
     LanguageModelValidation,
     evaluate_run,
-    texts_of,
 )
 from dragoman.tasks.language_model.writer import Writer
+from dragoman.tasks.shared.evaluation_report import texts_of
 from dragoman.tasks.translation.translator import Translator
 
 SMALL = [

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from refusal_kinds import KINDS
-from serving_echo import Served, client_of, echo_run, serves
+from serving_echo import Served, client_of, echo_run, open_run, serves
 from slow_work import SlowWork
 from tiny_shapes import SIDE
 from tiny_tasks import tiny_recipe_of
@@ -31,7 +31,6 @@ from dragoman.runs.run import LEXICON
 from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.sources.picture.codes_form import WEIGHTS, CodesForm
 from dragoman.tasks.painting import endpoint as served_painter
 from dragoman.tasks.painting.painter import PaintedPicture, Painter

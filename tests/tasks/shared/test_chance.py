@@ -10,8 +10,7 @@ from recipe_of_files import recipe_of
 
 from dragoman.metrics.classification import Confusion
 from dragoman.tasks.classification.runtime import chance_of_labels
-from dragoman.tasks.shared.progress_made import learned_answers
-from dragoman.tasks.translation.runtime import MIN_BLEU, chance_of_translations
+from dragoman.tasks.shared.progress_made import MIN_BLEU, chance_of_translations, learned_answers
 
 
 @pytest.mark.parametrize("seed", range(5))

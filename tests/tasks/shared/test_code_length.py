@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.tasks.language_model.surprisal import Length
+from dragoman.tasks.shared.surprisal import Length
 
 LEARNED = ["The cat sleeps.", "A dog sees the cat, and the cat sees it.", "über  allem"] * 4
 TEXTS = [

@@ -20,18 +20,18 @@ import soundfile
 from refusal_kinds import KINDS
 from row_files import RATE, tone
 from sent_files import damaged
-from serving_echo import Served, client_of, echo_run, serves, until
+from serving_echo import Served, client_of, echo_run, open_run, serves, until
 from slow_work import SlowWork
 from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
+from dragoman.engine.ctc_ranking import ctc_log_probabilities
 from dragoman.recordings import cutting
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import open_run
 from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel
@@ -39,7 +39,6 @@ from dragoman.tasks.transcription import endpoint
 from dragoman.tasks.transcription import served as served_transcriber
 from dragoman.tasks.transcription.served import ServedTranscriber
 from dragoman.tasks.transcription.transcriber import Transcriber
-from dragoman.tasks.translation.ranking import ctc_log_probabilities
 
 PATH = "/v1/audio/transcriptions"
 WORDS, SEGMENTS = "timestamp_granularities[]", "segment"

@@ -10,18 +10,18 @@ import torch
 from tiny_cells import tiny_cell
 
 from dragoman.catalogue import Run
+from dragoman.engine import ctc_ranking
+from dragoman.engine.ctc_ranking import (
+    CtcRanking,
+    ctc_log_probabilities,
+    text_log_probabilities,
+)
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import RecipeError, RunError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import Transcriber
-from dragoman.tasks.translation import ranking
-from dragoman.tasks.translation.ranking import (
-    CtcRanking,
-    ctc_log_probabilities,
-    text_log_probabilities,
-)
 from dragoman.tasks.translation.translator import Translator
 
 KNOWN = torch.log_softmax(torch.tensor([[2.0, 0, 1], [0, 3, 1], [0, 0, 2], [0, 4, 0]]), dim=-1)
@@ -33,7 +33,7 @@ def hypothesis(tokens: list[int], score: float) -> Hypothesis:
 
 
 def test_both_scores_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "ctc_log_probabilities", lambda *_: KNOWN)
+    monkeypatch.setattr(ctc_ranking, "ctc_log_probabilities", lambda *_: KNOWN)
     right, long = hypothesis([0, 1, 1], -0.2), hypothesis([0, 1], -0.1)
     engine: Any = None
     rows = torch.zeros(4, 2).numpy()
@@ -52,7 +52,7 @@ def test_both_scores_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_cut_stands_behind_what_was_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its score is without the cost of its end, and so better than those of whole texts."""
-    monkeypatch.setattr(ranking, "ctc_log_probabilities", lambda *_: KNOWN)
+    monkeypatch.setattr(ctc_ranking, "ctc_log_probabilities", lambda *_: KNOWN)
     whole = [hypothesis([0, 1, 1], -9.0), hypothesis([0, 1], -8.0)]
     cut = hypothesis_of((0, 1), [-0.1] * 2, 0.0, finished=False)
     engine: Any = None
@@ -61,7 +61,7 @@ def test_what_was_cut_stands_behind_what_was_ended(monkeypatch: pytest.MonkeyPat
 
 
 def test_texts_without_room_come_last_and_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "ctc_log_probabilities", lambda *_: KNOWN[:1])
+    monkeypatch.setattr(ctc_ranking, "ctc_log_probabilities", lambda *_: KNOWN[:1])
     one, two, three = hypothesis([0, 0], -0.1), hypothesis([1, 1], -0.2), hypothesis([1], -9.0)
     engine: Any = None
     ranked = CtcRanking(engine, 0.5)(torch.zeros(1, 2).numpy(), [one, two, three])

@@ -128,7 +128,7 @@ def test_ctc_ranks_what_the_beam_has_found(
         async with served() as client:
             for sign in (1, -1):
                 monkeypatch.setattr(
-                    "dragoman.tasks.translation.ranking.text_log_probabilities",
+                    "dragoman.engine.ctc_ranking.text_log_probabilities",
                     lambda _, texts, sign=sign: [sign * 1e4 * n for n in range(len(texts))],
                 )
                 wanted.append(translator(str(path)).text)

@@ -21,7 +21,7 @@ from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.corpora import plain_pairs
 from dragoman.search.hypothesis import length_penalty
-from dragoman.tasks.language_model.surprisal import Scorer
+from dragoman.tasks.shared.surprisal import Scorer
 from dragoman.tasks.translation.reranking import Reranker, choose_weight, doubts_of, reordered
 from dragoman.tasks.translation.result import Translation
 

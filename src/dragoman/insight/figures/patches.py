@@ -18,12 +18,14 @@ from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
+from dragoman.models.interface import Network
+from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import HeadGrid
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.shared.examples import reading_of
 
 Array = NDArray[np.float64]
 
@@ -87,13 +89,13 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
 def reading_figure(subject: Subject) -> Drawn:
     """A picture on its way through the model: its patches, the row of each, what a layer after the
     other makes of the rows, and the labels."""
-    predictor, form = subject.predictor, PicturesForm.of(subject.run.source)
-    assert isinstance(predictor, Labeller)
-    values = np.asarray(predictor.source_values(subject.sentence))
-    (found,) = predictor([subject.sentence])
-    panels, stages = reading(predictor, form, values, found.ranked)
+    form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
+    values = np.asarray(subject.predictor.source_values(subject.sentence))
+    read = reading_of(subject.run.recipe, subject.run.forms).texts([values])
+    ranked = _ranked(model, read, subject.run.forms.labels.names)
+    panels, stages = reading(model, read, form, values, ranked)
     numbers, width = stages[0][2], stages[1][2]
-    patch, ranked = form.settings.patch, found.ranked[:_LABELS]
+    patch, ranked = form.settings.patch, ranked[:_LABELS]
     return Drawn(
         panels,
         [
@@ -113,14 +115,24 @@ def reading_figure(subject: Subject) -> Drawn:
     )
 
 
+def _ranked(model: Network, read: Sequences, names: Sequence[str]) -> list[tuple[str, float]]:
+    """Every label of a picture that is read, and its probability, the most probable first."""
+    with torch.inference_mode():
+        logits = model.project(model.encode(read).rows).double()[0]  # (K,)
+    shares = np.exp(torch.log_softmax(logits, dim=-1).numpy())
+    return [(names[k], float(shares[k])) for k in np.argsort(-shares, kind="stable")]
+
+
 def reading(
-    predictor: Labeller,
+    model: Network,
+    read: Sequences,
     form: PicturesForm,
     values: NDArray[np.uint8],
     ranked: Sequence[tuple[str, float]],
 ) -> tuple[list[Panel], list[tuple[str, int, int]]]:
-    """(P, F) patches of a picture and its labels, the most probable first -> what is drawn of its
-    way through the model; of each stage its name, its rows and the numbers of a row."""
+    """(P, F) patches of a picture, the same as the model takes them, and its labels, the most
+    probable first -> what is drawn of its way through the model; of each stage its name, its rows
+    and the numbers of a row."""
     pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
     down, across = form.settings.grid
     patch, channels = form.settings.patch, form.settings.channels
@@ -129,7 +141,7 @@ def reading(
     apart[:, :patch, :, :patch] = grid
     cut = apart.reshape(down * (patch + 1), across * (patch + 1))[:-1, :-1]
     pixel = _SIDE / max(cut.shape)
-    stages = _stages(predictor, values)
+    stages = _stages(model, read)
     in_rows = values.astype(np.float64).reshape(len(values), -1, channels).mean(axis=-1) / 255
     bare = [""] * len(cut), [""] * cut.shape[1]
     panels: list[Panel] = [
@@ -160,7 +172,7 @@ def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPictur
     return MatrixPicture(name, rows, [""] * len(rows), cell=cell, reach=reach)
 
 
-def _stages(predictor: Labeller, values: NDArray[np.uint8]) -> list[tuple[str, Array]]:
+def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
     """Name -> (T, D): the rows that the first layer reads, and those that each layer has made; of
     many layers the first and the last."""
 
@@ -171,7 +183,7 @@ def _stages(predictor: Labeller, values: NDArray[np.uint8]) -> list[tuple[str, A
 
     found: list[tuple[str, Array]] = []
     with torch.inference_mode(), EmbeddedPatches() as probe:
-        predictor.network.encode(predictor.reading.texts([values]))
+        model.encode(read)
     layers = [rows.double().numpy() for rows in probe.activations.values()]
     every = list(enumerate(layers, 1))
     shown = every if len(every) <= _LAYERS else [every[0], every[-1]]

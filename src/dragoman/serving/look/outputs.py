@@ -9,12 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from dragoman.forms.form import Form
-from dragoman.forms.lexicon import Span
-from dragoman.forms.shown_words import ShownWord, words_of
+from dragoman.forms.shown_words import words_of
 from dragoman.search import hypothesis as search
 from dragoman.serving.http.messages import Message
-from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
-from dragoman.tasks.translation.proofreading.proofreader import Proof
 
 
 class DetectedLanguage(Message):
@@ -95,60 +92,24 @@ class Hypothesis(Message):
     any."""
 
 
-_LOOKED_AT = 0.15
-"""Attention of which a word of the source must have got so much, for one to come from it,"""
-_AS_MUCH = 0.5
-"""and of what the word got that was looked at most so much."""
-
-
 def texts_of(target: Form, hypotheses: Sequence[search.Hypothesis]) -> list[str]:
     """The texts of some hypotheses."""
     return target.raw([one.tokens for one in hypotheses])
 
 
-def hypothesis_message(
-    target: Form,
-    hypothesis: search.Hypothesis,
-    text: str,
-    proof: Proof | None = None,
-    source: str = "",
-) -> Hypothesis:
-    """A hypothesis, whose ``text`` is known, with its words and tokens; ``proof``: what is doubtful
-    about it, and where its words come from; ``source``: of the best one, of which is told what it
-    has lost."""
-    warnings = lost_warnings(source, text) or None if proof is None else proof.warnings
+def hypothesis_message(target: Form, hypothesis: search.Hypothesis, text: str) -> Hypothesis:
+    """A hypothesis, whose ``text`` is known, with its words and tokens."""
     tokens, values = hypothesis.tokens, hypothesis.token_log_probabilities
     pieces = target.shown(tokens)
     words = words_of(text, pieces, values, spaced=target.spaced)
-    told = [Word.model_validate(word, from_attributes=True) for word in words]
-    if proof is not None:
-        for shown, places in zip(told, sources_of(words, proof), strict=True):
-            shown.source = places
     return Hypothesis(
         text=text,
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         finished=hypothesis.finished,
-        words=told,
-        warnings=None if warnings is None else list(map(_warning, warnings)),
+        words=[Word.model_validate(word, from_attributes=True) for word in words],
         tokens=[
             Token(id=token, piece=piece, log_probability=value)
             for token, piece, value in zip(tokens, pieces, values, strict=False)
         ],
     )
-
-
-def sources_of(words: Sequence[ShownWord], proof: Proof) -> list[list[Span]]:
-    """Of each word of a translation the words of the source that it comes from, in their order;
-    none where it looked at none in particular."""
-    found = []
-    for word in words:
-        looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)
-        least = max(_LOOKED_AT, _AS_MUCH * looks.max(initial=0.0))
-        found.append([place for place, got in zip(proof.words, looks, strict=True) if got >= least])
-    return found
-
-
-def _warning(found: ProofWarning) -> TranslationWarning:
-    told = {name: getattr(found, name) for name in vars(found).keys() - {"sentence"}}
-    return TranslationWarning(**told, message=str(found))

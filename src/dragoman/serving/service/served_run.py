@@ -1,8 +1,7 @@
 """What every run is that the server holds, whatever its task: its engine, its queue, its limits,
 and what it has learned from.
 
-Each task has a class of its own in its folder, with its endpoint; ``serving/served_tasks.py`` lists
-them.
+Each task has a class of its own in its folder, with its endpoint; ``program.py`` lists them.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
+from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.checks import Asked, Cut
 from dragoman.serving.look.inspector import Inspector
 from dragoman.serving.operate.settings import ServeSettings
@@ -148,6 +148,8 @@ class ServedRun(ABC):
     """Whether the server can look into such a run, where the run has an inside."""
     takes_files: ClassVar[bool] = False
     """Whether it reads files, and no text."""
+    sent: ClassVar[type[WithFiles]] = WithFiles
+    """A request with files, where it reads such."""
     reads: str = "text"
     """What it reads: text, recordings or pictures."""
     reads_as: Mapping[str, int] = {}

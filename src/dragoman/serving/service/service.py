@@ -287,6 +287,8 @@ class Endpoints(APIRouter):
         super().__init__(prefix=prefix, tags=[tag])
         self.service = service
         self.bodies: list[type[BaseModel]] = []
+        self.files: dict[str, int] = {}
+        """Paths that take files whatever runs there are, and the most bytes of a request there."""
 
     def reads(
         self, body: type[BaseModel], *, form: bool = False, files: bool = False

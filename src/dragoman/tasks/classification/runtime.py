@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
@@ -14,7 +14,7 @@ from dragoman.measure import percent
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
-from dragoman.tasks.classification.spec import CLASSIFICATION
+from dragoman.tasks.classification.spec import CLASSIFICATION, rare_labels
 from dragoman.tasks.shared.label_report import LabelRuntime
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
@@ -51,6 +51,9 @@ class ClassificationRuntime(LabelRuntime):
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts[plain(pair.target)] += 1
+
+    def rare_targets(self, counts: Mapping[str, int]) -> list[str]:
+        return list(filter(None, [rare_labels(counts)]))
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))

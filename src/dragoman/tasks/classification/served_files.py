@@ -146,7 +146,8 @@ def seen(
             each = _filled(given[..., begin:], shape)
             of_heads = [[_digits(head) for head in layer] for layer in each]
         if asked.reading and places <= _MOST_READ:  # of pictures, see check
-            way, _ = reading(labeller, PicturesForm.of(form), read, ranked)
+            taken = labeller.reading.texts([read])
+            way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, ranked)
             panels = [panel.to_dict() for panel in way]
     grid = grid_of(form, len(read))
     return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)

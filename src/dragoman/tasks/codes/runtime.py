@@ -11,12 +11,10 @@ from dragoman.errors import RunError
 from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sources.picture.code_symbols import CodeSymbols
-from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
-from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
 
 if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
@@ -71,12 +69,7 @@ class CodesRuntime(Runtime):
         return f"{tokens_in(run)}, {symbols.count:,} codes"
 
 
-def symbols_of(run: Run) -> CodeSymbols:
-    """The codes of a run that makes or writes them."""
-    return CodesForm.of(run.forms.target).symbols
-
-
-def _nothing_to_ask(run: Run, settings: EngineSettings) -> Predictor[object]:
+def _nothing_to_ask(run: Run, settings: EngineSettings | None) -> Predictor[object]:
     raise RunError(
         f"{run.folder} makes codes for a painter, and is asked nothing by itself: dragoman train "
         f"captions.tsv --task painting --codes {run.folder}"

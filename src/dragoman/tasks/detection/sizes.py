@@ -18,11 +18,11 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_symbols import PER_BOX
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
+from dragoman.sizing.file_sources import source_of_pictures
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.specs.spec import Spec
-from dragoman.tasks.classification.file_sizes import source_of_pictures
 from dragoman.tasks.detection.spec import DETECTION
 
 BOX_TABLE = (

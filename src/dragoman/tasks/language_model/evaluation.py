@@ -13,30 +13,22 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.batches import Batch, window_batch
-from dragoman.data.files.corpora import files_of, read_lines, read_pairs
-from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.files.pair import Pair
 from dragoman.data.windows import part_of, read_and_predicted, slide
-from dragoman.errors import DragomanError
-from dragoman.forms.identification import can_identify, identify
-from dragoman.forms.languages import NAMES, base, name_of
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import watched_texts
+from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.search.settings import SearchSettings
-from dragoman.specs.sections import EvaluationSettings
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.language_model.surprisal import Length
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_one_file
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, texts_of
+from dragoman.tasks.shared.surprisal import Length, windows_of
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 from dragoman.wording import plural
@@ -47,8 +39,6 @@ _SAMPLES = 3
 _SHOWN = 64
 """Tokens of a sample, of which the model is given the first half."""
 _BATCH_SIZE = 100
-_SAMPLE_SIZE = 100
-"""Texts by which the language of a file is told."""
 
 
 class LanguageModelValidation(Validation[Batch]):
@@ -197,63 +187,3 @@ def evaluate_run(
     if not files:
         keep_scores(run, result.to_dict(), own=how == windows_of(run))
     return result
-
-
-def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
-    """The tokens of a window in which a run reads long texts, and by how many it moves on.
-
-    Errors: ``DragomanError`` for changes of anything else.
-    """
-    for change in changes:
-        if change.partition("=")[0] not in ("window", "stride"):
-            raise DragomanError(
-                f"{change}: {run.folder} is a language model and is measured without a search; "
-                "window and stride can be set"
-            )
-    recipe = run.recipe.change([f"evaluation.{change}" for change in changes])
-    return windows_in(recipe.evaluation, recipe.plan.context)
-
-
-def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
-    """Window and stride as the settings have them, for a model that learned from ``context``."""
-    window = evaluation.window or context
-    return window, evaluation.stride or max(1, window // 2)
-
-
-def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
-    """What a run is measured on, and what to call it: the texts of a file, or those of the run's
-    test set, that say anything. That it has learned from any of them is logged."""
-    require_one_file(run, files, "texts, without references")
-    if files:
-        _warn_of_other_text(run, files[0])
-        texts, name = read_like(run, files[0]), files[0].name
-    else:
-        pairs, name = own_test_set(run)
-        texts = (pair.target for pair in pairs)
-    return watched_texts(run, (text for text in texts if text.strip())), name
-
-
-def _warn_of_other_text(run: Run, path: Path) -> None:
-    """Log that the text of a file, or of the first of a folder, is in another language than that of
-    the run, or is no text of lines. Errors: ``DataError`` for what cannot be read."""
-    first = files_of(str(path))[0]
-    if not first.is_file() or not first.stat().st_size:
-        return  # a pipe is read once, and what cannot be read is said where it is read
-    try:
-        next(read_lines(first, check_is_lines), None)
-    except NotLines as error:
-        logger.warning("warning: %s", error)
-        return
-    code = base(run.recipe.languages.target)
-    reads = identify(islice(read_like(run, first), _SAMPLE_SIZE))
-    if can_identify(code) and reads and code not in reads:
-        names = " or ".join(sorted(name_of(one) for one in reads if one in NAMES))
-        logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)
-
-
-def read_like(run: Run, path: Path) -> Iterator[str]:
-    """The texts of a file or folder, told apart as those that a run has learned from; sections are
-    as long as may be, as nothing is held out of them."""
-    learned = [corpus.format for corpus in run.recipe.data.train if corpus.is_alone]
-    corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
-    return (pair.target for pair in read_pairs(corpus))

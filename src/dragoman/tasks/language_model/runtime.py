@@ -33,7 +33,7 @@ class LanguageModelRuntime(Runtime):
         return Parts(TextWindows, next_token, LanguageModelValidation, evaluate_run, Writer)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.tasks.language_model.surprisal import Length
+        from dragoman.tasks.shared.surprisal import Length
 
         vocabulary = forms.written.vocabulary
         texts = [pair.target for pair in pairs]

@@ -22,9 +22,8 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
 from dragoman.serving.service.served_run import ServedRun, short, while_learning
-from dragoman.tasks.language_model.evaluation import windows_of
-from dragoman.tasks.language_model.surprisal import Length, SurprisalWord, begin_of, words_of
 from dragoman.tasks.language_model.writer import Growth, text_of
+from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_of, words_of
 from dragoman.wording import plural
 
 

@@ -21,7 +21,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.language_model.surprisal import SurprisalWord, words_of
+from dragoman.tasks.shared.surprisal import SurprisalWord, words_of
 
 MAX_NEW_TOKENS = 256
 """Tokens that are added to a text, unless it is said how many."""

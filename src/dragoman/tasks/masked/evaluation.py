@@ -33,9 +33,8 @@ from dragoman.models.interface import Network
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
-from dragoman.tasks.language_model.evaluation import texts_of
 from dragoman.tasks.masked.spec import MASKED
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes
+from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes, texts_of
 from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample

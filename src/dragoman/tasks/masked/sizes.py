@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from dragoman.sizing.builder import CorpusSummary, Sections, merged
 from dragoman.sizing.size import Size
+from dragoman.sizing.text_alone import TextsBuilder
 from dragoman.specs.spec import Spec
-from dragoman.tasks.language_model.sizes import LanguageModelBuilder
 from dragoman.tasks.masked.spec import MASKED
 
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
@@ -18,7 +18,7 @@ longer windows are, the less is asked for and the more is dropped, the longer it
 that (docs/experiments.md, "A masked model that stands still")."""
 
 
-class MaskedBuilder(LanguageModelBuilder):
+class MaskedBuilder(TextsBuilder):
     """The same texts. A blank is to be a word, or a good part of one, and no letter."""
 
     task: ClassVar[Spec] = MASKED

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from dragoman.atomic import write_bytes
 from dragoman.engine.predictor import WritingPredictor
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DataError, RunError
 from dragoman.forms.lexicon import Lexicon, words_in
@@ -42,8 +42,6 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.tasks.classification.labeller import Labeller
-from dragoman.tasks.translation.translator import Translator
 from dragoman.wording import plural, shortened
 
 MOST = 64
@@ -252,18 +250,15 @@ class Judge:
                 f"{self.run.folder} is no judge of pictures: that is a run which reads pictures, "
                 "and writes their captions or has them as labels"
             )
-        self._reads: Translator | Labeller
-        if task.name == "translation":
-            settings = TranslatorSettings.model_validate({"precision": precision})
-            self._reads = Translator(self.run, settings)
-        else:
-            self._reads = Labeller(self.run, EngineSettings(precision="fp32"))
+        self._labels = task.name == "classification"
+        settings = TranslatorSettings.model_validate({"precision": precision})
+        self._reads = run.opened(None if self._labels else settings)
 
     def captions(self, pictures: Sequence[Bytes]) -> list[str]:
         """What it says that each picture (H, W, C) shows."""
         with tempfile.TemporaryDirectory() as folder:
             files = _written(pictures, Path(folder))
-            if isinstance(self._reads, Labeller):
+            if self._labels:
                 return [one.label for one in self._reads(files)]
             return [one.text for one in self._reads.stream(files)]
 
@@ -272,7 +267,7 @@ class Judge:
         infinity. Errors: ``DataError`` for a caption that cannot be read."""
         with tempfile.TemporaryDirectory() as folder:
             files = _written(pictures, Path(folder))
-            if not isinstance(self._reads, Labeller):
+            if not self._labels:
                 scored = self._reads.score(zip(files, captions, strict=True))
                 return [math.fsum(one.token_log_probabilities) for one in scored]
             labels = {name: number for number, name in enumerate(self._reads.labels.names)}

@@ -10,7 +10,6 @@ from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
-from dragoman.tasks.codes.runtime import symbols_of
 from dragoman.tasks.painting.spec import PAINTING
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
@@ -18,7 +17,7 @@ from dragoman.tasks.shared.progress_made import (
     by_frequency,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
 
 BEGUN = 0.02
 """The share of exact pictures below which hardly a caption is painted as it says."""

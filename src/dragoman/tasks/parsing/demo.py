@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dragoman.cli.demo_files import Demo
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -74,3 +76,12 @@ def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, i
             right += phrase in written
             nouns += phrase[2] == "NP"
     return right, phrases, nouns
+
+
+DEMO = Demo(
+    "demo-trees", "a Transformer, English sentences to their trees", show_trees, (
+        "parse {to} 'The old queen likes the cat that sleeps .' --draw",
+        "evaluate {to}  # by length and by label",
+        "train my.mrg --task parsing  # your own trees",
+    ),
+)  # fmt: skip

@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import ValidationError
-
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.inputs import Inputs, with_label_ends
 from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tree import LABEL_ENDS
-from dragoman.wording import shortened
 
 FEW = 10_000
 """For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe
@@ -90,15 +87,6 @@ class ParsingBuilder(RecipeBuilder):
             "search": {"beam": 10, "length_penalty": 0.0},
             "evaluation": {"dev_sentences": 200},
         }
-
-
-def with_label_ends(corpus: CorpusSettings, label_ends: str) -> CorpusSettings:
-    """A corpus of trees whose labels end there. Errors: ``RecipeError`` for too many characters."""
-    try:
-        return CorpusSettings.model_validate(corpus.model_dump() | {"label_ends": label_ends})
-    except ValidationError as error:
-        why = error.errors(include_input=False, include_url=False)[0]["msg"]
-        raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None
 
 
 def label_ends_of(learned: Recipe | None) -> str:

@@ -3,22 +3,29 @@ are kept."""
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpora import files_of, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.errors import DragomanError
+from dragoman.forms.identification import can_identify, identify
+from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.lineage import warn_of_learned, watched_texts
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples
+
+logger = logging.getLogger("dragoman")
 
 Found = TypeVar("Found")
 
@@ -166,3 +173,46 @@ def keep_figures(
     own = for_test_set(run.recipe, changes) == for_test_set(run.recipe)
     found = report.to_dict() | samples(run, pairs, list(report.outputs()))
     keep_scores(run, found, own=own and precision == "auto")
+
+
+_SAMPLE_SIZE = 100
+"""Texts by which the language of a file is told."""
+
+
+def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
+    """What a run is measured on, and what to call it: the texts of a file, or those of the run's
+    test set, that say anything. That it has learned from any of them is logged."""
+    require_one_file(run, files, "texts, without references")
+    if files:
+        _warn_of_other_text(run, files[0])
+        texts, name = read_like(run, files[0]), files[0].name
+    else:
+        pairs, name = own_test_set(run)
+        texts = (pair.target for pair in pairs)
+    return watched_texts(run, (text for text in texts if text.strip())), name
+
+
+def _warn_of_other_text(run: Run, path: Path) -> None:
+    """Log that the text of a file, or of the first of a folder, is in another language than that of
+    the run, or is no text of lines. Errors: ``DataError`` for what cannot be read."""
+    first = files_of(str(path))[0]
+    if not first.is_file() or not first.stat().st_size:
+        return  # a pipe is read once, and what cannot be read is said where it is read
+    try:
+        next(read_lines(first, check_is_lines), None)
+    except NotLines as error:
+        logger.warning("warning: %s", error)
+        return
+    code = base(run.recipe.languages.target)
+    reads = identify(islice(read_like(run, first), _SAMPLE_SIZE))
+    if can_identify(code) and reads and code not in reads:
+        names = " or ".join(sorted(name_of(one) for one in reads if one in NAMES))
+        logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)
+
+
+def read_like(run: Run, path: Path) -> Iterator[str]:
+    """The texts of a file or folder, told apart as those that a run has learned from; sections are
+    as long as may be, as nothing is held out of them."""
+    learned = [corpus.format for corpus in run.recipe.data.train if corpus.is_alone]
+    corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
+    return (pair.target for pair in read_pairs(corpus))

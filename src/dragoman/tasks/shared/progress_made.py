@@ -33,7 +33,9 @@ import numpy as np
 from dragoman.data.store import Tokens, TokenStore
 from dragoman.errors import DragomanError
 from dragoman.measure import LOSS, Measure
+from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.perplexity import perplexity
+from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.run import Run
@@ -181,3 +183,29 @@ def entropy(counts: Iterable[int]) -> float:
     found = [count for count in counts if count]
     total = sum(found)
     return -math.fsum(count / total * math.log(count / total) for count in found)
+
+
+MIN_BLEU = 1.0
+"""The least BLEU that counts as more than a guess, even where the best guess scores less: of two
+models with 0.7 and 0.0 neither translates, however significant the difference."""
+_ALIKE = 200
+"""Texts among which the most typical one is searched for: all pairs are compared."""
+
+
+def chance_of_translations(
+    references: Sequence[Sequence[str]],
+    learned: Sequence[str],
+    language: str,
+    tokenizer: str | None = None,
+) -> dict[str, float]:
+    """Of references as ``evaluate_translation`` takes them. ``learned``: the targets of training
+    (``learned_answers``)."""
+    lines = references[0]
+    if len(lines) < MIN_ANSWERS or not learned:
+        return {"bleu": MIN_BLEU}
+    some = list(learned[:: max(1, len(learned) // _ALIKE)])[:_ALIKE]
+    usual = some[int(pairwise_chrf(some).mean(axis=1).argmax())]
+    scores = evaluate_translation(
+        [usual] * len(lines), references, language, tokenizer=tokenizer, metrics=("BLEU", "chrF")
+    )
+    return {"bleu": max(MIN_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}

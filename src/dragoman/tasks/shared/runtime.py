@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
-from dragoman.pictures.records import Heatmap, ShownSample, Table
+from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Table
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
+from dragoman.sources.picture.code_symbols import CodeSymbols
+from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
@@ -23,7 +25,7 @@ from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequ
 if TYPE_CHECKING:
     from dragoman.data.store import TokenStore
     from dragoman.engine.predictor import Predictor
-    from dragoman.engine.settings import EngineSettings
+    from dragoman.engine.settings import EngineSettings, TranslatorSettings
     from dragoman.sizing.builder import RecipeBuilder
     from dragoman.tasks.shared.examples import Examples
     from dragoman.tasks.shared.validation import Validation
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 Evaluate = Callable[..., EvaluationReport]
 """(run, files, changes of settings, ``Task.evaluation_options`` by name)"""
 Builders: TypeAlias = "tuple[RecipeBuilder, ...]"
-MakePredictor = Callable[[Run, "EngineSettings"], "Predictor[object]"]
+MakePredictor = Callable[[Run, "EngineSettings | None"], "Predictor[object]"]
 
 
 class Parts(NamedTuple):
@@ -60,8 +62,6 @@ class Runtime(ABC):
     """A score that a model has at least that has begun to learn; None: its loss tells."""
     test_file: ClassVar[str] = "test.txt"
     """The name of a file such as one would measure a run on."""
-    draws_attention: ClassVar[bool] = False
-    """Whether the report of a run shows where it looks."""
 
     # --- recipes ----------------------------------------------------------------------------------
 
@@ -82,6 +82,10 @@ class Runtime(ABC):
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:  # noqa: B027, a default
         """Count what the target of an example is made of: ``data show`` tells it."""
+
+    def rare_targets(self, counts: Mapping[str, int]) -> list[str]:
+        """What looks wrong with the targets that ``count_target`` has counted."""
+        return []
 
     # --- measuring --------------------------------------------------------------------------------
 
@@ -108,6 +112,21 @@ class Runtime(ABC):
         """Names of files such as one would measure a run on."""
         return [self.test_file]
 
+    # --- asking ---------------------------------------------------------------------------------
+
+    def open(
+        self, run: Run, settings: TranslatorSettings | None = None, ensemble: Sequence[Run] = ()
+    ) -> Any:
+        """A finished run, ready to be asked: what ``Parts.predictor`` gives; of a translator one
+        that cuts texts into sentences. ``ensemble``: runs that translate together with it.
+
+        Errors: ``RunError`` for a run that cannot be opened, and for an ensemble where it does not
+        translate.
+        """
+        if ensemble:
+            run.require_task("translation", "which does not translate")
+        return self.parts().predictor(run, settings)
+
     # --- telling ----------------------------------------------------------------------------------
 
     def vocabulary(self, run: Run) -> str:
@@ -117,6 +136,10 @@ class Runtime(ABC):
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """Samples as a report shows them, and how many it leaves out."""
         return samples, 0
+
+    def looks(self, run: Run, sources: Sequence[str]) -> list[AttentionRecord]:
+        """Where a run looks while it reads some sources, for its report."""
+        return []
 
     def tables(self, scores: Mapping[str, Any]) -> list[Table]:
         """What the last evaluation found, beside its scores."""
@@ -130,3 +153,8 @@ class Runtime(ABC):
 def tokens_in(run: Run) -> str:
     """How many tokens are read of a text, with their kind; of files what a row of them is."""
     return run.recipe.source.size_told(f"{run.source.size:,} {run.recipe.text.kind} tokens")
+
+
+def symbols_of(run: Run) -> CodeSymbols:
+    """The codes of a run that makes or writes them."""
+    return CodesForm.of(run.forms.target).symbols

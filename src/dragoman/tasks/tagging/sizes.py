@@ -16,11 +16,10 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.errors import DataError, RecipeError
 from dragoman.sizing.builder import CorpusSummary, Sections
-from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.inputs import Inputs, with_label_ends
+from dragoman.sizing.labelled_texts import HeadBuilder
 from dragoman.sizing.size import Size
 from dragoman.specs.spec import Spec
-from dragoman.tasks.classification.sizes import HeadBuilder
-from dragoman.tasks.parsing.sizes import with_label_ends
 from dragoman.tasks.tagging.metrics import has_spans
 from dragoman.tasks.tagging.spec import TAGGING
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.demo_files import RECORDINGS, new_folder, reading
+from dragoman.cli.demo_files import RECORDINGS, Demo, new_folder, reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +39,7 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
 def show_heard(run: Run, console: Console) -> str:
     """What is heard in recordings of voices that the model did not learn from, and where."""
     from dragoman.atomic import write_text
+    from dragoman.catalogue import runtime_of
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.insight.subject import Subject
@@ -47,9 +48,8 @@ def show_heard(run: Run, console: Console) -> str:
     from dragoman.sources.frames.form import FramesForm
     from dragoman.tasks.report import write_report
     from dragoman.tasks.transcription.transcriber import Transcriber
-    from dragoman.tasks.translation.evaluation import evaluate_run
 
-    found = evaluate_run(run)
+    found: Any = runtime_of(run.task).evaluate(run)
     assert found.heard is not None
     console.print(
         f"\nTest: {len(found.pairs):,} sentences whose combinations were held out, said by voices "
@@ -79,3 +79,13 @@ def show_heard(run: Run, console: Console) -> str:
     figure = make_figure("ctc-spikes", Subject.open(run.folder, recording))
     write_text(picture, figure_svg(figure))
     return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"
+
+
+DEMO = Demo(
+    "demo-speech", "a Transformer with CTC, recordings to what is said in them",
+    show_heard, (
+        "transcribe {to} {to}-recordings/test/*.wav --format json --words",
+        "evaluate {to}         # WER and CER, the worst recordings aligned",
+        "train my-recordings/  # your own recordings, a .txt beside each",
+    ), speak_recordings,
+)  # fmt: skip

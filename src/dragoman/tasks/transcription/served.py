@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dragoman.engine.ctc_ranking import ctc_log_probabilities
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.text_form import as_text
@@ -50,7 +51,6 @@ from dragoman.tasks.transcription.schema import (
     TranscriptionRequest,
 )
 from dragoman.tasks.transcription.transcriber import Transcriber
-from dragoman.tasks.translation.ranking import ctc_log_probabilities
 
 AT_ONCE = 8
 """Pieces of a recording that are in the queue together."""
@@ -73,6 +73,7 @@ class ServedTranscriber(FileRun):
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
     does, work = "transcribes recordings", "transcribe"
     kinds = ("recordings", "long recordings")
+    sent = TranscriptionRequest
 
     def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
         super().__init__(name, transcriber.engine, settings, transcriber.run)

@@ -19,12 +19,11 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
-from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages
+from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages, grouped_corpus
 from dragoman.sizing.size import Size
 from dragoman.sources.frames.recordings import rate_of, samples_of
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.specs.spec import Spec
-from dragoman.tasks.classification.file_sizes import grouped_corpus
 from dragoman.tasks.translation.spec import TRANSLATION
 from dragoman.wording import plural
 

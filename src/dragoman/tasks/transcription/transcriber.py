@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.data.word_links import starts_of, words_of
+from dragoman.engine.ctc_ranking import CtcRanking, ctc_log_probabilities
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, Shown
 from dragoman.engine.search_settings import with_beams
@@ -51,7 +52,6 @@ from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
-from dragoman.tasks.translation.ranking import CtcRanking, ctc_log_probabilities
 
 Progress = Callable[[float, float], None]
 """Is told how many seconds of how many are done."""

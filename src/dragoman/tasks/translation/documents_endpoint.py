@@ -121,6 +121,7 @@ _SAMPLE = 2000
 def endpoints(service: Service) -> Endpoints:
     """The endpoints for documents over one server."""
     routes = Endpoints(service, "", "LibreTranslate")
+    routes.files[PATH] = schema.DocumentRequest.most_bytes(service.settings.limits)
     kept = KeptDocuments(service.settings.limits.files_kept)
     under_way = Places("documents", service.settings.limits.files)
 

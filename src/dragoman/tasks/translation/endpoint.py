@@ -12,15 +12,23 @@ from fastapi import Request
 from starlette.responses import Response
 
 from dragoman.forms.form import Form
+from dragoman.forms.lexicon import Span
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import EventStream, event, event_of, until
-from dragoman.serving.look.outputs import hypothesis_message, texts_of
+from dragoman.serving.look import outputs
+from dragoman.serving.look.outputs import (
+    TranslationWarning,
+    Word,
+    hypothesis_message,
+    texts_of,
+)
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.translation import schema
+from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.served import (
     Choice,
@@ -182,7 +190,7 @@ async def _proof(
     def told() -> bytes:
         target = run.engine.target
         (text,) = texts_of(target, [best])
-        found = hypothesis_message(target, best, text, proof)
+        found = _told(target, best, text, proof)
         shown = found.model_dump(mode="json", include={"warnings", "words"})
         return event_of("warnings", {"sentence": answer.number, **shown})
 
@@ -201,7 +209,7 @@ def sentence_message(
         source=piece.text,
         behind=piece.behind,
         hypotheses=[
-            hypothesis_message(target, *both, source=piece.text if rank == 0 else "")
+            _told(target, *both, source=piece.text if rank == 0 else "")
             for rank, both in enumerate(zip(hypotheses, texts, strict=True))
         ],
     )
@@ -226,7 +234,7 @@ def translation_message(
         for rank, (hypothesis, text) in enumerate(zip(found[number], texts[number], strict=True)):
             proof = proofs[number] if proofs and rank == 0 else None
             source = piece.text if rank == 0 else ""
-            told = hypothesis_message(target, hypothesis, text, proof, source)
+            told = _told(target, hypothesis, text, proof, source)
             yield [told.model_dump_json(exclude_none=True).encode()]
 
     sentences = (
@@ -234,3 +242,40 @@ def translation_message(
         for number, piece in enumerate(passage.pieces)
     )
     yield from json_in_parts(head.model_copy(update={"text": text}), "sentences", sentences)
+
+
+_LOOKED_AT = 0.15
+"""Attention of which a word of the source must have got so much, for one to come from it,"""
+_AS_MUCH = 0.5
+"""and of what the word got that was looked at most so much."""
+
+
+def _told(
+    target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
+) -> outputs.Hypothesis:
+    """A hypothesis, whose ``text`` is known. ``proof``: what is doubtful about it, and where its
+    words come from; ``source``: of the best one, of which is told what it has lost."""
+    told = hypothesis_message(target, hypothesis, text)
+    if proof is None:
+        told.warnings = list(map(_warning, lost_warnings(source, text))) or None
+        return told
+    told.warnings = list(map(_warning, proof.warnings))
+    for word, places in zip(told.words, sources_of(told.words, proof), strict=True):
+        word.source = places
+    return told
+
+
+def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
+    """Of each word of a translation the words of the source that it comes from, in their order;
+    none where it looked at none in particular."""
+    found = []
+    for word in words:
+        looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)
+        least = max(_LOOKED_AT, _AS_MUCH * looks.max(initial=0.0))
+        found.append([place for place, got in zip(proof.words, looks, strict=True) if got >= least])
+    return found
+
+
+def _warning(found: ProofWarning) -> TranslationWarning:
+    told = {name: getattr(found, name) for name in vars(found).keys() - {"sentence"}}
+    return TranslationWarning(**told, message=str(found))

@@ -23,9 +23,9 @@ from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, signed
+from dragoman.specs.sections import writes_what_it_reads
 from dragoman.tasks.shared.evaluation_report import SearchReport, timed
 from dragoman.tasks.translation.markup import Markup, count_intact
-from dragoman.tasks.translation.spec import writes_what_it_reads
 from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")

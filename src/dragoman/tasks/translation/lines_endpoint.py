@@ -12,6 +12,7 @@ from functools import partial
 
 from pydantic import Field
 
+from dragoman.engine.ctc_ranking import CtcRanking
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.runs.run import Run
@@ -25,7 +26,6 @@ from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.shared.rows_form import Rows
-from dragoman.tasks.translation.ranking import CtcRanking
 
 
 class LinesRequest(WithFiles):

@@ -1,12 +1,5 @@
 """Which of the candidates of a search is taken, where it is not the most probable one.
 
-The hypotheses of a beam may be ranked again with CTC beside the decoder (Watanabe et al., 2017):
-
-    (1 - λ) · log P(y | x) of the decoder + λ · log P(y | x) of CTC
-
-The decoder may leave out or repeat words; CTC goes over the recording from its beginning to its end
-and does not. Their sums go without a length penalty: CTC has no liking for short texts.
-
 Minimum Bayes risk takes the candidate that the others agree with most,
 
     y* = argmax_y Σ_y' P(y') · chrF(y, y')
@@ -19,89 +12,13 @@ probabilities made to sum to one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dragoman.engine.engine import Engine
-from dragoman.forms.form import Values
 from dragoman.metrics.chrf import pairwise_chrf
-from dragoman.recipe import Recipe
-from dragoman.search.hypothesis import Hypothesis, rank
+from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-class CtcRanking:
-    """Ranks hypotheses of one recording."""
-
-    def __init__(self, engine: Engine, weight: float) -> None:
-        """``weight``: λ."""
-        self._engine = engine
-        self._weight = weight
-
-    @classmethod
-    def of(cls, engine: Engine, recipe: Recipe, weight: float) -> CtcRanking | None:
-        """None for a run without CTC, with weight 0, or where CTC takes part in the search."""
-        ranks = recipe.training.ctc_weight and not engine.search_settings.ctc_weight
-        return cls(engine, weight) if weight and ranks else None
-
-    def asked(self, settings: SearchSettings) -> SearchSettings:
-        """The search whose hypotheses are ranked: as many as the beam has."""
-        if settings.sampling is not None:
-            return settings
-        return settings.model_copy(update={"n_best": settings.beam})
-
-    def __call__(self, values: Values, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """The best first; what was cut stands behind what the model ended. Where CTC has no room
-        for any of the texts, the order stays."""
-        if len(hypotheses) < 2:
-            return list(hypotheses)
-        known = ctc_log_probabilities(self._engine, values)
-        by_ctc = text_log_probabilities(known, [one.tokens for one in hypotheses])
-        weight = self._weight
-
-        def joint(place: int) -> tuple[bool, float]:
-            one = hypotheses[place]
-            decoder = math.fsum(one.token_log_probabilities)
-            return rank(one.finished, (1 - weight) * decoder + weight * by_ctc[place])
-
-        return [hypotheses[place] for place in sorted(range(len(by_ctc)), key=joint)]
-
-
-def ctc_log_probabilities(engine: Engine, values: Values) -> Tensor:
-    """(T, V + 1): log P of each output and the blank in each row of a recording."""
-    import torch
-
-    from dragoman.nn.layout import Sequences
-
-    network = engine.network
-    head = network.ctc
-    assert head is not None, "the run was trained with training.ctc_weight"
-    with torch.inference_mode():
-        memory = network.encode(Sequences.of([torch.from_numpy(np.asarray(values))]))
-        return torch.log_softmax(head(memory.rows).float(), dim=-1)
-
-
-def text_log_probabilities(known: Tensor, texts: Sequence[Sequence[int]]) -> list[float]:
-    """log P of each text by CTC, in nats; -inf for one that has no room. ``known``: (T, V + 1)."""
-    import torch
-    from torch.nn import functional as F
-
-    rows, outputs = known.shape
-    losses = F.ctc_loss(
-        known[:, None].expand(rows, len(texts), outputs),
-        torch.tensor([token for text in texts for token in text], dtype=torch.int64),
-        torch.tensor([rows] * len(texts)),
-        torch.tensor([len(text) for text in texts]),
-        blank=outputs - 1,
-        reduction="none",
-    )
-    return [-float(loss) for loss in losses]
 
 
 def candidates_of(settings: SearchSettings, count: int) -> SearchSettings:

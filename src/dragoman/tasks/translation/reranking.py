@@ -21,8 +21,7 @@ from dragoman.metrics.translation import evaluate_translation
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import length_penalty, rank
-from dragoman.tasks.language_model.evaluation import windows_in
-from dragoman.tasks.language_model.surprisal import Length, Scorer
+from dragoman.tasks.shared.surprisal import Length, Scorer, windows_in
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.translator import Translator
 

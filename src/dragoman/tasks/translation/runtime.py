@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.data.files.pair import Pair
+from dragoman.engine.search_settings import parse_search
 from dragoman.forms.sides import Forms
 from dragoman.measure import BLEU, WER
-from dragoman.metrics.chrf import pairwise_chrf
-from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import (
-    MIN_ANSWERS,
     TrainingSummary,
     below,
+    chance_of_translations,
     learned_answers,
     of_tokens,
     on_test,
@@ -24,24 +23,32 @@ from dragoman.tasks.shared.progress_made import (
 from dragoman.tasks.shared.runtime import Builders, Evaluate, Parts, Runtime, tokens_in
 from dragoman.tasks.translation.spec import TRANSLATION
 
+if TYPE_CHECKING:
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.pictures.records import AttentionRecord
+    from dragoman.tasks.translation.translator import Translator
+
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
 begins to climb (docs/experiments.md, "Minutes that do not teach")."""
 BEGUN_WER = 90.0
 """Above it nearly no word is right: writing the most frequent word alone scores about as much."""
+_ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 
 
 class TranslationRuntime(Runtime):
     """A text is read, and another one written."""
 
     spec: ClassVar[Spec] = TRANSLATION
-    draws_attention: ClassVar[bool] = True
+
+    def __init__(self, of_files: Sequence[Callable[[], Builders]] = ()) -> None:
+        """``of_files``: what makes recipes of files that are no text."""
+        self._of_files = of_files
 
     def builders(self) -> Builders:
-        from dragoman.tasks.transcription.sizes import SpokenBuilder
         from dragoman.tasks.translation.sizes import TranslationBuilder
 
-        return (TranslationBuilder(), SpokenBuilder())
+        return (TranslationBuilder(), *(one for make in self._of_files for one in make()))
 
     def parts(self) -> Parts:
         from dragoman.tasks.shared.examples import Pairs
@@ -58,6 +65,20 @@ class TranslationRuntime(Runtime):
         from dragoman.tasks.translation.evaluation import evaluate_run
 
         return evaluate_run
+
+    def open(
+        self, run: Run, settings: TranslatorSettings | None = None, ensemble: Sequence[Run] = ()
+    ) -> Translator:
+        from dragoman.tasks.translation.translator import Translator
+
+        return Translator(run, settings, ensemble=ensemble)
+
+    def looks(self, run: Run, sources: Sequence[str]) -> list[AttentionRecord]:
+        from dragoman.tasks.translation.translator import Translator
+
+        translator = Translator(run, search_settings=parse_search(run.recipe.search, _ONE_LINE))
+        records = (translator(source, attention=True).attention for source in sources)
+        return [record for record in records if record is not None]
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         references = [pair.target for pair in pairs]
@@ -91,29 +112,3 @@ class TranslationRuntime(Runtime):
         if run.task.reads_files:
             return f"{tokens_in(run)}; {run.target.size:,} target {kind} tokens"
         return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"
-
-
-MIN_BLEU = 1.0
-"""The least BLEU that counts as more than a guess, even where the best guess scores less: of two
-models with 0.7 and 0.0 neither translates, however significant the difference."""
-_ALIKE = 200
-"""Texts among which the most typical one is searched for: all pairs are compared."""
-
-
-def chance_of_translations(
-    references: Sequence[Sequence[str]],
-    learned: Sequence[str],
-    language: str,
-    tokenizer: str | None = None,
-) -> dict[str, float]:
-    """Of references as ``evaluate_translation`` takes them. ``learned``: the targets of training
-    (``learned_answers``)."""
-    lines = references[0]
-    if len(lines) < MIN_ANSWERS or not learned:
-        return {"bleu": MIN_BLEU}
-    some = list(learned[:: max(1, len(learned) // _ALIKE)])[:_ALIKE]
-    usual = some[int(pairwise_chrf(some).mean(axis=1).argmax())]
-    scores = evaluate_translation(
-        [usual] * len(lines), references, language, tokenizer=tokenizer, metrics=("BLEU", "chrF")
-    )
-    return {"bleu": max(MIN_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}

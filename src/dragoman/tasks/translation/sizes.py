@@ -14,10 +14,10 @@ from typing import ClassVar
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import is_one_file, read_pairs, said_languages
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, RecipeError
+from dragoman.errors import DataError
 from dragoman.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.inputs import Inputs, absolute, given_languages, known_of
+from dragoman.sizing.inputs import Inputs, given_languages, known_of, two_files
 from dragoman.sizing.size import DEFAULT, Size, row_of
 from dragoman.specs.spec import Spec
 from dragoman.tasks.translation.spec import TRANSLATION
@@ -79,7 +79,7 @@ class TranslationBuilder(RecipeBuilder):
 
         rows, tokens = rows_for(seen.amount), seen.amount * seen.length
         family = inputs.model or DEFAULT
-        return size_in(inputs.minutes, inputs.say, family, rows, seen.length, tokens)
+        return size_in(inputs.minutes, inputs.say, TRANSLATION, family, rows, seen.length, tokens)
 
     def languages(self, inputs: Inputs) -> dict[str, str]:
         said = None if inputs.languages else said_languages(self.corpus(inputs))
@@ -112,11 +112,3 @@ def row_for(pairs: float) -> Size:
 def rows_for(pairs: float) -> Sequence[Size]:
     """That row and all smaller sizes, the largest first."""
     return TABLE[TABLE.index(row_for(pairs)) :: -1]
-
-
-def two_files(inputs: Inputs) -> CorpusSettings:
-    """A file of sources and one of targets, a line for a line. Errors: ``RecipeError``."""
-    if inputs.keys is not None:
-        raise RecipeError("--keys goes with one .jsonl file that holds both sides")
-    source, target = map(absolute, inputs.names)
-    return CorpusSettings(source=source, target=target)

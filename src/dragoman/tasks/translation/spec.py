@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
 from dragoman.sources.shared.settings import SourceSettings
-from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Spec
 
 
@@ -22,13 +21,6 @@ class TranslationSpec(Spec):
 
     def of(self, source: SourceSettings) -> Self:
         return replace(super().of(source), **_OF_SOURCE.get(source.kind, {}))
-
-
-def writes_what_it_reads(recipe: Sections) -> bool:
-    """Whether wrong words can be counted, since what is written is what is read: what is said in a
-    recording, or what stands in a line of text in its own language."""
-    languages = recipe.languages
-    return recipe.source.tells(languages.source, languages.target)
 
 
 _METRICS = {"bleu": BLEU, "chrf": CHRF, "loss": LOSS, "perplexity": PERPLEXITY}

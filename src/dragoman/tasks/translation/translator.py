@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from dragoman.engine.ctc_ranking import CtcRanking
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, named
 from dragoman.engine.search_settings import with_beams
@@ -34,7 +35,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.given_pairs import score_pairs
 from dragoman.tasks.translation.lines import plan_of, requests_of
-from dragoman.tasks.translation.ranking import CtcRanking, expected_chrf
+from dragoman.tasks.translation.ranking import expected_chrf
 from dragoman.tasks.translation.result import Translation
 from dragoman.wording import plural
 
@@ -57,9 +58,9 @@ class Translator(Predictor[Translation]):
     """
 
     @classmethod
-    def whole(cls, run: Run, settings: EngineSettings) -> Self:
+    def whole(cls, run: Run, settings: EngineSettings | None) -> Self:
         """One that never cuts a text into sentences: for looking at what the model itself does."""
-        return cls(run, TranslatorSettings(**dict(settings), whole=True))
+        return cls(run, TranslatorSettings(**dict(settings or EngineSettings()), whole=True))
 
     def __init__(
         self,
@@ -326,10 +327,14 @@ class Translator(Predictor[Translation]):
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
         """Score given translations (force decoding): ``text`` is the given target.
 
-        Any number of pairs goes to ``given_pairs.score_pairs``. Errors: ``DataError`` that
+        Any number of pairs goes to ``scored``. Errors: ``DataError`` that
         says which one, as a line from 1, has a side that is too long.
         """
-        return list(score_pairs(self.engine, pairs))
+        return list(self.scored(pairs))
+
+    def scored(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
+        """What ``score`` gives, as it comes, in flat memory."""
+        return score_pairs(self.engine, pairs)
 
     def align(
         self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.specs.sections import writes_what_it_reads
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
     next_token_loss,
     samples_of,
 )
-from dragoman.tasks.translation.spec import writes_what_it_reads
 from dragoman.training.records import Evaluation
 
 

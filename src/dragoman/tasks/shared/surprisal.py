@@ -18,12 +18,13 @@ from typing import NamedTuple, Self
 from dragoman.data.store import Tokens
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import RunError
+from dragoman.errors import DragomanError, RunError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.metrics.perplexity import perplexity
 from dragoman.runs.run import Run
+from dragoman.specs.sections import EvaluationSettings
 
 END = "</s>"
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
@@ -203,3 +204,24 @@ class Length:
 
 def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
+    """The tokens of a window in which a run reads long texts, and by how many it moves on.
+
+    Errors: ``DragomanError`` for changes of anything else.
+    """
+    for change in changes:
+        if change.partition("=")[0] not in ("window", "stride"):
+            raise DragomanError(
+                f"{change}: {run.folder} is a language model and is measured without a search; "
+                "window and stride can be set"
+            )
+    recipe = run.recipe.change([f"evaluation.{change}" for change in changes])
+    return windows_in(recipe.evaluation, recipe.plan.context)
+
+
+def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
+    """Window and stride as the settings have them, for a model that learned from ``context``."""
+    window = evaluation.window or context
+    return window, evaluation.stride or max(1, window // 2)

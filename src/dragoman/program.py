@@ -1,0 +1,174 @@
+"""What the program makes of each task: its verbs, demos, comparisons, endpoints and public names.
+
+``catalogue.py`` names what trains, measures and opens a run of each task. It lies below the
+studies, the server and the command line, which go by it. What lies above these is named here:
+in one file with the rest, an endpoint would lead by way of the server and the catalogue to itself.
+
+Each function imports when it is called: ``dragoman --help`` waits for no endpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from dragoman.cli.demo_files import Demo
+    from dragoman.serving.served_tasks import ServedTasks
+    from dragoman.studies.systems import Compare
+    from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
+    from dragoman.tasks.classification.labeller import Labeller as Labeller
+    from dragoman.tasks.detection.detector import Detection as Detection
+    from dragoman.tasks.detection.detector import Detector as Detector
+    from dragoman.tasks.language_model.writer import Writer as Writer
+    from dragoman.tasks.language_model.writer import Written as Written
+    from dragoman.tasks.masked.filler import Filled as Filled
+    from dragoman.tasks.masked.filler import Filler as Filler
+    from dragoman.tasks.painting.painter import Judge as Judge
+    from dragoman.tasks.painting.painter import PaintedPicture as PaintedPicture
+    from dragoman.tasks.painting.painter import Painter as Painter
+    from dragoman.tasks.parsing.parser import Parse as Parse
+    from dragoman.tasks.parsing.parser import Parser as Parser
+    from dragoman.tasks.tagging.tagger import Tagger as Tagger
+    from dragoman.tasks.transcription.transcriber import Transcriber as Transcriber
+    from dragoman.tasks.transcription.transcriber import Transcription as Transcription
+    from dragoman.tasks.translation.result import Translation as Translation
+    from dragoman.tasks.translation.translator import Translator as Translator
+
+TRAINED_AS: dict[str, str] = {
+    "translation": "the default",
+    "language-model": "which continues texts",
+    "masked": "which fills in blanks",
+    "classification": "which assigns labels",
+    "parsing": "which builds constituency trees",
+    "tagging": "which tags words",
+    "detection": "which finds boxes in pictures",
+    "codes": "which makes the codes that a painter writes",
+    "painting": "which paints pictures of captions",
+}
+"""The task names that ``--task`` accepts, each with a short description."""
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "tasks.classification.labeller": ("ClassifiedText", "Labeller"),
+    "tasks.detection.detector": ("Detection", "Detector"),
+    "tasks.language_model.writer": ("Writer", "Written"),
+    "tasks.masked.filler": ("Filled", "Filler"),
+    "tasks.painting.painter": ("Judge", "PaintedPicture", "Painter"),
+    "tasks.parsing.parser": ("Parse", "Parser"),
+    "tasks.tagging.tagger": ("Tagger",),
+    "tasks.translation.result": ("Translation",),
+    "tasks.transcription.transcriber": ("Transcriber", "Transcription"),
+    "tasks.translation.translator": ("Translator",),
+}
+"""The names that the package ``dragoman`` has of tasks, by the modules that define them."""
+
+NOT_COMPARED = {
+    "detection": ("detectors", "boxes.json"),
+    "codes": ("painters and their codes", "test.tsv"),
+    "painting": ("painters and their codes", "test.tsv"),
+}
+"""Tasks whose runs no test of significance is for: who they are, and what one is measured on."""
+
+
+class Verbs(NamedTuple):
+    """Functions that take the arguments of a verb."""
+
+    prepare: tuple[Callable[[Any], None], ...]
+    """They prepare a finished run for its use."""
+    use: tuple[Callable[[Any], None], ...]
+    align: tuple[Callable[[Any], None], ...]
+    """They look at pairs."""
+
+
+def verbs() -> Verbs:
+    """The verbs, in the order in which ``dragoman --help`` lists them."""
+    from dragoman.tasks.classification import verb as classify
+    from dragoman.tasks.detection import verb as detect
+    from dragoman.tasks.language_model import verb as write
+    from dragoman.tasks.masked import verb as fill
+    from dragoman.tasks.painting import verb as paint
+    from dragoman.tasks.parsing import verb as parse
+    from dragoman.tasks.tagging import verb as tag
+    from dragoman.tasks.transcription import verb as transcribe
+    from dragoman.tasks.translation import align_verb as align
+    from dragoman.tasks.translation import shortlist_verb as shortlist
+    from dragoman.tasks.translation import verb as translate
+
+    runs = (
+        translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
+        fill.fill, parse.parse, detect.detect, paint.paint,
+    )  # fmt: skip
+    return Verbs(prepare=(shortlist.shortlist,), use=runs, align=(align.align,))
+
+
+def demos() -> dict[str, Demo]:
+    """What ``dragoman demo --task`` names."""
+    from dragoman.tasks.classification import demo as classification
+    from dragoman.tasks.detection import demo as detection
+    from dragoman.tasks.language_model import demo as language_model
+    from dragoman.tasks.masked import demo as masked
+    from dragoman.tasks.painting import demo as painting
+    from dragoman.tasks.parsing import demo as parsing
+    from dragoman.tasks.transcription import demo as transcription
+    from dragoman.tasks.translation import demo as translation
+
+    return {
+        "translate": translation.DEMO,
+        "write": language_model.DEMO,
+        "fill": masked.DEMO,
+        "classify": classification.TEXTS,
+        "parse": parsing.DEMO,
+        "transcribe": transcription.DEMO,
+        "classify-picture": classification.PICTURES,
+        "detect": detection.DEMO,
+        "paint": painting.DEMO,
+    }
+
+
+def comparisons() -> dict[str, Compare]:
+    """How runs of a task are compared, where not as translations are. This imports torch."""
+    from dragoman.tasks.classification.comparison import compare_labels
+    from dragoman.tasks.parsing.comparison import compare_parsers
+    from dragoman.tasks.tagging.comparison import compare_taggers
+
+    return {
+        "classification": compare_labels, "parsing": compare_parsers, "tagging": compare_taggers,
+    }  # fmt: skip
+
+
+def served() -> ServedTasks:
+    """The runs that a server takes, and its endpoints. This needs the extra ``serve``."""
+    from dragoman.serving.served_tasks import ServedTasks
+    from dragoman.tasks.classification import endpoint as classifying
+    from dragoman.tasks.classification import served as served_classifier
+    from dragoman.tasks.classification import served_files
+    from dragoman.tasks.detection import endpoint as detect
+    from dragoman.tasks.language_model import endpoint as writing
+    from dragoman.tasks.language_model import served as served_language_model
+    from dragoman.tasks.masked import endpoint as fill
+    from dragoman.tasks.painting import endpoint as paint
+    from dragoman.tasks.parsing import endpoint as parse
+    from dragoman.tasks.tagging import endpoint as tag
+    from dragoman.tasks.transcription import endpoint as transcribing
+    from dragoman.tasks.transcription import served as served_transcriber
+    from dragoman.tasks.translation import documents_endpoint as documents
+    from dragoman.tasks.translation import endpoint as translating
+    from dragoman.tasks.translation import libretranslate
+    from dragoman.tasks.translation import lines_endpoint as lines
+    from dragoman.tasks.translation import served as served_translator
+
+    return ServedTasks(
+        runs=(
+            served_translator.ServedTranslator, served_language_model.ServedLanguageModel,
+            fill.ServedFillMask, served_classifier.ServedClassifier,
+            served_files.ServedFileClassifier, parse.ServedParser, tag.ServedTagger,
+            served_transcriber.ServedTranscriber, detect.ServedDetector, lines.ServedLines,
+            paint.ServedPainter,
+        ),
+        endpoints=(
+            libretranslate.endpoints, documents.endpoints, translating.endpoints,
+            writing.endpoints, fill.endpoints, classifying.endpoints, parse.endpoints,
+            tag.endpoints, transcribing.endpoints, detect.endpoints, lines.endpoints,
+            paint.endpoints,
+        ),
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""What is read of files, where nobody says it: the rate of recordings, the size of pictures and of
+their patches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from pydantic import ValidationError
+
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.errors import DataError
+from dragoman.sources.file_kinds import PICTURES, kind_among
+from dragoman.sources.frames.recordings import rate_of
+from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.picture.idx import is_idx, read_idx
+from dragoman.sources.picture.picture_file import has_colours, picture_size
+from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.shared.zipped import file_of
+from dragoman.wording import plural
+
+
+def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
+    """What is read of such files."""
+    if is_idx(corpus.source):
+        return source_of_idx(Path(corpus.source))
+    paths = [Path(file) for file in files]
+    if kind_among(paths) is PICTURES:
+        return source_of_pictures(files)
+    return FramesSource(rate=rate_of(paths[0]), subsample=2)
+
+
+_PATCHES = (4, 7, 2, 5, 3, 1)
+"""Sides of a patch, the one that is tried first in front."""
+_LOOKED_AT = 200
+"""Pictures whose headers are read, spread over all of them."""
+_LARGEST = 64
+"""Pixels of a side: larger pictures are made smaller."""
+_SMALLEST = 8
+_MOST_PATCHES = 256
+"""Of pictures that keep their size: 61 x 61 would be 3,721 patches of a pixel."""
+_LARGE = 32
+"""Sides beyond it are cut into patches of twice the size."""
+
+
+def source_of_pictures(files: Sequence[str | Path]) -> PictureSource:
+    """What is read of pictures in files. Pictures of one size, and none larger than 64 pixels, keep
+    their size; others are read as squares, as large as half of them are at least, and 64 at most.
+
+    Errors: ``DataError`` for a picture that cannot be read.
+    """
+    some = [file_of(str(file)) for file in files[:: -(-len(files) // _LOOKED_AT)]]
+    sizes = [picture_size(file) for file in some]
+    if (1, 1) in sizes:
+        raise DataError(f"{some[sizes.index((1, 1))]} is a single pixel, which shows nothing")
+    channels = 3 if any(map(has_colours, some)) else 1
+    height, width = sizes[0]
+    if len(set(sizes)) > 1 or max(sizes[0]) > _LARGEST or _patches(height, width) > _MOST_PATCHES:
+        side = int(min(_LARGEST, max(_SMALLEST, median(min(size) for size in sizes))))
+        height = width = side - side % (8 if side > _LARGE else 4)
+    return PictureSource.model_validate(
+        {"height": height, "width": width, "channels": channels}
+        | {"patch": _patch(height, width, _sides(height, width))}
+    )
+
+
+def _sides(height: int, width: int) -> Sequence[int]:
+    """The sides of a patch that are tried."""
+    return (8, *_PATCHES) if max(height, width) > _LARGE else _PATCHES
+
+
+def _patches(height: int, width: int) -> int:
+    """How many patches such a picture has."""
+    return height * width // _patch(height, width, _sides(height, width)) ** 2
+
+
+def source_of_idx(path: Path) -> PictureSource:
+    """What is read of the pictures of an IDX file. Errors: ``DataError`` where it holds none."""
+    shape = read_idx(path).shape[1:]
+    if len(shape) not in (2, 3):
+        raise DataError(
+            f"{path} holds {plural(len(shape), 'size')} of each example; pictures have "
+            "two, or three in colour"
+        )
+    if len(shape) == 3 and shape[2] not in (1, 3):
+        raise DataError(
+            f"{path} has pictures of {' x '.join(map(str, shape))}: a pixel has one "
+            "number (grey) or three (colour), which come last"
+        )
+    height, width = shape[:2]
+    about = {"height": height, "width": width, "channels": (*shape, 1)[2]}
+    try:
+        return PictureSource.model_validate(about | {"patch": _patch(height, width, _PATCHES)})
+    except ValidationError as error:
+        told = " x ".join(map(str, shape))
+        raise DataError(
+            f"{path}: pictures of {told} cannot be read: {error.errors()[0]['msg']}"
+        ) from error
+
+
+def _patch(height: int, width: int, sides: Sequence[int]) -> int:
+    """The first side that divides both."""
+    return next(side for side in sides if not height % side and not width % side)

@@ -1,0 +1,203 @@
+"""A sane size and schedule of a language model, or of a masked one, when a user gives nothing but a
+text.
+
+``TEXT_TABLE`` is what is chosen: the characters of the text choose a row. How its texts are told
+apart and how much is held out follow from the text too; all of it is written into the recipe.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from dragoman.data.files.corpora import files_of, read_lines, read_pairs
+from dragoman.data.files.corpus_settings import BY, CorpusSettings
+from dragoman.data.files.file_kinds import NotLines, check_is_lines
+from dragoman.data.split import SplitSettings
+from dragoman.errors import DataError, RecipeError
+from dragoman.recipe import Recipe
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of
+from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.size import DEFAULT, Size
+from dragoman.task import Side
+from dragoman.wording import plural
+
+BEGINS = (4_000, 0)
+"""``Task.begins`` of a model that writes texts."""
+_SECTIONS = 200
+"""A text is cut into so many at least, so that a part can be held out; but none is shorter than"""
+_SHORTEST = 500
+"""characters."""
+_SAMPLE_SIZE = 50
+_SAMPLE_FILES = 8
+_WHOLES = 100_000
+"""Texts by which it is told which share of them to hold out."""
+
+
+class TextSize(NamedTuple):
+    """One row: what is chosen below so many characters of text."""
+
+    kind: str
+    """The kind of vocabulary."""
+    context: int
+    size: Size
+
+
+TEXT_TABLE = (
+    TextSize("char", 256, Size(300_000, 1_000, 128, 4, 3, 0.2, 2_048, 100, 2e-3, 40)),
+    TextSize("bpe", 256, Size(3_000_000, 2_000, 192, 6, 4, 0.3, 1_024, 400, 2e-3, 30)),
+    TextSize("bpe", 256, Size(30_000_000, 4_000, 256, 8, 4, 0.2, 1_024, 1_000, 2e-3, 10)),
+    TextSize("bpe", 512, Size(300_000_000, 8_000, 384, 6, 6, 0.1, 16_384, 2_000, 1e-3, 3)),
+    TextSize("bpe", 512, Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 2_000, 7e-4, 1)),
+)
+"""Chosen by experience with texts of these sizes; docs/language-models.md shows it to users. Small
+updates teach a language model the most (docs/experiments.md, "Language models in an hour")."""
+
+_CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
+"""A section is many lines: one odd character is no reason to lose them all."""
+_BETA2 = 0.999
+"""They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
+
+
+@dataclass(frozen=True)
+class TextSummary(CorpusSummary):
+    """What texts that stand alone look like."""
+
+    section: int | None = None
+    """Characters of the sections in which they are read, where these are shorter than usual."""
+    wholes: Mapping[str, int] = field(default_factory=dict)
+    """How long each text is, by what names it (``Pair.whole``)."""
+
+
+class TextsBuilder(RecipeBuilder):
+    """Texts that stand alone, in a file or a folder of files."""
+
+    side: ClassVar[Side] = "target"
+
+    def takes(self, inputs: Inputs) -> bool:
+        fine_tunes = inputs.start_from is not None and inputs.base is None
+        return inputs.are_files or inputs.names_task or not fine_tunes
+
+    def check(self, inputs: Inputs) -> None:
+        self.check_label_ends(inputs)
+        self.check_columns(inputs)
+        names = inputs.names
+        if len(names) == 1 and Path(names[0]).suffix == ".toml":
+            raise RecipeError(
+                f"{names[0]} is a recipe, which says its task itself: leave --task, --recipe out"
+            )
+        if len(names) > 1 or inputs.keys is not None:
+            raise RecipeError(
+                f"a {self.task.called} learns from texts alone: give one file, or a folder of "
+                "files; what it is measured on is held out of it, or named by --dev FILE and "
+                "--test FILE"
+            )
+        for one in islice(files_of(names[0]), _SAMPLE_FILES):
+            try:
+                next(read_lines(one, check_is_lines), None)
+            except NotLines as error:  # to write markup may be what is wanted
+                inputs.say(f"warning: {error}. As it is, the model learns to write such lines")
+                break
+
+    def corpus(self, inputs: Inputs) -> CorpusSettings:
+        if inputs.texts not in (None, *BY):
+            raise RecipeError(f"--texts {inputs.texts}: it is text, documents or file")
+        layout = inputs.texts or _format(inputs.first, inputs.base)
+        return CorpusSettings.model_validate({"source": inputs.first, "format": layout})
+
+    def look(self, corpus: CorpusSettings) -> TextSummary:
+        texts = characters = 0
+        first: list[str] = []
+        wholes: Counter[str] = Counter()
+        for pair in read_pairs(corpus):
+            texts += 1
+            characters += len(pair.target)
+            if pair.whole and (pair.whole in wholes or len(wholes) < _WHOLES):
+                wholes[pair.whole] += len(pair.target)
+            if texts <= _SAMPLE_SIZE:
+                first.append(pair.target)
+        if not any(pair.target.strip() for pair in read_pairs(corpus)):
+            raise DataError(f"{corpus.source} holds nothing but spaces")
+        section = None
+        if corpus.format != "text" and texts < _SECTIONS:
+            section = max(_SHORTEST, min(corpus.section, characters // _SECTIONS))
+            texts = max(texts, characters // section)
+        return TextSummary(characters, texts, first, section=section, wholes=wholes)
+
+    def data(
+        self,
+        corpus: CorpusSettings,
+        seen: CorpusSummary,
+        held: Mapping[str, CorpusSettings],
+        inputs: Inputs,
+    ) -> dict[str, Any]:
+        """Whole texts are held out where there are enough of them, and of few texts some."""
+        assert isinstance(seen, TextSummary)
+        if seen.section is not None:
+            corpus = corpus.model_copy(update={"section": seen.section})
+            held = {side: one.model_copy(update={"section": seen.section})
+                    for side, one in held.items()}  # fmt: skip
+        data = data_of(corpus, seen.different, held)
+        split = SplitSettings(**data["split"]).for_whole(seen.wholes)
+        passages, some = seen.different, "about "
+        if seen.different < _SECTIONS:
+            few = [pair.target for pair in read_pairs(corpus)]
+            passages, some = len(few), ""
+            if not (split.dev or split.test):
+                split = split.for_few(few, dev="dev" not in held, test="test" not in held)
+        path = Path(corpus.source)
+        told = inputs.texts is not None or inputs.base is not None
+        if corpus.format != "text" and not told and not path.is_dir():
+            lines = sum(1 for _ in read_lines(path))
+            inputs.say(
+                f"{path.name}: {plural(lines, 'line')}, read as {some}"
+                f"{plural(passages, 'passage')}; --texts text makes each line a text of its own"
+            )
+        return {**data, "split": split.model_dump()}
+
+    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+        rows = self.rows(seen)
+        if inputs.minutes is None:
+            return rows[0]
+        from dragoman.sizing.budget import text_size_in  # torch, which text alone does not need
+
+        # A masked model, too, is timed as one that writes.
+        timed = replace(self.task, reads=False, writes=True, begins=BEGINS)
+        return text_size_in(inputs.minutes, inputs.say, timed, inputs.model or DEFAULT, rows)
+
+    def rows(self, seen: CorpusSummary) -> Sequence[Size]:
+        """What suits the text if time does not matter, and all smaller sizes with vocabularies of
+        the same kind, the largest first."""
+        chosen = _row_of(seen)
+        smaller = TEXT_TABLE[TEXT_TABLE.index(chosen) :: -1]
+        return [one.size for one in smaller if one.kind == chosen.kind]
+
+    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
+        context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
+        return {
+            "data": {"cleaning": _CLEANING},
+            "text": {"kind": _row_of(seen).kind, "lossless": True},
+            "plan": {"context": context},
+            "training": {"label_smoothing": 0.0, "optimizer": {"beta2": _BETA2}},
+        }
+
+
+def _row_of(seen: CorpusSummary) -> TextSize:
+    return next(row for row in TEXT_TABLE if seen.amount < row.size.below)
+
+
+def _format(path: str, base: Recipe | None) -> str:
+    """How the texts of a file are told apart, where nobody says it."""
+    if base is not None and base.data.train:
+        return base.data.train[0].format
+    if base is not None and base.data.embedded is not None:
+        return "text"
+    if Path(path).is_dir():
+        return "file"
+    # Blank lines part texts; without any the file is one, which is read in sections.
+    texts = read_pairs(CorpusSettings(source=path, format="documents", section=100_000))
+    return "documents" if len(list(islice(texts, 2))) == 2 else "file"
