@@ -40,7 +40,8 @@ NOT_SO = {
 @cache
 def guides() -> dict[str, str]:
     """The pages that people read, without their blocks of code."""
-    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+    paths = [*(ROOT / name for name in names), *(ROOT / "docs").glob("*.md")]
     pages = {path.name: path.read_text(encoding="utf-8") for path in paths}
     site = runpy.run_path(str(ROOT / "docs" / "site.py"))
     pages |= {name: site["generated"](name) for name in site["GENERATED"]}
