@@ -78,7 +78,9 @@ def _signature(name: str, thing: Any) -> str:
     one_line = f"{name}{signature}"
     if len(one_line) > 96:
         inside, arrow, gives = signature.partition(") -> ")
-        parts = re.split(r", (?=[\w*]+(?:[:=,]|$))", inside.removeprefix("(").removesuffix(")"))
+        inside = inside.removeprefix("(")
+        inside = inside if arrow else inside.removesuffix(")")  # a default may end in one too
+        parts = re.split(r", (?=[\w*]+(?:[:=,]|$))", inside)
         one_line = (
             f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){arrow[1:]}{gives}"
         )

@@ -152,6 +152,22 @@ def test_layers_are_drawn_in_one_place_as_the_test_of_imports_has_them() -> None
     assert "cli →" not in page("how-it-is-built.md")
 
 
+def test_every_signature_of_the_reference_is_whole() -> None:
+    text = runpy.run_path(str(ROOT / "docs" / "api.py"))["api_page"]()
+    signatures = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(signatures) > 20
+    for signature in signatures:
+        assert signature.count("(") == signature.count(")"), signature
+        assert signature.count("[") == signature.count("]"), signature
+
+
+def test_every_result_of_a_machine_says_which() -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for section in text.split("\n## ")[2:]:
+        title = section.partition("\n")[0]
+        assert title == "Parity" or re.search(r"Zen [45]|Xeon|EPYC|Intel", section), title
+
+
 NOT_TRUE = {
     r"have no view": "every task but codes has one",
     r"not measured yet": "results.md has BLEU of a translator of pictures",
