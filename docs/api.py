@@ -78,7 +78,7 @@ def _signature(name: str, thing: Any) -> str:
     one_line = f"{name}{signature}"
     if len(one_line) > 96:
         inside, arrow, gives = signature.partition(") -> ")
-        parts = re.split(r", (?=[\w*]+(?:[:=,]|$))", inside.removeprefix("(").removesuffix(")"))
+        parts = re.split(r", (?=[\w*]+(?:[:=,]|$))", inside[1:] if arrow else inside[1:-1])
         one_line = (
             f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){arrow[1:]}{gives}"
         )

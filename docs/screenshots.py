@@ -23,7 +23,7 @@ IMAGES = Path(__file__).with_name("images")
 SENTENCE = "The animal didn't cross the street because it was too tired."
 TEXT = (
     "The animal didn't cross the street because it was too tired. The animal didn't cross the "
-    "street because it was too wide.\n\nThe queen is too old and blue elephants sing."
+    "street because it was too wide.\n\nThe young queen sings in the garden."
 )
 BEGINNING = "Das Tier"
 LABELLED = "A bear caught the animal although it was very strong."

@@ -27,7 +27,7 @@ SOURCE = ROOT / "build" / "docs-source"
 SITE = ROOT / "build" / "docs"
 
 NAVIGATION: dict[str, list[str]] = {
-    "Begin": ["install.md", "first-translator.md", "coming-from.md"],
+    "Begin": ["install.md", "first-translator.md", "expect.md", "coming-from.md"],
     "Do": [
         "training.md", "translate.md", "documents.md", "tasks.md", "language-models.md",
         "masked-models.md",
@@ -36,15 +36,18 @@ NAVIGATION: dict[str, list[str]] = {
         "serve.md", "page.md", "look.md", "python.md", "processes.md", "scale.md",
     ],
     "Look up": [
-        "verbs.md", "settings.md", "recipes.md", "endpoints.md", "figures.md", "api.md", "files.md",
-        "environment.md", "machines.md",
+        "questions.md", "glossary.md", "verbs.md", "settings.md", "recipes.md", "endpoints.md",
+        "figures.md", "api.md", "files.md", "environment.md", "machines.md",
     ],
-    "Check": [
-        "results.md", "benchmarks.md", "experiments.md", "decisions.md", "how-it-is-built.md",
-        "how-it-is-tested.md", "contributing.md", "changelog.md", "korean.md",
+    "Develop": [
+        "how-it-is-built.md", "how-it-is-tested.md", "contributing.md", "security.md",
+        "changelog.md",
     ],
 }  # fmt: skip
 """The pages of the English site beside its index, in reading order."""
+
+LOGS = ("results.md", "benchmarks.md", "experiments.md", "decisions.md", "korean.md")
+"""Pages that the navigation leaves out: links of the index and of guides lead to them."""
 
 KOREAN = ["first-translator.md", "page.md"]
 """The pages of the Korean site beside its index."""
@@ -53,6 +56,7 @@ GATHERED = {
     "benchmarks.md": "benchmarks/README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
+    "security.md": "SECURITY.md",
 }
 """Pages that lie elsewhere in the source tree."""
 
@@ -172,7 +176,7 @@ def configuration(language: str) -> str:
     return f"""\
 [project]
 site_name = "dragoman"
-site_description = "Train, measure, serve and explain Transformers on an ordinary computer"
+site_description = "Train a translator on your own sentences, on an ordinary computer"
 docs_dir = "{SOURCE.name}/{language}"
 site_dir = "{SITE.name}{"" if english else "/ko"}"
 use_directory_urls = false

@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "ko").glob("*.md")),
 ]
@@ -94,13 +96,16 @@ def test_the_citation_names_this_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for field in ("version", "license"):
         assert cited[field] == project[field]
+    version = project["version"]
+    assert re.search(rf"^## {version}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert f"version {version}" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert cited["title"] == project["name"] and {"cff-version", "message", "authors"} <= set(cited)
 
 
 def test_the_readme_is_short() -> None:
     """Whoever sees it first reads a screen or two: what leaves it has a page of its own."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 200 and len(text.split()) <= 1000
+    assert len(text.splitlines()) <= 120 and len(text.split()) <= 900
 
 
 def test_what_torchrun_is_told_exists() -> None:

@@ -37,10 +37,28 @@ NOT_SO = {
 }
 
 
+PLAIN = (
+    "README.md", "CHANGELOG.md", "SECURITY.md", "index.md", "install.md", "first-translator.md",
+    "training.md", "translate.md", "look.md", "tasks.md", "coming-from.md", "machines.md",
+    "measure.md", "how-it-is-built.md", "expect.md", "glossary.md", "questions.md",
+)  # fmt: skip
+"""Pages that keep to more than the others."""
+
+NOT_IN_PLAIN = {
+    r"\bbesides? (?!translation)": "say “next to”, “in addition to”, or “compared with”",
+    r"\banew\b": "say “again”, or leave it out",
+    r"\b(?:is|are) told\b": "say “the message names”, “is reported”",
+    r"\blies? in\b|\bstands? (?:in|on|there)\b": "say “is in”",
+    r"\bin the place of\b|\bin place of\b": "say “instead of”",
+    r"(?:^|[.:] )Of (?:a|the|each|such)\b": "begin with the subject",
+}
+
+
 @cache
 def guides() -> dict[str, str]:
     """The pages that people read, without their blocks of code."""
-    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+    paths = [*(ROOT / name for name in names), *(ROOT / "docs").glob("*.md")]
     pages = {path.name: path.read_text(encoding="utf-8") for path in paths}
     site = runpy.run_path(str(ROOT / "docs" / "site.py"))
     pages |= {name: site["generated"](name) for name in site["GENERATED"]}
@@ -69,6 +87,17 @@ def test_a_construction_that_readers_stumble_over_stays_away(pattern: str) -> No
         for match in re.finditer(pattern, " ".join(text.split()))
     ]
     assert not found, f"{NOT_SO[pattern]}\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("pattern", NOT_IN_PLAIN)
+def test_a_page_in_plain_words_stays_plain(pattern: str) -> None:
+    pages = guides()
+    found = [
+        f"{name}: {match[0]!r}"
+        for name in PLAIN
+        for match in re.finditer(pattern, " ".join(pages[name].split()))
+    ]
+    assert not found, f"{NOT_IN_PLAIN[pattern]}\n" + "\n".join(found)
 
 
 def test_a_page_begins_with_what_it_is_for() -> None:
