@@ -33,7 +33,8 @@ NAVIGATION: dict[str, list[str]] = {
         "masked-models.md",
         "labels.md", "tags.md", "trees.md", "boxes.md", "painting.md", "sources.md",
         "label-pictures.md", "label-recordings.md", "text-in-pictures.md", "transcribe.md",
-        "measure.md", "serve.md", "http-api.md", "page.md", "look.md", "python.md", "processes.md", "scale.md",
+        "measure.md", "serve.md", "http-api.md", "page.md", "look.md", "python.md",
+        "processes.md", "scale.md",
     ],
     "Look up": [
         "verbs.md", "settings.md", "recipes.md", "endpoints.md", "figures.md", "api.md", "files.md",
