@@ -17,8 +17,8 @@ _HEAD = """\
 # Endpoints
 
 Every path of the server, with what it takes and gives. A running server shows the same at `/docs`,
-and the OpenAPI description at `/openapi.json`. [Serve](serve.md) explains them with examples, and
-lists the errors that every path may answer with.
+and the OpenAPI description at `/openapi.json`. [Call the API](http-api.md) explains them with
+examples, and lists the errors that every path may answer with.
 """
 
 _PAGES = """\

@@ -32,8 +32,9 @@ NAVIGATION: dict[str, list[str]] = {
         "training.md", "translate.md", "documents.md", "tasks.md", "language-models.md",
         "masked-models.md",
         "labels.md", "tags.md", "trees.md", "boxes.md", "painting.md", "sources.md",
-        "transcribe.md", "measure.md",
-        "serve.md", "page.md", "look.md", "python.md", "processes.md", "scale.md",
+        "label-pictures.md", "label-recordings.md", "text-in-pictures.md", "transcribe.md",
+        "measure.md", "serve.md", "http-api.md", "page.md", "look.md", "python.md",
+        "processes.md", "scale.md",
     ],
     "Look up": [
         "questions.md", "glossary.md", "verbs.md", "settings.md", "recipes.md", "endpoints.md",

@@ -344,3 +344,49 @@ def test_every_request_is_answered(page: Path, server: int, shelf: Path) -> None
                 words, cwd=shelf / "files", capture_output=True, text=True, timeout=120
             )
             assert done.returncode == 0, f"{page.name}: {line}\n{done.stdout}"
+
+
+def answers(page: Path) -> list[tuple[str, object]]:
+    """Each request that is followed by its answer in JSON."""
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(
+        r"^```(?:sh|console)\n(?:\$ )?(curl [^`]*?)\n```\n\n```json\n(.*?)^```", text, re.M | re.S
+    )
+    return [(request.replace("\\\n", " "), json.loads(answer)) for request, answer in found]
+
+
+def lacking(shown: object, given: object, where: str = "answer") -> Iterator[str]:
+    """What a page shows and an answer does not have; "…" stands for more of the same."""
+    if shown == "…":
+        return
+    if isinstance(shown, dict) and isinstance(given, dict):
+        for name, value in shown.items():
+            if name not in given:
+                yield f"{where}.{name}"
+            else:
+                yield from lacking(value, given[name], f"{where}.{name}")
+    elif isinstance(shown, list) and isinstance(given, list):
+        for one in shown[:1] if given else ():
+            yield from lacking(one, given[0], f"{where}[0]")
+    elif isinstance(shown, int | float) and isinstance(given, int | float):
+        return
+    elif type(shown) is not type(given):
+        yield f"{where}: {type(given).__name__}"
+
+
+def test_the_page_of_the_api_shows_answers() -> None:
+    assert len(answers(ROOT / "docs" / "http-api.md")) >= 14
+    wrong = lacking({"a": [{"b": 1.5}], "c": "d"}, {"a": [{"e": 1}], "c": 2})
+    assert list(wrong) == ["answer.a[0].b", "answer.c: int"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not there")
+def test_answers_have_the_fields_that_the_page_of_the_api_shows(server: int, shelf: Path) -> None:
+    for request, shown in answers(ROOT / "docs" / "http-api.md"):
+        asked = re.sub(r"(localhost|127\.0\.0\.1):5050", f"127.0.0.1:{server}", request)
+        done = subprocess.run(
+            [*shlex.split(asked), "--silent"], cwd=shelf / "files", capture_output=True, timeout=120
+        )
+        wrong = list(lacking(shown, json.loads(done.stdout)))
+        assert not wrong, f"{request}\n{wrong}"

@@ -117,3 +117,30 @@ def test_sentences_of_guides_are_short() -> None:
         lengths = sorted(len(one.split()) for one in sentences if len(one.split()) > 2)
         if lengths:
             assert lengths[len(lengths) // 2] <= 22, name
+
+
+DIALECT = {
+    r"\bbeside\b": "say “next to”, or “besides”",
+    r"\banew\b": "say “again”",
+    r"\b(?:is|are|be) told\b": "say what the message names, or “described”",
+    r"\blies? (?:in|on)\b": "say “is in”",
+    r"\bstands? (?:in|on|there)\b": "say “is in”, “depends on”",
+    r"\b(?:is|are) named, and\b": "say “the message names …”",
+    r"(?:^|[.:] )Of (?:a|an|the|some|several|each|one|text) ": "begin with the subject",
+}
+"""What the oldest of these guides were written in; they are free of it now."""
+
+PLAIN = [
+    "sources", "label-pictures", "label-recordings", "text-in-pictures", "transcribe", "painting",
+    "boxes", "documents", "labels", "tags", "trees", "serve", "http-api", "page", "scale",
+    "language-models", "masked-models", "files", "processes", "python", "recipes", "korean",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_guide_in_plain_words_stays_so(name: str) -> None:
+    text = " ".join(guides()[f"{name}.md"].split())
+    found = [
+        f"{match[0]!r}: {why}" for one, why in DIALECT.items() for match in re.finditer(one, text)
+    ]
+    assert not found, "\n".join(found)

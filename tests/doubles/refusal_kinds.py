@@ -1,4 +1,4 @@
-"""Every code of a refusal as docs/serve.md lists it: its status and the names of its values."""
+"""Every code of a refusal as docs/http-api.md lists it: its status and the names of its values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RefusalKind(NamedTuple):
     """The names of its values."""
 
 
-_DOCS = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+_DOCS = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 _ROWS = re.findall(r"^\| `(\w+)` \| (\d{3}) \| ([^|]*) \| \S[^|]+ \|$", _DOCS, re.MULTILINE)
 KINDS = {
     code: RefusalKind(int(status), tuple(re.findall(r"`(\w+)`", names)))

@@ -1,4 +1,4 @@
-"""The codes of refusals: one list, which the code, docs/serve.md and the Korean page share."""
+"""The codes of refusals: one list, which the code, docs/http-api.md and the Korean page share."""
 
 from __future__ import annotations
 
