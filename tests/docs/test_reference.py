@@ -154,7 +154,7 @@ VIEWS = {"translate": "Translate", "write": "Write", "classify": "Classify", "fi
 
 
 def test_every_view_has_its_part_of_the_pages_help() -> None:
-    address = (ROOT / "web/src/lib/address.ts").read_text(encoding="utf-8")
+    address = (ROOT / "web/src/page/address.ts").read_text(encoding="utf-8")
     (of_task,) = re.findall(r"^export const taskOf = \{(.*?)\}", address, re.MULTILINE | re.DOTALL)
     (of_any,) = re.findall(r"^const OF_ANY = \[(.*?)\]", address, re.MULTILINE)
     found = re.findall(r"(\w+):", of_task) + re.findall(r'"(\w+)"', of_any)
