@@ -1,7 +1,8 @@
 // The words of the tab Classify.
 
-export const classifyEnglish = {
-  classify: "Classify",
+const english = {
+  tab: "Classify",
+  about: "Here a run gives your text one of the labels that it was trained on, and shows which words speak for it.",
   classify_text: "Text to label",
   classify_hint: "Type or paste a text…",
   classify_label: "The label of the text",
@@ -28,8 +29,9 @@ export const classifyEnglish = {
   why_unread: "not read",
 };
 
-export const classifyKorean: typeof classifyEnglish = {
-  classify: "분류",
+const korean: typeof english = {
+  tab: "분류",
+  about: "직접 학습시킨 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다.",
   classify_text: "분류할 글",
   classify_hint: "글을 입력하거나 붙여 넣으세요…",
   classify_label: "글의 레이블",
@@ -55,3 +57,5 @@ export const classifyKorean: typeof classifyEnglish = {
   why_word: "단어",
   why_unread: "읽지 않음",
 };
+
+export const texts = { en: english, ko: korean };

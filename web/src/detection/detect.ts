@@ -1,24 +1,7 @@
 // The API of a run that finds boxes, typed as docs/serve.md and /docs describe it.
 
+import type { FoundBox, SearchedPicture } from "$openapi";
 import { call } from "../page/api";
-
-export interface FoundBox {
-  score: number;
-  label: string;
-  box: { xmin: number; ymin: number; xmax: number; ymax: number };
-  /** The share of the attention that each patch got while the box was written. */
-  looked?: number[] | null;
-}
-
-export interface SearchedPicture {
-  name: string;
-  width: number;
-  height: number;
-  /** The surest first. */
-  boxes: FoundBox[];
-  /** What the model reads, and how many patches it has. */
-  seen?: { width: number; height: number; png: string; rows: number; columns: number } | null;
-}
 
 /** All boxes of a picture, whatever their score. */
 export async function detect(file: Blob, name: string, run: string, signal: AbortSignal): Promise<SearchedPicture> {

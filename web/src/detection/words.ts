@@ -1,7 +1,8 @@
 // The words of the tab Boxes.
 
-export const detectEnglish = {
-  boxes: "Boxes",
+const english = {
+  tab: "Boxes",
+  about: "Here a run finds what is in a picture, among what it was trained on, and draws a box around each thing. Give it a file, or use the camera.",
   detect_drop: "Drop the picture to find what is in it",
   detect_answer: "What is in the picture",
   detect_empty: "The picture appears here, with a box around each thing that the model finds.",
@@ -19,8 +20,9 @@ export const detectEnglish = {
     "The probability that the model gives to the label of a box, beside all other labels and nothing. The model always writes the same number of boxes; those that it hardly believes in have a low score and are left out.",
 };
 
-export const detectKorean: typeof detectEnglish = {
-  boxes: "상자",
+const korean: typeof english = {
+  tab: "상자",
+  about: "직접 학습시킨 모델이 그림에서 배운 것을 찾아 하나마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요.",
   detect_drop: "그림을 놓으면 무엇이 있는지 찾습니다",
   detect_answer: "그림에 있는 것",
   detect_empty: "그림이 여기에 나타나고, 모델이 찾은 것마다 상자가 그려집니다.",
@@ -37,3 +39,5 @@ export const detectKorean: typeof detectEnglish = {
   detect_sure_1:
     "다른 레이블과 ‘없음’까지 모두 놓고 모델이 상자의 레이블에 준 확률입니다. 모델은 늘 같은 수의 상자를 쓰며, 확신이 낮은 상자는 점수가 낮아 보이지 않습니다.",
 };
+
+export const texts = { en: english, ko: korean };

@@ -1,37 +1,9 @@
 // The figures of the book, as the server computes them.
 
-import { call, post, type ChartData } from "../page/api";
+import type { FigureAnswer, FigureEntry, FigureRequest } from "$openapi";
+import type { ChartData } from "../run/curves";
+import { call, post } from "../page/api";
 import { fromFloats } from "../drawing/numbers";
-import type { UiLanguage } from "../page/words";
-
-export type Both = Record<UiLanguage, string>;
-
-export interface FigureEntry {
-  name: string;
-  title: Both;
-  caption: Both;
-  source: Both;
-  /** What it is about. */
-  group: "positions" | "attention" | "training" | "run";
-  /** What the encoding of positions that it shows is called beside the others. */
-  encoding?: Both;
-  needs_run: boolean;
-  /** Which sentence is shown where none is given, if one may be. */
-  sentence?: "first" | "chosen";
-  /** What its sliders may be, by name. */
-  values: Record<string, number[]>;
-  missing?: Both;
-  /** What makes it elsewhere. */
-  command?: string;
-}
-
-export interface Slider {
-  name: string;
-  title: Both;
-  values: number[];
-  value: number;
-  zero?: Both;
-}
 
 export interface PackedFloats {
   shape: number[];
@@ -85,23 +57,9 @@ export interface LinesPanel {
 
 export type Panel = CellsPanel | HeadsPanel | HopsPanel | TablePanel | LinesPanel;
 
-export interface Figure {
-  name: string;
-  title: Both;
-  caption: Both;
-  notes: Both[];
-  source: Both;
-  run: string;
-  sentence: string;
-  sliders: Slider[];
+/** OpenAPI says of panels only that they are objects. */
+export interface Figure extends Omit<FigureAnswer, "panels"> {
   panels: Panel[];
-}
-
-export interface FigureRequest {
-  name: string;
-  run: string;
-  sentence: string;
-  values: Record<string, number>;
 }
 
 export async function figureList(run: string): Promise<FigureEntry[]> {

@@ -1,7 +1,8 @@
 // A picture or a recording that a run is asked about, in the views of labels and of boxes: chosen, dropped, drawn, or from a device.
 
-import { viewFor, type Place, type TaskView } from "../page/address";
-import { ApiError, type RunInfo } from "../page/api";
+import type { RunInfo } from "$openapi";
+import type { Place } from "../page/address";
+import { ApiError } from "../page/api";
 import { AskedBeside } from "./beside.svelte";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
@@ -27,21 +28,21 @@ export class FileState<Answer> extends AskedBeside {
   /** There is no text to look into or to put into an address. */
   readonly text = "";
 
-  readonly #view: TaskView;
-  readonly #answer: Ask<Answer>;
   #request: AbortController | null = null;
   /** What comes while another is asked about: the last of a drawing is never left out. */
   #next: [Blob, string] | null = null;
   #isBusy = false;
 
-  constructor(view: TaskView, answer: Ask<Answer>) {
+  /** `view`: the name of the view that asks. */
+  constructor(
+    private readonly view: string,
+    private readonly ask: Ask<Answer>,
+  ) {
     super();
-    this.#view = view;
-    this.#answer = answer;
   }
 
   setRun(run: RunInfo): void {
-    if (viewFor(run) !== this.#view || this.run?.name === run.name) return;
+    if (this.run?.name === run.name) return;
     const isOther = this.run?.reads !== run.reads;
     this.run = run;
     this.showAll();
@@ -77,7 +78,7 @@ export class FileState<Answer> extends AskedBeside {
   /** An address holds no file. */
   follow(_: Place): void {}
 
-  readonly place = $derived.by(() => ({ view: this.#view, run: this.run?.name ?? "" }));
+  readonly place = $derived.by(() => ({ view: this.view, run: this.run?.name ?? "" }));
 
   async #ask(file: Blob, name: string): Promise<void> {
     const request = (this.#request = new AbortController());
@@ -85,7 +86,7 @@ export class FileState<Answer> extends AskedBeside {
     if (file !== this.file) this.showAll();
     Object.assign(this, { file, name, error: null, status: "waiting" });
     try {
-      const answer = await this.#answer(file, name, this.run?.name ?? "", request.signal, this.also);
+      const answer = await this.ask(file, name, this.run?.name ?? "", request.signal, this.also);
       if (request.signal.aborted) return;
       this.answer = answer;
       this.status = this.#next ? "waiting" : "done";

@@ -6,7 +6,7 @@ import type { Ink } from "../drawing/coloured_words";
 export const MOST = 16;
 const DEEPEST = 42; // percent
 
-export function ink(bits: number | undefined): Ink | null {
-  if (bits === undefined) return null;
+export function ink(bits: number | null | undefined): Ink | null {
+  if (bits == null) return null;
   return { of: "doubt", share: Math.round((Math.min(bits, MOST) / MOST) * DEEPEST) };
 }

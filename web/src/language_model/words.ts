@@ -1,7 +1,8 @@
-// The words of the tab Write, and what other views call things where a run goes on with a text.
+// The words of the tab Write.
 
-export const writeEnglish = {
-  write: "Write",
+const english = {
+  tab: "Write",
+  about: "Here a run goes on with your text, and shows how much each word surprised it.",
   begin_label: "How the text begins",
   begin_hint: "How the text begins…",
   written_label: "The text, each word coloured by its surprise",
@@ -53,14 +54,11 @@ export const writeEnglish = {
   word_click: "Click to see what else could come here",
   could_come: "What else could come here; the text goes on from your choice",
   text_ends: "(the text ends)",
-  knows_texts: (count: string) => `It has learned from ${count} texts.`,
-  knows_files: (count: string) => `It has learned from ${count} files. For files unlike them, it can only guess.`,
 };
 
-export type WriteWords = typeof writeEnglish;
-
-export const writeKorean: WriteWords = {
-  write: "글쓰기",
+const korean: typeof english = {
+  tab: "글쓰기",
+  about: "직접 학습시킨 언어 모델이 글을 이어 쓰고, 단어마다 얼마나 놀랐는지 보여 줍니다.",
   begin_label: "글의 시작",
   begin_hint: "글의 시작을 입력하세요…",
   written_label: "이어 쓴 글. 단어의 색은 놀라움의 크기",
@@ -112,12 +110,12 @@ export const writeKorean: WriteWords = {
   word_click: "누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다",
   could_come: "이 자리에 올 수 있는 다른 말. 고르면 거기서부터 이어 씁니다",
   text_ends: "(글이 끝남)",
-  knows_texts: (count) => `글 ${count}개로 학습했습니다.`,
-  knows_files: (count) => `파일 ${count}개로 학습했습니다. 이와 다른 파일에 대해서는 짐작만 할 수 있습니다.`,
 };
 
-/** What is a sentence or a translation elsewhere is the text itself, where nothing is read. */
-export const aloneEnglish = {
+export const texts = { en: english, ko: korean };
+
+/** What the tab Look calls otherwise: what is a sentence or a translation elsewhere is the text itself. */
+const aloneEnglish = {
   look_title: "Look inside a text",
   look_text: "Text to look into",
   look_hint: "Type a text…",
@@ -140,7 +138,7 @@ export const aloneEnglish = {
     `Every head of every layer. The deeper the blue, the less probable this text becomes with the head switched off (log P falls by up to ${most}); orange: it becomes more probable.`,
 };
 
-export const aloneKorean: typeof aloneEnglish = {
+const aloneKorean: typeof aloneEnglish = {
   look_title: "글 들여다보기",
   look_text: "들여다볼 글",
   look_hint: "글을 입력하세요…",
@@ -161,3 +159,5 @@ export const aloneKorean: typeof aloneEnglish = {
   heads_worth: (most) =>
     `모든 층의 모든 헤드입니다. 파란색이 진할수록 그 헤드를 껐을 때 이 글의 확률이 더 많이 낮아집니다(log P가 최대 ${most} 낮아짐). 주황색은 높아지는 경우입니다.`,
 };
+
+export const lookTexts = { en: aloneEnglish, ko: aloneKorean };

@@ -1,19 +1,9 @@
 // The writer behind the page: how a text begins in, how it goes on as it grows, choices kept.
 
+import type { Continuation, ContinuationsAnswer, RunInfo, TextWord } from "$openapi";
 import type { Place } from "../page/address";
-import { ApiError, type RunInfo } from "../page/api";
-import {
-  continuations,
-  joined,
-  kept,
-  surprise,
-  write,
-  type Continuation,
-  type Continuations,
-  type Ending,
-  type WriteEvent,
-  type WrittenWord,
-} from "./write";
+import { ApiError } from "../page/api";
+import { continuations, joined, kept, surprise, write, type Ending, type WriteEvent } from "./write";
 
 const PAUSE = 250; // ms without a key before a text is read
 const USUAL = { temperature: 0.8, k: 0, p: 1, seed: 0, longest: 100, stop: "", likeliest: false };
@@ -25,7 +15,7 @@ export type WriterStatus = "empty" | "reading" | "read" | "writing" | "done" | "
 
 interface Version {
   text: string;
-  words: WrittenWord[];
+  words: TextWord[];
 }
 
 export class WriterState {
@@ -34,7 +24,7 @@ export class WriterState {
   /** All that stands on the other side: how it began, and how it went on. */
   text = $state("");
   /** Its words, as far as they are known. */
-  words = $state.raw<WrittenWord[]>([]);
+  words = $state.raw<TextWord[]>([]);
   how = $state.raw<How>(USUAL);
   run = $state.raw<RunInfo | null>(null);
   status = $state<WriterStatus>("empty");
@@ -62,7 +52,7 @@ export class WriterState {
   }
 
   setRun(run: RunInfo): void {
-    if (run.task !== "language-model" || this.run?.name === run.name) return;
+    if (this.run?.name === run.name) return;
     this.run = run;
     this.words = [];
     this.before = this.from = null;
@@ -111,7 +101,7 @@ export class WriterState {
   }
 
   /** What else could stand in place of a word. */
-  async others(word: number, signal: AbortSignal): Promise<Continuations> {
+  async others(word: number, signal: AbortSignal): Promise<ContinuationsAnswer> {
     return continuations(this.text, word, this.run?.name ?? "", signal);
   }
 

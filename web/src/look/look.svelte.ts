@@ -1,18 +1,8 @@
 // What is looked at, and how: the state behind the tab Look.
 
-import { ApiError, type RunInfo } from "../page/api";
-import {
-  look,
-  Looking,
-  MOST_PIECES,
-  type Choice,
-  type Head,
-  type Part,
-  type Side,
-  type Spot,
-  type Units,
-  type WordAnswer,
-} from "./look";
+import type { Choice, Head, RunInfo, WordAnswer } from "$openapi";
+import { ApiError } from "../page/api";
+import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, widest } from "./look_choice";
 import { OpenedState } from "./opened.svelte";
 import type { LookPlace } from "./look_place";

@@ -1,6 +1,18 @@
 // One translation looked into: what the server tells of it, and how it is asked for more.
 
-import { call, post, type Hypothesis } from "../page/api";
+import type {
+  CellAnswer,
+  Head,
+  HeadsAnswer as AnswerOfHeads,
+  LookAnswer as AnswerOfLook,
+  LookRequest as AskedOfLook,
+  Maps,
+  ModelInfo,
+  StepCandidate,
+  Weights,
+  WordAnswer,
+} from "$openapi";
+import { call, post, type With } from "../page/api";
 import { bytes, fromHalves, joined, type Grid } from "../drawing/numbers";
 
 export const parts = ["encoder", "cross", "decoder"] as const;
@@ -11,93 +23,25 @@ export type Units = "words" | "pieces";
 /** The most pieces of a word whose rows of numbers the server tells. */
 export const MOST_PIECES = 50;
 
-export interface Head {
-  part: Part;
-  layer: number;
-  head: number;
-}
-
-export interface LookRequest {
-  text: string;
+/** A request that stands on its own: what is empty is there too. */
+export interface LookRequest extends AskedOfLook {
   /** Which of its sentences; null: the text as one. */
   sentence: number | null;
   run: string;
   source: string;
-  beam?: number;
   prefix_tokens: number[];
   heads_off: Head[];
-  /** Places of source tokens. */
   hidden: number[];
   compare: number[];
 }
 
-interface Packed {
-  shape: [number, number, number, number];
-  data: string;
-}
+export type Candidate = StepCandidate & { outcome: "kept" | "ended" | "dropped" };
 
-export interface Candidate {
-  parent: number;
-  id: number;
-  piece: string;
-  log_probability: number;
-  total: number;
-  outcome: "kept" | "ended" | "dropped";
-}
-
-export interface Step {
-  place: number;
-  candidates: Candidate[];
-}
-
-export interface Choice {
-  id: number;
-  piece: string;
-  probability: number;
-}
-
-export interface ModelInfo {
-  kind: string;
-  /** The heads of each layer that has attention; the layers of a part have equally many. */
-  attentions: Record<Part, number[]>;
-  model_dim: number;
-  /** Of a Transformer alone. */
-  ffn_dim?: number | null;
-  key_width?: number | null;
-  source_vocabulary: number;
-  target_vocabulary: number;
-  parameters: number;
-}
-
-export interface LookAnswer {
-  run: string;
-  source: string;
-  target: string;
-  /** All that the text was cut into. */
-  sentences: string[];
-  beam: number;
-  length_penalty: number;
-  source_tokens: string[];
-  source_ids: number[];
-  source_words: number[];
-  target_tokens: string[];
-  target_words: number[];
-  best: Hypothesis;
-  /** What the plain model writes by itself, and the first token that differs, where it does. */
-  own?: { text: string; place: number };
-  compared?: number;
-  model: ModelInfo;
-  attention: Partial<Record<Part, Packed>>;
-  maps: Record<Part, Packed>;
-  choices: Choice[][];
-  steps: Step[];
-}
-
-export interface WordAnswer {
-  attention: Partial<Record<Part, Packed>>;
-  looked_at: Partial<Record<Part, Packed>>;
-  stages: { name: string; sizes: number[] }[];
-  vectors: Packed;
+/** What was asked for is there, and what OpenAPI calls by any text is called by a part. */
+export interface LookAnswer extends Omit<With<AnswerOfLook, "choices">, "maps" | "model" | "steps"> {
+  maps: Record<Part, Maps>;
+  model: ModelInfo & { attentions: Record<Part, number[]> };
+  steps: { place: number; candidates: Candidate[] }[];
 }
 
 /** A word or a piece that is pointed at. */
@@ -106,24 +50,8 @@ export interface Spot {
   unit: number;
 }
 
-/** One weight of one head, opened. */
-export interface CellAnswer {
-  query: number[];
-  key: number[];
-  value: number[];
-  product: number;
-  scale: number;
-  weight: number;
-  adds: number[];
-  adds_size: number;
-  head_size: number;
-}
-
 /** By how much log P of the translation falls without each head, by layer and head. */
-export interface HeadsAnswer {
-  log_probability: number;
-  fallen: Record<Part, number[][]>;
-}
+export type HeadsAnswer = AnswerOfHeads & { fallen: Record<Part, number[][]> };
 
 export interface Unit {
   text: string;
@@ -140,13 +68,13 @@ const MOST_GRIDS = 40;
 
 /** Every weight of one part: layers, heads, rows, columns. */
 interface Whole {
-  shape: Packed["shape"];
+  shape: Weights["shape"];
   values: Float32Array;
 }
 
 /** One answer, unpacked, with all that has been asked for since. */
 export class Looking {
-  readonly maps: Record<Part, { shape: Packed["shape"]; values: Uint8Array }>;
+  readonly maps: Record<Part, { shape: Weights["shape"]; values: Uint8Array }>;
   readonly isWhole: boolean;
   readonly #whole = new Map<Part, Whole>();
   readonly #grids = new Map<string, Grid>();
@@ -231,7 +159,7 @@ export class Looking {
     if (this.known(part, layer, head, "pieces")) return;
     const wanted = { part, layer, ...(head === null ? { mean: true } : { head }) };
     const body = { ...this.request, ...wanted };
-    const packed: Packed = await (await call("v1/look/attention", post(body, signal))).json();
+    const packed: Weights = await (await call("v1/look/attention", post(body, signal))).json();
     const [, , rows, columns] = packed.shape;
     this.#keep(`${part} ${layer} ${head} pieces`, { rows, columns, values: fromHalves(packed.data) });
   }
@@ -384,7 +312,7 @@ function piecesOf(tokens: string[]): Unit[] {
 }
 
 /** The rows of one head in what is told of a word: the mean over its pieces, (columns,). */
-export function rowOf(packed: Packed, values: Float32Array, layer: number, head: number, sum: boolean): Float32Array {
+export function rowOf(packed: Weights, values: Float32Array, layer: number, head: number, sum: boolean): Float32Array {
   const [, heads, rows, columns] = packed.shape;
   const out = new Float32Array(columns);
   const start = (layer * heads + head) * rows * columns;

@@ -1,7 +1,8 @@
 // What was made in Look, as the address keeps it: sentence, changes, what is chosen.
 
-import type { Place, View } from "../page/address";
-import { parts, type Head, type Part, type Spot, type Units } from "./look";
+import type { Head } from "$openapi";
+import type { Place } from "../page/address";
+import { parts, type Part, type Spot, type Units } from "./look";
 
 export interface LookPlace {
   /** Which sentence of the text; null: the text as one. */
@@ -22,7 +23,7 @@ export function placeOf(
   run: string,
   looking: { text: string; place: LookPlace },
   beside: { text: string },
-): Partial<Place> & { view: View } {
+): Partial<Place> & { view: string } {
   return { view: "look", run, text: looking.text, more: { ...written(looking.place), beside: beside.text } };
 }
 

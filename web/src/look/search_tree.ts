@@ -1,6 +1,6 @@
 // The steps of a search as a tree: who continues whom, what won, and what still leads somewhere.
 
-import type { Candidate, Step } from "./look";
+import type { Candidate, LookAnswer } from "./look";
 
 export interface Node extends Candidate {
   /** Row in the column before that it continues; -1 is the root. */
@@ -9,7 +9,7 @@ export interface Node extends Candidate {
 }
 
 /** A column for each step; `best` are the tokens of the translation that won. */
-export function columnsOf(steps: Step[], best: number[]): Node[][] {
+export function columnsOf(steps: LookAnswer["steps"], best: number[]): Node[][] {
   const out: Node[][] = [];
   let bestRow = -1;
   steps.forEach(({ place, candidates }, i) => {

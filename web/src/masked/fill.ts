@@ -1,31 +1,15 @@
 // The API of a masked model, typed as docs/serve.md and /docs describe it.
 
+import type { FillAnswer, FillRequest } from "$openapi";
 import { call, post } from "../page/api";
-
-export interface Candidate {
-  text: string;
-  probability: number;
-}
-
-export interface Blank {
-  candidates: Candidate[];
-  /** What stands there in the filled text. */
-  chosen: string;
-}
-
-export interface Filled {
-  text: string;
-  log_probability: number;
-  blanks: Blank[];
-}
 
 /** Candidates of each blank that the page shows. */
 const TOP = 8;
 /** As the server sees them: three underscores or more. */
 const BLANK = /_{3,}/;
 
-export async function fill(text: string, run: string, pieces: number, signal: AbortSignal): Promise<Filled> {
-  return (await call("v1/fill", post({ text, run, pieces, top: TOP }, signal))).json();
+export async function fill(text: string, run: string, pieces: number, signal: AbortSignal): Promise<FillAnswer> {
+  return (await call("v1/fill", post({ text, run, pieces, top: TOP } satisfies FillRequest, signal))).json();
 }
 
 export function hasBlank(text: string): boolean {

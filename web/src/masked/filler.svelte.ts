@@ -1,9 +1,9 @@
 // The filler behind the page: a text with blanks in, candidates out, and those that were put in.
 
+import type { FillAnswer, RunInfo } from "$openapi";
 import type { Place } from "../page/address";
-import type { RunInfo } from "../page/api";
 import { Asked } from "../page/asked.svelte";
-import { fill, filledIn, hasBlank, type Filled } from "./fill";
+import { fill, filledIn, hasBlank } from "./fill";
 
 export const MOST_PIECES = 8;
 
@@ -12,8 +12,8 @@ export class FillerState {
   /** The texts that stood here before words were put in, the last one last. */
   before = $state.raw<string[]>([]);
 
-  readonly asked = new Asked<Filled>(
-    "masked",
+  readonly asked = new Asked<FillAnswer>(
+    "fill",
     (text, run, signal) => fill(text, run, this.pieces, signal),
     hasBlank,
   );
@@ -26,7 +26,7 @@ export class FillerState {
     return this.asked.text;
   }
 
-  get error(): Asked<Filled>["error"] {
+  get error(): Asked<FillAnswer>["error"] {
     return this.asked.error;
   }
 

@@ -1,7 +1,8 @@
 // The words of the tab Fill in.
 
-export const fillEnglish = {
-  fill: "Fill in",
+const english = {
+  tab: "Fill in",
+  about: "Here a run fills the blanks (___) of your text with the words that it finds most probable there.",
   fill_text: "Text with blanks",
   fill_hint: "Type a text with blanks: The ___ sleeps.",
   fill_blank: "Blank",
@@ -24,8 +25,9 @@ export const fillEnglish = {
     "In the text above, the surest blank is filled first and the others are asked again: words that agree with each other need not be the first of each list.",
 };
 
-export const fillKorean: typeof fillEnglish = {
-  fill: "빈칸 채우기",
+const korean: typeof english = {
+  tab: "빈칸 채우기",
+  about: "직접 학습시킨 모델이 글의 빈칸(___)에 가장 확률이 높은 단어를 채웁니다.",
   fill_text: "빈칸이 있는 글",
   fill_hint: "빈칸이 있는 글을 입력하세요: The ___ sleeps.",
   fill_blank: "빈칸",
@@ -47,3 +49,5 @@ export const fillKorean: typeof fillEnglish = {
   fill_sure_2:
     "위의 글에서는 가장 확실한 빈칸부터 채우고 나머지를 다시 묻습니다. 그래서 서로 어울리는 단어가 각 목록의 첫째가 아닐 수도 있습니다.",
 };
+
+export const texts = { en: english, ko: korean };

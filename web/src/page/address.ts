@@ -7,51 +7,14 @@
 // It has at most MOST characters: a longer text is left out, and with it what belongs to its words.
 // Of the views that are not open the browser's history keeps the same; it goes into no link.
 
-/** The views that are for runs of one task, and what these runs do. */
-export const taskOf = {
-  translate: "translation",
-  write: "language-model",
-  classify: "classification",
-  fill: "masked",
-  parse: "parsing",
-  tag: "tagging",
-  label: "classification",
-  transcribe: "transcription",
-  boxes: "detection",
-  lines: "picture-translation",
-  paint: "painting",
-} as const;
-export type TaskView = keyof typeof taskOf;
-/** What a run does. */
-export type Task = (typeof taskOf)[TaskView];
-
-const OF_ANY = ["look", "figures", "run"] as const;
-export type View = TaskView | (typeof OF_ANY)[number];
-export const taskViews = Object.keys(taskOf) as TaskView[];
-export const views: readonly View[] = [...taskViews, ...OF_ANY];
-
-/** The task of a view; none of one that is for runs of any. */
-export function taskOfView(view: View): Task | undefined {
-  return view in taskOf ? taskOf[view as TaskView] : undefined;
-}
-
-/** The view that is for runs of a task, over texts. */
-export function viewOf(task: Task): TaskView {
-  return taskViews.find((view) => taskOf[view] === task) ?? "translate";
-}
-
-/** The view that is for a run: those that read files have views of their own. */
-export function viewFor({ task, reads }: { task: Task; reads: string }): View {
-  return reads === "text" || task !== "classification" ? viewOf(task) : "label";
-}
-
 /** Of what is written behind the view. An address of another version tells its run and text alone. */
 const VERSION = "1";
 const MOST = 2000;
 const OWN = new Set(["v", "run", "source", "text", "figure"]);
 
 export interface Place {
-  view: View;
+  /** The name of a view; what is read may be the name of none. */
+  view: string;
   run: string;
   source: string;
   text: string;
@@ -61,11 +24,11 @@ export interface Place {
 }
 
 export function read(hash: string): Place {
-  const [view, query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
+  const [view = "", query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
   const values = new URLSearchParams(query);
   const isKnown = [null, VERSION].includes(values.get("v"));
   return {
-    view: views.find((name) => name === view) ?? "translate",
+    view,
     run: values.get("run") ?? "",
     source: values.get("source") ?? "",
     text: values.get("text") ?? "",
@@ -74,7 +37,7 @@ export function read(hash: string): Place {
   };
 }
 
-export type Given = Partial<Place> & { view: View };
+export type Given = Partial<Place> & { view: string };
 
 function whole({ view, more, ...place }: Given): string {
   const values = new URLSearchParams({ v: VERSION });
@@ -95,7 +58,7 @@ export function write(place: Given): string {
 }
 
 /** What the history keeps of each view, however long. */
-type Kept = Partial<Record<View, string>>;
+type Kept = Partial<Record<string, string>>;
 
 export function kept(): Kept {
   const state: unknown = history.state;

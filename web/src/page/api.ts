@@ -1,187 +1,18 @@
-// The server's API, typed as docs/serve.md and /docs describe it.
+// Asks the server. The types of its requests and answers are those of its OpenAPI description
+// (tests/doubles/page_types.py); what is written out here and in the files that import this is not in it.
 
-import type { Task } from "./address";
+import type { ErrorBody as RefusedBody, OpenAiError, RunView, ServerInfo } from "$openapi";
 
-export interface Detected {
-  language: string;
-  confidence: number;
-}
-
-/** Characters of a text: the first, and the one behind the last; of the server in code points. */
-export type Span = [number, number];
-
-export interface Word {
-  before: string;
-  text: string;
-  probability: number;
-  first: number;
-  count: number;
-  /** The words of the source sentence that it comes from, where warnings were asked for. */
-  source?: Span[];
-}
-
-/** Something that is doubtful about a translation. */
-export interface Warning {
-  code: "language" | "unknown" | "omitted" | "coverage" | "lost" | "repeated" | "cut_off" | "length";
-  side: "source" | "target";
-  begin: number;
-  end: number;
-  text: string;
-  languages: string[];
-  /** Of coverage: the share of the words of the source, from 0 to 1. */
-  covered: number | null;
-  message: string;
-}
-
-export interface Token {
-  id: number;
-  piece: string;
-  log_probability: number;
-}
-
-export interface Hypothesis {
-  text: string;
-  score: number;
-  log_probability: number;
-  finished: boolean;
-  words: Word[];
-  tokens: Token[];
-  warnings?: Warning[];
-}
-
-export interface Sentence {
-  source: string;
-  behind: string;
-  hypotheses: Hypothesis[];
-}
-
-export interface Translation {
-  text: string;
-  source: string;
-  target: string;
-  run: string;
-  detected?: Detected;
-  before: string;
-  sentences: Sentence[];
-}
-
-/** What a run has learned from. */
-export interface Knowledge {
-  notice: string;
-  /** That it has hardly learned its task, where that is so. */
-  verdict: string;
-  pairs: number | null;
-  words: number | null;
-  commonest: string[];
-  /** Words that nearly all of its training sources have at most. */
-  longest: number | null;
-  examples: string[];
-  label_smoothing: number;
-}
-
-export interface RunInfo {
-  name: string;
-  task: Task;
-  /** What it reads. */
-  reads: "text" | "pictures" | "recordings";
-  /** How it reads files, where it does. */
-  takes: { rate?: number; words?: boolean; height?: number; width?: number; channels?: number } | null;
-  /** Whether it can be looked into. */
-  look: boolean;
-  /** Whether figures can be made of it. */
-  figures: boolean;
-  source: string;
-  target: string;
-  precision: string;
-  /** How many hypotheses its search keeps. */
-  beam: number;
-  knows: Knowledge;
-}
-
-export interface ServerInfo {
-  version: string;
-  runs: RunInfo[];
-  key_required: boolean;
-  characters: number;
-  /** Most bytes of a recording to transcribe. */
-  recording_bytes: number;
-  /** Most seconds of sound of one request. */
-  sound_seconds: number;
-}
-
-export interface Series {
-  name: string;
-  x: number[];
-  y: number[];
-}
-
-export interface ChartData {
-  title: string;
-  x_label: string;
-  y_label: string;
-  log_y: boolean;
-  log_x?: boolean;
-  from_zero?: boolean;
-  /** Each point by itself: they are no course of anything. */
-  points?: boolean;
-  marked_x: number | null;
-  marked_as: string;
-  series: Series[];
-}
-
-/** A score as it was computed, and how it is written. */
-export interface ScoreView {
-  name: string;
-  value: number;
-  called: string;
-  times: number;
-  digits: number;
-  unit: string;
-  test: string;
-  signature: string;
-}
-
-export interface RunView {
-  name: string;
-  source: string;
-  target: string;
-  notice: string;
-  facts: [string, string][];
-  scores: ScoreView[];
-  samples: { source: string; hypothesis: string; reference: string }[];
-  charts: ChartData[];
-  tables: { title: string; header: string[]; rows: (string | number)[][]; note: string }[];
-  recipe: string;
-  limits: string[];
-}
-
-export interface Request {
-  text: string;
-  run: string;
-  source?: string;
-  whole?: boolean;
-  beam?: number;
-  n_best?: number;
-  alternatives?: boolean;
-  prefix_tokens?: number[];
-  warnings?: boolean;
-}
-
-export type Event =
-  | { name: "start"; data: Translation }
-  | { name: "draft"; data: { sentence: number; text: string } }
-  | { name: "sentence"; data: { sentence: number; hypotheses: Hypothesis[] } }
-  | { name: "warnings"; data: { sentence: number; warnings: Warning[]; words: Word[] } }
-  | { name: "done"; data: { seconds: number } }
-  | { name: "error"; data: ErrorBody };
+/** An answer with what was asked for: OpenAPI says only that it may be there. */
+export type With<Answer, Key extends keyof Answer> = Answer & { [key in Key]-?: NonNullable<Answer[key]> };
 
 /** The numbers and names that stand in the sentence of an error. */
-export type Values = Record<string, number | string | string[]>;
+export type Values = RefusedBody["values"];
 
 /** Every error of the server; what a proxy answers in its place may have no code. */
 export interface ErrorBody {
   /** Its sentence; of a path that is OpenAI's all that is told of it. */
-  error: string | { message: string; code: string; values: Values };
+  error: string | OpenAiError;
   code?: string;
   values?: Values;
 }
@@ -248,16 +79,6 @@ export async function runView(name: string): Promise<RunView> {
   return (await call(`v1/runs/${encodeURIComponent(name)}`)).json();
 }
 
-export async function translate(request: Request, signal?: AbortSignal): Promise<Translation> {
-  const answer = await (await call("v1/translate", post(request, signal))).json();
-  return answer.translations[0];
-}
-
-/** The same, told sentence by sentence as it grows. */
-export function stream(request: Request, signal: AbortSignal): AsyncGenerator<Event> {
-  return events("v1/translate", request, signal);
-}
-
 /** What a server tells in events. */
 export async function* events<Told extends { name: string }>(
   path: string,
@@ -289,26 +110,6 @@ export async function* toldBy<Told extends { name: string }>(response: Response,
   }
   // The connection closed before the server said that it was done.
   if (!ended) throw new ApiError(0, "");
-}
-
-export type DocumentEvent =
-  | { name: "progress"; data: { done: number; of: number } }
-  | { name: "done"; data: { translatedFileUrl: string; warnings?: string[] } }
-  | { name: "error"; data: ErrorBody };
-
-/** How far the translation of a document is, and where it waits to be downloaded. */
-export async function* translateDocument(
-  file: File,
-  source: string,
-  target: string,
-  signal: AbortSignal,
-): AsyncGenerator<DocumentEvent> {
-  const body = new FormData();
-  body.set("source", source);
-  body.set("target", target);
-  body.set("stream", "true");
-  body.set("file", file);
-  yield* toldBy<DocumentEvent>(await call("translate_file", { method: "POST", body, signal }), signal);
 }
 
 function parse<Told>(block: string): Told | null {

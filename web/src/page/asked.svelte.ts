@@ -1,8 +1,9 @@
 // A text that a run is asked about as it is typed: what the views of labels, blanks, trees and tags
 // share.
 
-import { viewFor, viewOf, type Place, type Task } from "./address";
-import { ApiError, type RunInfo } from "./api";
+import type { RunInfo } from "$openapi";
+import type { Given, Place } from "./address";
+import { ApiError } from "./api";
 
 const PAUSE = 250; // ms without a key before a text is asked about
 
@@ -19,9 +20,9 @@ export class Asked<Answer> {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #request: AbortController | null = null;
 
-  /** `isWhole`: whether there is something to ask about. */
+  /** `view`: the name of the view that asks. `isWhole`: whether there is something to ask about. */
   constructor(
-    readonly task: Task,
+    readonly view: string,
     private readonly ask: (text: string, run: string, signal: AbortSignal) => Promise<Answer>,
     private readonly isWhole: (text: string) => boolean = (text) => text.trim() !== "",
   ) {}
@@ -32,7 +33,7 @@ export class Asked<Answer> {
   }
 
   setRun(run: RunInfo): void {
-    if (viewFor(run) !== viewOf(this.task) || this.run?.name === run.name) return;
+    if (this.run?.name === run.name) return;
     this.run = run;
     this.answer = null;
     this.#soon(0);
@@ -48,7 +49,7 @@ export class Asked<Answer> {
   }
 
   /** What an address has to hold. */
-  readonly place = $derived.by(() => ({ view: viewOf(this.task), run: this.run?.name ?? "", text: this.text }));
+  readonly place: Given = $derived.by(() => ({ view: this.view, run: this.run?.name ?? "", text: this.text }));
 
   #soon(pause: number): void {
     clearTimeout(this.#timer);

@@ -1,8 +1,8 @@
 // What a person set for this page, kept in this browser.
 
-import type { RunInfo } from "./api";
+import type { RunInfo } from "$openapi";
 import { axis, number, percent, rewritten, signed, significant, unit } from "./format";
-import { called, languages, type UiLanguage, type Words } from "./words";
+import { languages, type Texts, type UiLanguage, type Words } from "./words";
 import { runKorean } from "../run/words";
 
 export type Theme = "auto" | "light" | "dark";
@@ -29,9 +29,17 @@ class Preferences {
     return languages[this.language];
   }
 
-  /** With what is called otherwise where a run does not translate. */
+  /** The texts that views share, and those of one view. */
+  with<Own>(texts: Texts<Own>): Words & Own {
+    return { ...this.words, ...texts[this.language] };
+  }
+
+  /** What the tab Look calls otherwise for a run; the page sets it from its table of views. */
+  lookTextsOf: (run: RunInfo) => Texts<Partial<Words>> | undefined = () => undefined;
+
+  /** With what the tab Look calls otherwise for a run. */
   wordsOf(run: RunInfo | null): Words {
-    return (run ? called[run.task] : languages)[this.language];
+    return { ...this.words, ...(run && this.lookTextsOf(run)?.[this.language]) };
   }
 
   setLanguage(language: UiLanguage): void {

@@ -1,82 +1,36 @@
-// The words of the page, in English and in Korean.
+// The texts that views share, in English and in Korean. Those of one view are in its folder.
 
-import type { Task, View } from "./address";
-import { classifyEnglish, classifyKorean } from "../classification/words";
-import { documentEnglish, documentKorean } from "../translation/words_document";
-import { fillEnglish, fillKorean } from "../masked/words";
+import { filesEnglish, filesKorean } from "../files/words";
 import { figuresEnglish, figuresKorean } from "../figures/words";
-import { detectEnglish, detectKorean } from "../detection/words";
-import { linesEnglish, linesKorean } from "../translation/words_lines";
-import { paintEnglish, paintKorean } from "../painting/words";
-import { labelEnglish, labelKorean } from "../classification/words_label";
 import { lookEnglish } from "../look/words";
 import { lookKorean } from "../look/words_korean";
-import { readEnglish, readKorean, treeEnglish, treeKorean } from "../look/words_read";
-import { parseEnglish, parseKorean } from "../parsing/words";
 import { runEnglish, runWordsKorean } from "../run/words";
-import { tagEnglish, tagKorean } from "../tagging/words";
-import { transcribeEnglish, transcribeKorean } from "../transcription/words";
-import { translateEnglish, translateKorean } from "../translation/words";
-import { aloneEnglish, aloneKorean, writeEnglish, writeKorean } from "../language_model/words";
 
 const en = {
   ...lookEnglish,
   ...figuresEnglish,
   ...runEnglish,
-  ...translateEnglish,
-  ...writeEnglish,
-  ...classifyEnglish,
-  ...fillEnglish,
-  ...parseEnglish,
-  ...tagEnglish,
-  ...labelEnglish,
-  ...transcribeEnglish,
-  ...detectEnglish,
-  ...linesEnglish,
-  ...paintEnglish,
-  ...documentEnglish,
+  ...filesEnglish,
   what: "dragoman trains Transformers, the models behind machine translation and chat, and shows what they have learned. A trained model is called a run.",
   does: {
-    translate: "Here a run translates your text as you type. Click a word to see what else could stand there.",
-    write: "Here a run goes on with your text, and shows how much each word surprised it.",
-    classify: "Here a run gives your text one of the labels that it was trained on, and shows which words speak for it.",
-    fill: "Here a run fills the blanks (___) of your text with the words that it finds most probable there.",
-    parse: "Here a run draws the constituency tree of a sentence: which words belong together, and as what.",
-    tag: "Here a run gives each word of a text its tag, such as its part of speech or the kind of name that it belongs to, and shows what else each word could be.",
-    label: "Here a run gives a picture or a recording one of the labels that it was trained on. Give it a file, draw, or use the camera or the microphone.",
-    transcribe: "Here a run writes down what is said in a recording, and when. Give it a file, or speak into the microphone.",
-    boxes: "Here a run finds what is in a picture, among what it was trained on, and draws a box around each thing. Give it a file, or use the camera.",
-    lines: "Here a run reads a line of text in a picture, and writes what it says or its translation. Give it a file, or use the camera.",
-    paint: "Here a run paints a picture of a caption, code by code. Type a caption, and point at a part of the picture to see which words it looked at.",
     look: "Look opens a run while it works on one text: where it looked, what it chose among, and what becomes of it if you hide a word or switch off a head.",
     figures: "Figures draws what “Attention Is All You Need” explains, with real numbers: many of them from a run, for a sentence of yours.",
     run: "A run is one trained model with all that belongs to it: its scores, the course of its training, its data and its recipe.",
-  } satisfies Record<View, string>,
+  },
   commands_title: "The same in a shell",
   commands_curl: "From this server:",
   commands_program: "With dragoman itself (if the run lies under runs/):",
   skip: "Skip to the translator",
   tabs: "Views",
-  translate: "Translate",
   theme: "Colours",
   theme_auto: "Auto",
   theme_light: "Light",
   theme_dark: "Dark",
   ui_language: "Language of this page",
   api: "API",
-  from: "From",
-  to: "to",
   model: "Model",
-  detect: "Detect language",
-  detected: (language: string) => `Detected: ${language}`,
-  swap: "Swap languages",
-  source_label: (language: string) => `Text in ${language}`,
-  source_hint: "Type or paste text…",
-  target_label: (language: string) => `Translation into ${language}`,
-  target_hint: "The translation appears here as you type.",
   clear: "Clear",
   field_full: (most: string) => `A text may have ${most} characters here: what was beyond them is not in it.`,
-  characters: (count: string, most: string) => `${count} of ${most} characters`,
   language_unknown: "Language not known",
   copy: "Copy",
   copied: "Copied",
@@ -85,31 +39,11 @@ const en = {
   shared: "Link copied",
   shared_without: "Link copied, without the text: it is too long for an address",
   share_title: "Copy a link to all that you see here. Your text stands behind the # of the address, which no server sees.",
-  translating: "Translating…",
-  done: (text: string) => `Translation: ${text}`,
-  sure: "sure",
-  less_sure: "less sure",
-  unsure: "unsure",
-  confidence_title: "How sure is the model?",
-  confidence_1:
-    "For every word it writes, the model spreads its belief over all words that could stand there, given your text and the words before. The figure is the share that this word got.",
-  confidence_2:
-    "Words with a dotted line got less than 80\u00a0%, with a double line less than 50\u00a0%. A low figure often means that several good words compete; a high one does not mean that the word is right.",
-  word_label: (word: string, percent: string) => `${word}: the model gave it ${percent}`,
-  word_title: (percent: string) => `${percent}. Click to see what else could stand here.`,
   words_help: "Use the arrow keys to move from word to word, and Enter to see what else could stand there.",
-  here_stands: (word: string, percent: string) => `The model gave “${word}” ${percent}`,
-  could_stand: "What else could stand here",
   looking: "Looking…",
   nothing_else: "Nothing else is at all likely.",
-  rest: "All others together",
-  sentence_ends: "(the sentence ends)",
   close: "Close",
-  forced: "You chose a word here.",
   undo: "Undo",
-  others: "Other translations",
-  others_of: (sentence: string) => `Other translations of “${sentence}”`,
-  use: "Use this translation",
   error: "That did not work",
   offline: "The server cannot be reached.",
   retry: "Try again",
@@ -120,6 +54,19 @@ const en = {
   key_label: "API key",
   key_save: "Use key",
   loading: "Loading…",
+  knows_title: "What does this run know?",
+  knows_pairs: (pairs: string) => `It has learned from ${pairs} pairs of sentences.`,
+  knows_pairs_words: (pairs: string, words: string) =>
+    `It has learned from ${pairs} pairs of sentences with ${words} different words.`,
+  knows_words: "Words that this run knows",
+  knows_all: "These are all of them, the commonest first:",
+  knows_some: (count: string) => `The ${count} commonest:`,
+  knows_longest: (words: string) =>
+    `Nearly all of them have at most ${words} words; it may leave out parts of longer sentences.`,
+  knows_elsewhere: "Whatever is about other things, it can only guess at.",
+  try_these: "Try:",
+  knows_texts: (count: string) => `It has learned from ${count} texts.`,
+  knows_files: (count: string) => `It has learned from ${count} files. For files unlike them, it can only guess.`,
 };
 
 export type Words = typeof en;
@@ -128,31 +75,9 @@ const ko: Words = {
   ...lookKorean,
   ...figuresKorean,
   ...runWordsKorean,
-  ...translateKorean,
-  ...writeKorean,
-  ...classifyKorean,
-  ...fillKorean,
-  ...parseKorean,
-  ...tagKorean,
-  ...labelKorean,
-  ...transcribeKorean,
-  ...detectKorean,
-  ...linesKorean,
-  ...paintKorean,
-  ...documentKorean,
+  ...filesKorean,
   what: "dragoman은 기계 번역과 챗봇에 쓰이는 모델인 Transformer를 학습시키고, 모델이 배운 것을 보여 주는 도구입니다.",
   does: {
-    translate: "직접 학습시킨 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",
-    write: "직접 학습시킨 언어 모델이 글을 이어 쓰고, 단어마다 얼마나 놀랐는지 보여 줍니다.",
-    classify: "직접 학습시킨 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다.",
-    fill: "직접 학습시킨 모델이 글의 빈칸(___)에 가장 확률이 높은 단어를 채웁니다.",
-    parse: "직접 학습시킨 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다.",
-    tag: "직접 학습시킨 모델이 글의 단어마다 품사나 이름의 종류 같은 태그를 붙이고, 단어마다 붙을 수 있는 다른 태그를 보여 줍니다.",
-    label: "직접 학습시킨 모델이 그림이나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요.",
-    transcribe: "직접 학습시킨 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요.",
-    boxes: "직접 학습시킨 모델이 그림에서 배운 것을 찾아 하나마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요.",
-    lines: "직접 학습시킨 모델이 그림 속의 글 한 줄을 읽고 그 내용이나 번역을 씁니다. 파일을 넣거나 카메라를 쓰세요.",
-    paint: "직접 학습시킨 모델이 설명에 맞는 그림을 코드 하나씩 그립니다. 설명을 입력하고, 그림의 한 곳을 가리켜 어느 단어를 보았는지 알아보세요.",
     look: "모델이 글 하나를 처리하는 과정을 들여다봅니다. 어디를 보았는지, 어떤 후보를 비교했는지, 단어를 가리거나 헤드를 끄면 어떻게 되는지 볼 수 있습니다.",
     figures: "논문 “Attention Is All You Need”의 내용을 실제 계산한 수로 그립니다. 모델과 문장을 직접 고를 수 있는 그림도 많습니다.",
     run: "학습된 모델 하나의 모든 기록입니다. 점수, 학습 과정, 데이터, 레시피가 있습니다.",
@@ -162,26 +87,15 @@ const ko: Words = {
   commands_program: "dragoman으로 실행하기 (모델이 runs/ 아래에 있을 때):",
   skip: "번역기로 건너뛰기",
   tabs: "보기",
-  translate: "번역",
   theme: "색상",
   theme_auto: "자동",
   theme_light: "밝게",
   theme_dark: "어둡게",
   ui_language: "화면 언어",
   api: "API",
-  from: "원문",
-  to: "번역문",
   model: "모델",
-  detect: "언어 감지",
-  detected: (language) => `감지된 언어: ${language}`,
-  swap: "언어 바꾸기",
-  source_label: (language) => `${language} 원문`,
-  source_hint: "번역할 글을 입력하거나 붙여 넣으세요…",
-  target_label: (language) => `${language} 번역문`,
-  target_hint: "입력하는 대로 번역이 여기에 나타납니다.",
   clear: "지우기",
   field_full: (most) => `여기에는 ${most}자까지 쓸 수 있습니다. 그보다 긴 부분은 들어가지 않았습니다.`,
-  characters: (count, most) => `${count} / ${most}자`,
   language_unknown: "언어 미상",
   copy: "복사",
   copied: "복사했습니다",
@@ -190,31 +104,11 @@ const ko: Words = {
   shared: "링크를 복사했습니다",
   shared_without: "링크를 복사했습니다. 글은 주소에 담기에 너무 길어 빠졌습니다.",
   share_title: "지금 보이는 것을 그대로 담은 링크를 복사합니다. 글은 주소의 # 뒤에 들어가며, 서버로는 전송되지 않습니다.",
-  translating: "번역 중…",
-  done: (text) => `번역: ${text}`,
-  sure: "확신",
-  less_sure: "조금 불확실",
-  unsure: "불확실",
-  confidence_title: "모델은 얼마나 확신하나요?",
-  confidence_1:
-    "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 몫입니다.",
-  confidence_2:
-    "점선이 있는 단어는 80% 미만, 두 줄이 있는 단어는 50% 미만을 받았습니다. 숫자가 낮으면 알맞은 단어가 여럿 겨룬다는 뜻일 때가 많고, 높다고 해서 꼭 옳은 것은 아닙니다.",
-  word_label: (word, percent) => `${word}, 모델의 확률 ${percent}`,
-  word_title: (percent) => `${percent}. 누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다.`,
   words_help: "화살표 키로 단어 사이를 이동하고, Enter 키로 그 자리에 올 수 있는 다른 말을 봅니다.",
-  here_stands: (word, percent) => `모델이 “${word}” 단어에 준 확률 ${percent}`,
-  could_stand: "이 자리에 올 수 있는 다른 말",
   looking: "찾는 중…",
   nothing_else: "다른 가능성은 거의 없습니다.",
-  rest: "나머지 전체",
-  sentence_ends: "(문장이 끝남)",
   close: "닫기",
-  forced: "여기서 단어를 직접 골랐습니다.",
   undo: "되돌리기",
-  others: "다른 번역",
-  others_of: (sentence) => `“${sentence}”의 다른 번역`,
-  use: "이 번역 쓰기",
   error: "처리하지 못했습니다",
   offline: "서버에 연결할 수 없습니다.",
   retry: "다시 시도",
@@ -225,21 +119,22 @@ const ko: Words = {
   key_label: "API 키",
   key_save: "키 사용",
   loading: "불러오는 중…",
+  knows_title: "이 모델은 무엇을 아나요?",
+  knows_pairs: (pairs) => `문장 쌍 ${pairs}개로 학습했습니다.`,
+  knows_pairs_words: (pairs, words) =>
+    `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
+  knows_words: "이 모델이 아는 단어",
+  knows_all: "아래는 그 단어 전부이며, 자주 나온 순서입니다.",
+  knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,
+  knows_longest: (words) =>
+    `거의 모든 문장이 ${words}단어 이하입니다. 더 긴 문장은 일부를 빠뜨릴 수 있습니다.`,
+  knows_elsewhere: "다른 내용의 글은 짐작해서 옮길 뿐입니다.",
+  try_these: "예문:",
+  knows_texts: (count) => `글 ${count}개로 학습했습니다.`,
+  knows_files: (count) => `파일 ${count}개로 학습했습니다. 이와 다른 파일에 대해서는 짐작만 할 수 있습니다.`,
 };
 
 export const languages = { en, ko };
-/** What is called otherwise where a run does not translate. */
-const read = { en: { ...en, ...readEnglish }, ko: { ...ko, ...readKorean } };
-export const called: Record<Task, typeof languages> = {
-  translation: languages,
-  "language-model": { en: { ...en, ...aloneEnglish }, ko: { ...ko, ...aloneKorean } },
-  masked: read,
-  classification: read,
-  tagging: read,
-  detection: read,
-  parsing: { en: { ...en, ...treeEnglish }, ko: { ...ko, ...treeKorean } },
-  transcription: read,
-  "picture-translation": read,
-  painting: read,
-};
 export type UiLanguage = keyof typeof languages;
+/** A text, or an object of texts, in every language. */
+export type Texts<Own> = Record<UiLanguage, Own>;

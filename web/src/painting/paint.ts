@@ -1,35 +1,16 @@
 // The API of a run that paints, typed as docs/serve.md and /docs describe it.
 
-import { call, post } from "../page/api";
+import type { ImagesAnswer, ImagesRequest, PaintedImage, WrittenCodes } from "$openapi";
+import { call, post, type With } from "../page/api";
 
-export interface WrittenCodes {
-  rows: number;
-  columns: number;
-  codes: number[];
-  /** Of each code, given those before it. */
-  probabilities: number[];
-  /** Of each code, how much it looked at each word of the caption; empty where a model has no attention. */
-  attention: number[][];
-}
-
-export interface PaintedImage {
-  b64_json: string;
-  written: WrittenCodes;
-}
-
-export interface Painted {
-  data: PaintedImage[];
-  words: string[];
-  /** Words that no caption of the training has. */
-  unknown: string[];
-}
+export type Painted = With<ImagesAnswer, "words" | "unknown"> & { data: With<PaintedImage, "written">[] };
 
 /** Pictures of a caption. */
 export const MOST_PICTURES = 4;
 const SCALE = 4;
 
 /** The body of a request: the most probable pictures, or with a seed such as are drawn. */
-export function asked(prompt: string, model: string, seed: number | null): Record<string, unknown> {
+export function asked(prompt: string, model: string, seed: number | null): ImagesRequest {
   return { prompt, model, n: MOST_PICTURES, scale: SCALE, explain: true, ...(seed === null ? {} : { seed }) };
 }
 

@@ -1,6 +1,6 @@
 // A caption that a run is asked to paint: the most probable pictures, or such as are drawn.
 
-import { viewOf, type Place } from "../page/address";
+import type { Given, Place } from "../page/address";
 import { Asked } from "../page/asked.svelte";
 import { paint, type Painted } from "./paint";
 
@@ -13,7 +13,7 @@ export class PainterState extends Asked<Painted> {
 
   constructor() {
     const drawing = new Drawing();
-    super("painting", (text, run, signal) => paint(text, run, drawing.seed, signal));
+    super("paint", (text, run, signal) => paint(text, run, drawing.seed, signal));
     this.#drawing = drawing;
   }
 
@@ -36,10 +36,10 @@ export class PainterState extends Asked<Painted> {
     super.follow(place);
   }
 
-  override readonly place = $derived.by(() => ({
-    view: viewOf(this.task),
+  override readonly place: Given = $derived({
+    view: this.view,
     run: this.run?.name ?? "",
     text: this.text,
     more: { seed: this.seed === null ? "" : String(this.seed) },
-  }));
+  });
 }

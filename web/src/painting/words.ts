@@ -1,7 +1,8 @@
 // The words of the tab Paint.
 
-export const paintEnglish = {
-  paint: "Paint",
+const english = {
+  tab: "Paint",
+  about: "Here a run paints a picture of a caption, code by code. Type a caption, and point at a part of the picture to see which words it looked at.",
   paint_text: "Caption",
   paint_hint: "Say what is to be painted",
   paint_picture: "The picture",
@@ -25,8 +26,9 @@ export const paintEnglish = {
     "While it writes a code, it looks at the words of the caption. What you see is the mean of the heads of the layer that looks most surely at one word. It does not prove why a code was chosen.",
 };
 
-export const paintKorean: typeof paintEnglish = {
-  paint: "그리기",
+const korean: typeof english = {
+  tab: "그리기",
+  about: "직접 학습시킨 모델이 설명에 맞는 그림을 코드 하나씩 그립니다. 설명을 입력하고, 그림의 한 곳을 가리켜 어느 단어를 보았는지 알아보세요.",
   paint_text: "설명",
   paint_hint: "무엇을 그릴지 쓰세요",
   paint_picture: "그림",
@@ -47,3 +49,5 @@ export const paintKorean: typeof paintEnglish = {
   paint_how_2:
     "코드를 쓰는 동안 모델은 설명의 단어를 봅니다. 보이는 값은 한 단어를 가장 뚜렷하게 보는 층에서 헤드의 평균을 낸 것입니다. 코드를 왜 골랐는지 증명하지는 않습니다.",
 };
+
+export const texts = { en: english, ko: korean };

@@ -1,7 +1,8 @@
 // Where the parts of a tree stand: its words on one line at the bottom, each bracket above the middle
 // of what it holds. As src/dragoman/pictures/tree.py draws it.
 
-import type { ParsedTree } from "./parse";
+import type { ParsedTree } from "$openapi";
+
 
 const LEVEL = 42; // pixels from one row of labels to the next
 const BETWEEN = 14; // pixels between two words
@@ -31,7 +32,7 @@ export interface Drawing {
 /** `widthOf`: pixels of a text. */
 export function drawn(tree: ParsedTree, widthOf: (text: string) => number): Drawing {
   const depths: number[] = [];
-  for (const { parent } of tree.brackets) depths.push(parent === undefined ? 0 : (depths[parent] ?? 0) + 1);
+  for (const { parent } of tree.brackets) depths.push(parent == null ? 0 : (depths[parent] ?? 0) + 1);
   const lowest = Math.max(...tree.words.map((word) => (depths[word.parent] ?? 0) + 1));
   const top = (row: number): number => MARGIN + SIZE + row * LEVEL;
   const bottom = top(lowest + 1);

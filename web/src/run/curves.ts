@@ -1,8 +1,16 @@
 // Curves made easier to read: smoothed, and two runs over one axis.
 
-import type { ChartData, Series } from "../page/api";
+import type { ChartView, Line } from "$openapi";
 
-export interface Curve extends Series {
+/** A chart of a run, or of a figure: OpenAPI says of the panels of a figure only that they are objects. */
+export interface ChartData extends ChartView {
+  log_x?: boolean;
+  from_zero?: boolean;
+  /** Each point by itself: they are no course of anything. */
+  points?: boolean;
+}
+
+export interface Curve extends Line {
   /** Which of the runs that are compared; each has a colour of its own. */
   run: number;
   /** As it was measured, where `y` is smoothed. */
@@ -15,7 +23,7 @@ const FEW = 30; // points: nothing to smooth
  * Mean of what went before, the nearest counting most: m ← β m + (1 − β) y, divided by 1 − βⁿ so
  * that the first points are not drawn towards zero. Points of unequal distance count by it.
  */
-export function smoothed({ x, y }: Series, beta: number): number[] {
+export function smoothed({ x, y }: Line, beta: number): number[] {
   const step = ((x.at(-1) ?? 0) - (x[0] ?? 0)) / Math.max(1, x.length - 1) || 1;
   let [mean, weight] = [0, 0];
   return y.map((value, i) => {

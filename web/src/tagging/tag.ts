@@ -1,41 +1,14 @@
 // The API of a run that tags words, typed as docs/serve.md and /docs describe it, and how its words
 // are drawn.
 
+import type { TagRequest, TaggedText, TaggedWord } from "$openapi";
 import { call, post } from "../page/api";
-
-export interface TagChoice {
-  tag: string;
-  probability: number;
-}
-
-export interface TaggedWord {
-  /** Space in front. */
-  before: string;
-  text: string;
-  tag: string;
-  probability: number;
-  /** The most probable ones, best first. */
-  tags: TagChoice[];
-}
-
-export interface TaggedSpan {
-  kind: string;
-  first: number;
-  count: number;
-}
-
-export interface Tagged {
-  words: TaggedWord[];
-  /** Where the tags of the run are of spans. */
-  spans?: TaggedSpan[];
-  parts: number;
-}
 
 /** Tags of each word that are asked for. */
 export const TOP = 6;
 
-export async function tag(text: string, run: string, signal: AbortSignal): Promise<Tagged> {
-  return (await (await call("v1/tag", post({ text, run, top: TOP }, signal))).json()).texts[0];
+export async function tagText(text: string, run: string, signal: AbortSignal): Promise<TaggedText> {
+  return (await (await call("v1/tag", post({ text, run, top: TOP } satisfies TagRequest, signal))).json()).texts[0];
 }
 
 /** Words that are drawn together: those of a span, or one. */
@@ -46,7 +19,7 @@ export interface Group {
   words: TaggedWord[];
 }
 
-export function groupsOf({ words, spans }: Tagged): Group[] {
+export function groupsOf({ words, spans }: TaggedText): Group[] {
   if (!spans) return words.map((word, first) => ({ name: word.tag, first, words: [word] }));
   const groups: Group[] = [];
   const alone = (from: number, to: number): void => {

@@ -1,7 +1,8 @@
 // The words of the tab Tag.
 
-export const tagEnglish = {
-  tag: "Tag",
+const english = {
+  tab: "Tag",
+  about: "Here a run gives each word of a text its tag, such as its part of speech or the kind of name that it belongs to, and shows what else each word could be.",
   tag_text: "Text to tag",
   tag_hint: "Type a sentence, its words between spaces: The cat sleeps .",
   tag_label: "The words and their tags",
@@ -28,8 +29,9 @@ export const tagEnglish = {
     "A colour stands for one tag, or one kind of span. Where there are more of them than colours, several share one: the name beside the word says which it is.",
 };
 
-export const tagKorean: typeof tagEnglish = {
-  tag: "태깅",
+const korean: typeof english = {
+  tab: "태깅",
+  about: "직접 학습시킨 모델이 글의 단어마다 품사나 이름의 종류 같은 태그를 붙이고, 단어마다 붙을 수 있는 다른 태그를 보여 줍니다.",
   tag_text: "태그를 붙일 글",
   tag_hint: "단어 사이를 띄어 문장을 입력하세요: The cat sleeps .",
   tag_label: "단어와 태그",
@@ -54,3 +56,5 @@ export const tagKorean: typeof tagEnglish = {
   tag_sure_2:
     "색 하나는 태그 하나 또는 구간의 종류 하나를 나타냅니다. 색보다 종류가 많으면 여러 종류가 같은 색을 씁니다. 무엇인지는 단어 옆의 이름으로 확인하세요.",
 };
+
+export const texts = { en: english, ko: korean };

@@ -1,37 +1,14 @@
 // Transcription: a recording in, what is said in it out, and the files that are made of it.
 
+import type { TranscribedSegment, TranscribedWord } from "$openapi";
 import { ApiError, call, toldBy, type ErrorBody } from "../page/api";
 
-export interface SpokenWord {
-  word: string;
-  /** Seconds. */
-  start: number;
-  end: number;
-  probability?: number;
+/** A segment of a stream: it has its words, which OpenAPI tells of beside the segments of an answer. */
+export interface Segment extends Pick<TranscribedSegment, "text" | "start" | "end" | "seen"> {
+  words?: TranscribedWord[];
 }
 
-/** What the model hears of a segment. */
-export interface Heard {
-  /** The bands of the spectrum in base64, time from left to right. */
-  png: string;
-  grid?: { rows: number; columns: number };
-  /** Where CTC is sure of a token, in seconds from the begin of the segment. */
-  spikes?: { text: string; second: number; probability: number }[];
-  /** Each token that was written, and the share of attention that each stretch of the sound gets. */
-  tokens: { text: string; looked: number[] }[];
-}
-
-export interface Segment {
-  text: string;
-  /** Seconds. */
-  start: number;
-  end: number;
-  /** Where the run can tell when each word is said. */
-  words?: SpokenWord[];
-  /** Where it was asked for. */
-  seen?: Heard;
-}
-
+/** What a stream tells; OpenAPI describes no streams. */
 export type Told =
   | { name: "transcript.text.delta"; data: { delta: string } }
   | { name: "transcript.text.segment"; data: Segment }

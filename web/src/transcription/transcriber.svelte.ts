@@ -1,7 +1,8 @@
 // A recording that a run is asked about, and what is said in it, as it becomes known.
 
-import { viewFor, type Place } from "../page/address";
-import { ApiError, type RunInfo } from "../page/api";
+import type { RunInfo } from "$openapi";
+import type { Place } from "../page/address";
+import { ApiError } from "../page/api";
 import { AskedBeside } from "../files/beside.svelte";
 import type { Recorder } from "../files/recorder.svelte";
 import { later, settledOf, transcribe, type Segment } from "./transcribe";
@@ -28,7 +29,7 @@ export class TranscriberState extends AskedBeside {
   #request: AbortController | null = null;
 
   setRun(run: RunInfo): void {
-    if (viewFor(run) !== "transcribe" || this.run?.name === run.name) return;
+    if (this.run?.name === run.name) return;
     this.run = run;
     this.showAll();
     this.again();

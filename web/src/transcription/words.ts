@@ -1,7 +1,8 @@
 // The words of the tab Transcribe.
 
-export const transcribeEnglish = {
-  transcribe: "Transcribe",
+const english = {
+  tab: "Transcribe",
+  about: "Here a run writes down what is said in a recording, and when. Give it a file, or speak into the microphone.",
   transcribe_title: "A recording",
   transcribe_answer: "What is said in it",
   transcribe_empty: "The text appears here, a part at a time, with when it is said.",
@@ -28,8 +29,9 @@ export const transcribeEnglish = {
     "A recording that is longer than those that the model has learned from is cut at silences. Of each part, the model reads the bands of the spectrum, a hundred times a second, and writes the most probable text. If it was trained with CTC, each row of its encoder also predicts a token or none: that tells when each word is said.",
 };
 
-export const transcribeKorean: typeof transcribeEnglish = {
-  transcribe: "받아쓰기",
+const korean: typeof english = {
+  tab: "받아쓰기",
+  about: "직접 학습시킨 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요.",
   transcribe_title: "녹음",
   transcribe_answer: "녹음에서 들리는 말",
   transcribe_empty: "받아쓴 글이 구간마다 시각과 함께 여기에 나타납니다.",
@@ -55,3 +57,5 @@ export const transcribeKorean: typeof transcribeEnglish = {
   transcribe_how:
     "학습에 쓴 녹음보다 긴 녹음은 조용한 곳에서 자릅니다. 모델은 구간마다 스펙트럼의 대역을 1초에 100번 읽고 가장 확률이 높은 글을 씁니다. CTC로 학습했다면 인코더의 행마다 토큰 하나 또는 없음을 예측하므로, 단어마다 언제 들리는지 알 수 있습니다.",
 };
+
+export const texts = { en: english, ko: korean };

@@ -1,6 +1,7 @@
 // A document that is translated: how far it is, and where its translation waits.
 
-import { ApiError, translateDocument } from "../page/api";
+import { translateDocument } from "./translate";
+import { ApiError } from "../page/api";
 
 export class DocumentState {
   name = $state("");

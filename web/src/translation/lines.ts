@@ -1,22 +1,12 @@
 // The API of a run that reads lines of text in pictures, typed as docs/serve.md and /docs describe it.
 
+import type { LinesAnswer, ReadLine } from "$openapi";
 import { call } from "../page/api";
 
-export interface ReadLine {
-  name: string;
-  width: number;
-  height: number;
-  text: string;
-  log_probability: number;
-  /** The mean of its tokens. */
-  probability: number;
-  /** What the model reads, and where it looked as it wrote each token. */
-  seen?: { width: number; height: number; png: string; tokens: { text: string; looked: number[] }[] } | null;
-  /** The language of the text. */
-  target: string;
-}
+/** What a line says, and the language of that. */
+export type LineRead = ReadLine & Pick<LinesAnswer, "target">;
 
-export async function readLine(file: Blob, name: string, run: string, signal: AbortSignal): Promise<ReadLine> {
+export async function readLine(file: Blob, name: string, run: string, signal: AbortSignal): Promise<LineRead> {
   const body = new FormData();
   body.set("run", run);
   body.set("seen", "true");

@@ -1,7 +1,8 @@
 // What is marked in the source: words that the translation leaves out or that the run never read,
 // and those that belong to the word that somebody points at.
 
-import type { Span, Warning } from "../page/api";
+import type { TranslationWarning } from "$openapi";
+import type { Span } from "./translate";
 import type { Shown } from "./translator.svelte";
 
 /** A word that is pointed at, in the source or in the translation. */
@@ -14,7 +15,7 @@ export interface Pointed {
 /** A stretch of the source text that is shown in one way. */
 export interface Stretch {
   text: string;
-  mark: Warning["code"] | "";
+  mark: TranslationWarning["code"] | "";
   isPointed: boolean;
   /** Its sentence, and where it stands there; -1 between sentences. */
   sentence: number;
@@ -38,7 +39,7 @@ export function stretches(text: string, sentences: Shown[], pointed: Pointed | n
 }
 
 /** Which words of a translation come from a stretch of the source. */
-export function comesFrom(spans: Span[] | undefined, from: Span): boolean {
+export function comesFrom(spans: Span[] | null | undefined, from: Span): boolean {
   return (spans ?? []).some(([begin, end]) => begin < from[1] && from[0] < end);
 }
 

@@ -1,7 +1,9 @@
 // The translator behind the page: text in, sentences out as they grow, choices kept.
 
+import type { Hypothesis, RunInfo, TranslateRequest } from "$openapi";
+import { stream, translate, type Event } from "./translate";
 import type { Place } from "../page/address";
-import { ApiError, stream, translate, type Event, type Hypothesis, type Request, type RunInfo } from "../page/api";
+import { ApiError } from "../page/api";
 
 const PAUSE = 160; // ms without a key before a request goes out
 const N_BEST = 4;
@@ -57,8 +59,7 @@ export class TranslatorState {
     if (this.run?.name === run.name) return;
     this.run = run;
     this.sentences = [];
-    if (run.task === "translation") this.#soon(0);
-    else this.#request?.abort();
+    this.#soon(0);
   }
 
   again(): void {
@@ -71,7 +72,7 @@ export class TranslatorState {
   }
 
   /** What an address has to hold. */
-  readonly place = $derived.by(() => ({ view: "translate" as const, run: this.run?.name ?? "", text: this.text }));
+  readonly place = $derived.by(() => ({ view: "translate", run: this.run?.name ?? "", text: this.text }));
 
   /** Show another translation of a sentence. */
   choose(index: number, hypothesis: Hypothesis): void {
@@ -143,7 +144,7 @@ export class TranslatorState {
     this.#request = null;
     this.error = null;
     this.isBare = false;
-    if (!this.text.trim() || this.run?.task !== "translation") {
+    if (!this.text.trim() || !this.run) {
       this.sentences = [];
       this.before = "";
       this.status = "empty";
@@ -172,7 +173,7 @@ export class TranslatorState {
     }
   }
 
-  async #stream(wanted: Request, signal: AbortSignal): Promise<void> {
+  async #stream(wanted: TranslateRequest, signal: AbortSignal): Promise<void> {
     for await (const event of stream(wanted, signal)) {
       if (signal.aborted) return;
       this.#take(event);
@@ -184,7 +185,7 @@ export class TranslatorState {
       case "start": {
         // A sentence that stands as it stood keeps its translation, and what was chosen for it.
         const old = new Map(this.sentences.filter((s) => s.chosen).map((s) => [s.source, s]));
-        this.before = event.data.before;
+        this.before = event.data.before ?? "";
         this.sentences = event.data.sentences.map(({ source, behind }, index) => {
           const known = old.get(source);
           if (known) return { ...known, behind };

@@ -1,6 +1,34 @@
-// The words of the tab Translate that tell what a run knows and what is doubtful, in both languages.
+// The words of the tab Translate.
 
-export const translateEnglish = {
+const english = {
+  tab: "Translate",
+  about: "Here a run translates your text as you type. Click a word to see what else could stand there.",
+  from: "From",
+  to: "to",
+  swap: "Swap languages",
+  source_label: (language: string) => `Text in ${language}`,
+  source_hint: "Type or paste text…",
+  target_label: (language: string) => `Translation into ${language}`,
+  target_hint: "The translation appears here as you type.",
+  characters: (count: string, most: string) => `${count} of ${most} characters`,
+  done: (text: string) => `Translation: ${text}`,
+  less_sure: "less sure",
+  unsure: "unsure",
+  confidence_title: "How sure is the model?",
+  confidence_1:
+    "For every word it writes, the model spreads its belief over all words that could stand there, given your text and the words before. The figure is the share that this word got.",
+  confidence_2:
+    "Words with a dotted line got less than 80\u00a0%, with a double line less than 50\u00a0%. A low figure often means that several good words compete; a high one does not mean that the word is right.",
+  word_label: (word: string, percent: string) => `${word}: the model gave it ${percent}`,
+  word_title: (percent: string) => `${percent}. Click to see what else could stand here.`,
+  here_stands: (word: string, percent: string) => `The model gave “${word}” ${percent}`,
+  could_stand: "What else could stand here",
+  rest: "All others together",
+  sentence_ends: "(the sentence ends)",
+  forced: "You chose a word here.",
+  others: "Other translations",
+  others_of: (sentence: string) => `Other translations of “${sentence}”`,
+  use: "Use this translation",
   long_text: "This text is long: it is translated, and nothing else is said of it.",
   warnings: "What is doubtful here",
   warn_omitted: (words: string) => `Seems to be left out: ${words}`,
@@ -16,28 +44,53 @@ export const translateEnglish = {
   warn_cut_off: (sentence: string) => `Reached its greatest length and was cut off: ${sentence}`,
   warn_length: (sentence: string) => `Of an unusual length for its source: ${sentence}`,
   or: "or",
-  knows_title: "What does this run know?",
-  knows_pairs: (pairs: string) => `It has learned from ${pairs} pairs of sentences.`,
-  knows_pairs_words: (pairs: string, words: string) =>
-    `It has learned from ${pairs} pairs of sentences with ${words} different words.`,
-  knows_words: "Words that this run knows",
-  knows_all: "These are all of them, the commonest first:",
-  knows_some: (count: string) => `The ${count} commonest:`,
-  knows_longest: (words: string) =>
-    `Nearly all of them have at most ${words} words; it may leave out parts of longer sentences.`,
-  knows_elsewhere: "Whatever is about other things, it can only guess at.",
-  try_these: "Try:",
   look_inside: "Look inside this sentence",
   as_probable: (percent: string) => `${percent} as probable`,
   as_probable_title: (score: string) =>
     `How probable the model holds it, beside the translation above. Its score, the logarithm of the probability over a length penalty, is ${score}.`,
   smoothing: (share: string, least: string) =>
     `While it learned, this run was told to leave ${share} to other words even where it is certain (label smoothing). So a value around ${least} or a little above is as sure as it gets.`,
+  document: "Translate a document",
+  document_hint: "Drop a file here: Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, PO, XLIFF, subtitles and more. All but its text stays as it is.",
+  document_drop: "Drop the file to translate it",
+  document_working: (name: string) => `Translating ${name}`,
+  document_progress: (done: string, of: string) => `${done} of ${of} texts`,
+  document_done: (name: string) => `${name} is translated.`,
+  document_download: "Download",
+  document_private: "It waits for ten minutes and is gone after the download.",
+  document_doubts: "Look this over before you use the translation:",
+  cancel: "Cancel",
 };
 
-export type TranslateWords = typeof translateEnglish;
-
-export const translateKorean: TranslateWords = {
+const korean: typeof english = {
+  tab: "번역",
+  about: "직접 학습시킨 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",
+  from: "원문",
+  to: "번역문",
+  swap: "언어 바꾸기",
+  source_label: (language) => `${language} 원문`,
+  source_hint: "번역할 글을 입력하거나 붙여 넣으세요…",
+  target_label: (language) => `${language} 번역문`,
+  target_hint: "입력하는 대로 번역이 여기에 나타납니다.",
+  characters: (count, most) => `${count} / ${most}자`,
+  done: (text) => `번역: ${text}`,
+  less_sure: "조금 불확실",
+  unsure: "불확실",
+  confidence_title: "모델은 얼마나 확신하나요?",
+  confidence_1:
+    "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 몫입니다.",
+  confidence_2:
+    "점선이 있는 단어는 80% 미만, 두 줄이 있는 단어는 50% 미만을 받았습니다. 숫자가 낮으면 알맞은 단어가 여럿 겨룬다는 뜻일 때가 많고, 높다고 해서 꼭 옳은 것은 아닙니다.",
+  word_label: (word, percent) => `${word}, 모델의 확률 ${percent}`,
+  word_title: (percent) => `${percent}. 누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다.`,
+  here_stands: (word, percent) => `모델이 “${word}” 단어에 준 확률 ${percent}`,
+  could_stand: "이 자리에 올 수 있는 다른 말",
+  rest: "나머지 전체",
+  sentence_ends: "(문장이 끝남)",
+  forced: "여기서 단어를 직접 골랐습니다.",
+  others: "다른 번역",
+  others_of: (sentence) => `“${sentence}”의 다른 번역`,
+  use: "이 번역 쓰기",
   long_text: "글이 길어서 번역만 하며, 의심스러운 곳과 다른 번역은 보여 주지 않습니다.",
   warnings: "확인이 필요한 곳",
   warn_omitted: (words) => `번역에서 빠진 듯합니다: ${words}`,
@@ -54,21 +107,22 @@ export const translateKorean: TranslateWords = {
   warn_cut_off: (sentence) => `최대 길이에 이르러 잘렸습니다: ${sentence}`,
   warn_length: (sentence) => `원문에 비해 길이가 이례적입니다: ${sentence}`,
   or: "또는",
-  knows_title: "이 모델은 무엇을 아나요?",
-  knows_pairs: (pairs) => `문장 쌍 ${pairs}개로 학습했습니다.`,
-  knows_pairs_words: (pairs, words) =>
-    `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
-  knows_words: "이 모델이 아는 단어",
-  knows_all: "아래는 그 단어 전부이며, 자주 나온 순서입니다.",
-  knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,
-  knows_longest: (words) =>
-    `거의 모든 문장이 ${words}단어 이하입니다. 더 긴 문장은 일부를 빠뜨릴 수 있습니다.`,
-  knows_elsewhere: "다른 내용의 글은 짐작해서 옮길 뿐입니다.",
-  try_these: "예문:",
   look_inside: "이 문장 들여다보기",
   as_probable: (percent) => `가장 높은 확률의 ${percent}`,
   as_probable_title: (score) =>
     `모델이 계산한 확률을 가장 확률이 높은 번역과 비교한 값입니다. 점수(확률의 로그를 길이 페널티로 나눈 값)는 ${score}입니다.`,
   smoothing: (share, least) =>
     `이 모델은 확실한 자리에서도 확률의 ${share}를 다른 단어에 남겨 두도록 학습했습니다(레이블 스무딩). 그래서 가장 확신할 때도 확률이 ${least} 안팎이거나 그보다 조금 높을 뿐입니다.`,
+  document: "문서 번역",
+  document_hint: "파일을 여기에 끌어다 놓으세요: 워드, 파워포인트, 엑셀, 오픈도큐먼트, HTML, 마크다운, PO, XLIFF, 자막 등. 글 외에는 모두 그대로 둡니다.",
+  document_drop: "파일을 놓으면 번역합니다",
+  document_working: (name) => `번역 중: ${name}`,
+  document_progress: (done, of) => `글 ${of}개 중 ${done}개`,
+  document_done: (name) => `번역이 끝났습니다: ${name}`,
+  document_download: "내려받기",
+  document_private: "10분 동안 보관하며, 내려받으면 지워집니다.",
+  document_doubts: "번역을 쓰기 전에 확인하세요(영어로 표시됩니다).",
+  cancel: "취소",
 };
+
+export const texts = { en: english, ko: korean };

@@ -1,7 +1,8 @@
 // The words of the tab of runs that read lines of text in pictures.
 
-export const linesEnglish = {
-  lines: "Text in a picture",
+const english = {
+  tab: "Text in a picture",
+  about: "Here a run reads a line of text in a picture, and writes what it says or its translation. Give it a file, or use the camera.",
   lines_title: "A picture of a line of text",
   lines_drop: "Drop the picture to read its line",
   lines_over: "Write over the picture",
@@ -22,8 +23,9 @@ export const linesEnglish = {
   lines_how_2: "A run that has learned to translate writes the translation; one that has learned to read writes the line itself.",
 };
 
-export const linesKorean: typeof linesEnglish = {
-  lines: "그림 속 글",
+const korean: typeof english = {
+  tab: "그림 속 글",
+  about: "직접 학습시킨 모델이 그림 속의 글 한 줄을 읽고 그 내용이나 번역을 씁니다. 파일을 넣거나 카메라를 쓰세요.",
   lines_title: "글 한 줄의 그림",
   lines_drop: "그림을 놓으면 글을 읽습니다",
   lines_over: "그림 위에 쓰기",
@@ -43,3 +45,5 @@ export const linesKorean: typeof linesEnglish = {
     "그림을 흑백으로 바꾸고 레시피에 정한 높이로 맞춘 다음, 픽셀의 세로줄을 왼쪽부터 차례로 모델에 넣습니다. 원문 어휘가 따로 없으므로, 글자 두 개가 뒤바뀐 단어도 원래 단어와 비슷하게 보입니다.",
   lines_how_2: "번역을 배운 모델은 번역을 쓰고, 읽기를 배운 모델은 그림의 글을 그대로 씁니다.",
 };
+
+export const texts = { en: english, ko: korean };
