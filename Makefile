@@ -22,7 +22,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-oldest test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-oldest test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ serve: $(SERVE) $(PAGE) runs/demo/model.safetensors ## serve the demo run: http:
 	@$(BIN)/dragoman serve runs/demo --port $(PORT)
 
 web: $(PAGE) ## build the page that `serve` shows
+
+web-check: $(DEV) $(PAGE) ## the types of the page, beside those of the server's requests and answers
+	@$(BIN)/python tests/doubles/page_types.py
 
 web-dev: $(SERVE) $(PAGE) runs/demo/model.safetensors ## the page with hot reload, over the demo run
 	@$(BIN)/dragoman serve runs/demo --no-page & server=$$!; trap "kill $$server" EXIT; \

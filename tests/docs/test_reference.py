@@ -155,10 +155,11 @@ VIEWS = {"translate": "Translate", "write": "Write", "classify": "Classify", "fi
 
 
 def test_every_view_has_its_part_of_the_pages_help() -> None:
-    address = (ROOT / "web/src/lib/address.ts").read_text(encoding="utf-8")
-    (of_task,) = re.findall(r"^export const taskOf = \{(.*?)\}", address, re.MULTILINE | re.DOTALL)
-    (of_any,) = re.findall(r"^const OF_ANY = \[(.*?)\]", address, re.MULTILINE)
-    found = re.findall(r"(\w+):", of_task) + re.findall(r'"(\w+)"', of_any)
+    source = ROOT / "web/src"
+    (of_any,) = re.findall(r"const OF_ANY = \[(.*?)\]", (source / "App.svelte").read_text("utf-8"))
+    found = re.findall(r'"(\w+)"', of_any)
+    for path in source.glob("*/view*.ts"):
+        found += re.findall(r'^  name: "(\w+)",$', path.read_text("utf-8"), re.MULTILINE)
     assert set(found) == set(VIEWS)
     for name in VIEWS.values():
         assert f"\n## {name}\n" in page("page"), name

@@ -16,7 +16,7 @@ from dragoman.serving.http.refusals import STATUSES, Refusal
 
 JSON = {"content-type": "application/json"}
 ROOT = Path(__file__).parents[2]
-KOREAN = (ROOT / "web/src/lib/words_errors.ts").read_text(encoding="utf-8")
+KOREAN = (ROOT / "web/src/page/words_errors.ts").read_text(encoding="utf-8")
 SOURCE = ROOT / "src" / "dragoman"
 
 

@@ -1,0 +1,60 @@
+"""Writes the types of the server's requests and answers for the page, and checks the page against
+them: ``python tests/doubles/page_types.py`` (``make web-check``).
+
+They come from the OpenAPI description, which is the same whatever runs are served, through
+openapi-typescript, and stand in ``build/page/openapi.ts``, which is not committed: the page is
+built without them, since the build leaves types out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from dragoman.serving.app import create_app
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.service.catalogue import LanguageDetector
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "web"
+TYPES = ROOT / "build" / "page" / "openapi.ts"
+PACKAGES = WEB / "node_modules"
+_OPTIONS = ("--root-types", "--root-types-no-schema-prefix", "--default-non-nullable=false")
+
+
+def node() -> str:
+    """The Node that builds the page. Errors: ``PageError`` of ``build_page.py`` without one."""
+    spec = importlib.util.spec_from_file_location("build_page", ROOT / "build_page.py")
+    assert spec is not None and spec.loader is not None
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    return str(builder.find_node()[0])
+
+
+def write_types() -> None:
+    """Write ``TYPES``. ``npm ci`` was run in ``web/``."""
+    TYPES.parent.mkdir(parents=True, exist_ok=True)
+    description = TYPES.with_suffix(".json")
+    described = create_app([], ServeSettings(), LanguageDetector()).openapi()
+    description.write_text(json.dumps(described), encoding="utf-8")
+    program = PACKAGES / "openapi-typescript" / "bin" / "cli.js"
+    command = [node(), str(program), str(description), "--output", str(TYPES), *_OPTIONS]
+    subprocess.run(command, cwd=WEB, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
+
+
+def check_types(folder: Path = WEB) -> subprocess.CompletedProcess[str]:
+    """Run svelte-check over ``folder``, which is ``web/`` or a copy of it -> what it said."""
+    program = PACKAGES / "svelte-check" / "bin" / "svelte-check"
+    options = ["--tsconfig", "./tsconfig.json", "--fail-on-warnings", "--output", "human"]
+    command = [node(), str(program), *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+if __name__ == "__main__":
+    write_types()
+    checked = check_types()
+    print(checked.stdout, checked.stderr)
+    sys.exit(checked.returncode)

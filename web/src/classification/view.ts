@@ -1,0 +1,15 @@
+import { readTexts } from "../look/words_read";
+import { Asked } from "../page/asked.svelte";
+import { view } from "../page/view";
+import Classify from "./Classify.svelte";
+import { classifyText } from "./classify";
+import { texts } from "./words";
+
+export const classify = view({
+  name: "classify",
+  takes: ({ task, reads }) => task === "classification" && reads === "text",
+  texts,
+  lookTexts: readTexts,
+  Shown: Classify,
+  asked: new Asked("classify", classifyText),
+});

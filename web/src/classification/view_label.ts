@@ -1,0 +1,15 @@
+import { FileState } from "../files/file_state.svelte";
+import { readTexts } from "../look/words_read";
+import { view } from "../page/view";
+import Label from "./Label.svelte";
+import { labelFile } from "./classify";
+import { texts } from "./words_label";
+
+export const label = view({
+  name: "label",
+  takes: ({ task, reads }) => task === "classification" && reads !== "text",
+  texts,
+  lookTexts: readTexts,
+  Shown: Label,
+  asked: new FileState("label", labelFile),
+});

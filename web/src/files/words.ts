@@ -1,0 +1,53 @@
+// The texts of what takes a picture or a recording, and of what shows how a model reads it.
+
+export const filesEnglish = {
+  label_pictures: "A picture",
+  label_choose: "Choose a file",
+  label_drop_picture: "Drop a picture here, paste one, or choose a file.",
+  label_drop_recording: "Drop a recording here, paste one, or choose a file.",
+  label_camera: "Camera",
+  label_camera_shown: "What the camera sees",
+  label_keep: "Keep this picture",
+  label_record: "Record",
+  label_recording: (time: string, most: string) => `Recording: ${time} s of at most ${most} s`,
+  label_level: "Level",
+  label_stop: "Stop",
+  label_cancel: "Cancel",
+  label_insecure:
+    "The browser allows camera and microphone only over HTTPS or on the server's own machine. Open this page over HTTPS, or choose a file.",
+  label_denied: "The browser did not allow it: check its permissions for this page, and that a device is connected.",
+  label_given: "What you gave",
+  label_what_if: "What if a part is hidden?",
+  label_cells: "Parts that can be hidden",
+  label_cell: (row: string, column: string) => `Row ${row}, column ${column}`,
+  label_hide_sound: "Click a part of the spectrum: the model reads the recording without that range of bands there.",
+  label_show_all: "Show all again",
+  label_seconds: (seconds: string) => `${seconds} s`,
+  label_private: "The file goes to this server alone, which keeps it in memory until it has answered.",
+};
+
+export const filesKorean: typeof filesEnglish = {
+  label_pictures: "그림",
+  label_choose: "파일 고르기",
+  label_drop_picture: "그림을 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",
+  label_drop_recording: "녹음을 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",
+  label_camera: "카메라",
+  label_camera_shown: "카메라에 보이는 것",
+  label_keep: "이 그림 쓰기",
+  label_record: "녹음하기",
+  label_recording: (time, most) => `녹음 중: ${time}초 (최대 ${most}초)`,
+  label_level: "음량",
+  label_stop: "끝내기",
+  label_cancel: "취소",
+  label_insecure:
+    "브라우저는 HTTPS로 열었거나 서버와 같은 컴퓨터에서 연 페이지에서만 카메라와 마이크를 쓰게 합니다. HTTPS로 열거나 파일을 고르세요.",
+  label_denied: "브라우저가 허용하지 않았습니다. 이 페이지의 권한과 장치 연결을 확인하세요.",
+  label_given: "넣은 파일",
+  label_what_if: "한 부분을 가리면?",
+  label_cells: "가릴 수 있는 부분",
+  label_cell: (row, column) => `${row}행 ${column}열`,
+  label_hide_sound: "스펙트럼의 한 부분을 누르세요. 모델은 그 대역이 그동안 빠진 녹음을 읽습니다.",
+  label_show_all: "모두 다시 보이기",
+  label_seconds: (seconds) => `${seconds}초`,
+  label_private: "파일은 이 서버로만 보내며, 서버는 답할 때까지만 메모리에 둡니다.",
+};

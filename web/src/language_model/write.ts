@@ -1,0 +1,50 @@
+// The API of a language model, typed as docs/serve.md and /docs describe it.
+
+import type { ContinuationsAnswer, ContinuationsRequest, Surprise, SurpriseRequest, TextWord, WriteAnswer, WriteRequest } from "$openapi";
+import { call, events, post, type ErrorBody } from "../page/api";
+
+export type Ending = WriteAnswer["ending"];
+
+/** What a stream tells; OpenAPI describes no streams. */
+export type WriteEvent =
+  | { name: "start"; data: { run: string; begin: string; given: number; context: number } }
+  | { name: "text"; data: { text: string; first: number; words: TextWord[] } }
+  | { name: "done"; data: { ending: Ending; written: number; seconds: number } }
+  | { name: "error"; data: ErrorBody };
+
+export function write(request: WriteRequest, signal: AbortSignal): AsyncGenerator<WriteEvent> {
+  return events("v1/write", request, signal);
+}
+
+export async function surprise(text: string, run: string, signal: AbortSignal): Promise<Surprise> {
+  return (await (await call("v1/surprisal", post({ text, run } satisfies SurpriseRequest, signal))).json()).texts[0];
+}
+
+export async function continuations(
+  text: string,
+  word: number,
+  run: string,
+  signal: AbortSignal,
+): Promise<ContinuationsAnswer> {
+  return (await call("v1/continuations", post({ text, word, run } satisfies ContinuationsRequest, signal))).json();
+}
+
+/** The words of a text, as far as they are those of another that begins like it; the rest bare. */
+export function kept(words: TextWord[], text: string): TextWord[] {
+  const found: TextWord[] = [];
+  let place = 0;
+  for (const word of words) {
+    const end = place + word.before.length + word.text.length;
+    const isWhole = end === text.length || /\s/.test(text[end] ?? "");
+    if (!isWhole || text.slice(place, end) !== word.before + word.text) break;
+    found.push(word);
+    place = end;
+  }
+  const rest = text.slice(place);
+  const bare = rest.trimStart();
+  return rest ? [...found, { before: rest.slice(0, rest.length - bare.length), text: bare, bits: null }] : found;
+}
+
+export function joined(words: TextWord[]): string {
+  return words.map((word) => word.before + word.text).join("");
+}

@@ -1,0 +1,238 @@
+// The writer behind the page: how a text begins in, how it goes on as it grows, choices kept.
+
+import type { Continuation, ContinuationsAnswer, RunInfo, TextWord } from "$openapi";
+import type { Place } from "../page/address";
+import { ApiError } from "../page/api";
+import { continuations, joined, kept, surprise, write, type Ending, type WriteEvent } from "./write";
+
+const PAUSE = 250; // ms without a key before a text is read
+const USUAL = { temperature: 0.8, k: 0, p: 1, seed: 0, longest: 100, stop: "", likeliest: false };
+
+/** How tokens are drawn, and where a text ends. */
+export type How = typeof USUAL;
+
+export type WriterStatus = "empty" | "reading" | "read" | "writing" | "done" | "stopped" | "error";
+
+interface Version {
+  text: string;
+  words: TextWord[];
+}
+
+export class WriterState {
+  /** What stands in the field. */
+  begin = $state("");
+  /** All that stands on the other side: how it began, and how it went on. */
+  text = $state("");
+  /** Its words, as far as they are known. */
+  words = $state.raw<TextWord[]>([]);
+  how = $state.raw<How>(USUAL);
+  run = $state.raw<RunInfo | null>(null);
+  status = $state<WriterStatus>("empty");
+  ending = $state<Ending | null>(null);
+  error = $state.raw<ApiError | null>(null);
+  /** Tokens of the beginning that the model had to forget. */
+  forgotten = $state(false);
+  /** What stood there before a person chose another word. */
+  before = $state.raw<Version | null>(null);
+  /** What was gone on with last. */
+  from = $state.raw<Version | null>(null);
+
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #request: AbortController | null = null;
+
+  readonly isWriting = $derived(this.status === "writing");
+  /** Words that were not there when it was last gone on with begin here. */
+  readonly added = $derived(this.from ? this.text.slice(this.from.text.length) : "");
+
+  setBegin(text: string): void {
+    this.begin = text;
+    this.#show({ text, words: kept(this.words, text) });
+    this.before = this.from = this.ending = null;
+    this.#soon(text.trim() ? PAUSE : 0);
+  }
+
+  setRun(run: RunInfo): void {
+    if (this.run?.name === run.name) return;
+    this.run = run;
+    this.words = [];
+    this.before = this.from = null;
+    this.#soon(0);
+  }
+
+  set(how: Partial<How>): void {
+    this.how = { ...this.how, ...how };
+  }
+
+  /** Read again what stands there. */
+  again(): void {
+    this.#soon(0);
+  }
+
+  stop(): void {
+    this.#request?.abort();
+    if (this.isWriting) this.status = "stopped";
+  }
+
+  /** Go on with what stands there. */
+  async write(): Promise<void> {
+    const run = this.run;
+    if (!run) return;
+    const request = this.#begin();
+    this.status = "writing";
+    this.ending = null;
+    this.from = { text: this.text, words: this.words };
+    const asked = { text: this.text, run: run.name, ...this.settings };
+    try {
+      for await (const event of write(asked, request.signal)) {
+        if (request.signal.aborted) return;
+        this.#take(event);
+      }
+    } catch (error) {
+      this.#failed(error, request);
+    }
+  }
+
+  /** Go on otherwise: with other numbers drawn. */
+  another(): void {
+    if (!this.from) return;
+    this.#show(this.from);
+    this.set({ seed: this.how.seed + 1 });
+    void this.write();
+  }
+
+  /** What else could stand in place of a word. */
+  async others(word: number, signal: AbortSignal): Promise<ContinuationsAnswer> {
+    return continuations(this.text, word, this.run?.name ?? "", signal);
+  }
+
+  /** Let another word stand there, and the text go on from it. */
+  choose(begin: string, { before, text }: Continuation): void {
+    const now = { text: this.text, words: this.words };
+    const chosen = begin + before + text;
+    this.#show({ text: chosen, words: kept(this.words, chosen) });
+    void this.write();
+    this.before = now;
+  }
+
+  undo(): void {
+    if (!this.before) return;
+    this.#begin();
+    this.#show(this.before);
+    this.before = this.from = this.ending = null;
+    this.status = "read";
+  }
+
+  /** Put all of it into the field. */
+  edit(): void {
+    this.stop();
+    this.begin = this.text;
+    this.before = this.from = this.ending = null;
+  }
+
+  /** Show what an address holds. */
+  follow({ text, more }: Place): void {
+    const number = (name: string, usual: number): number => {
+      const found = Number(more[name] ?? "");
+      return more[name] && Number.isFinite(found) && found >= 0 ? found : usual;
+    };
+    this.how = {
+      temperature: number("temperature", USUAL.temperature) || USUAL.temperature,
+      k: Math.floor(number("k", USUAL.k)),
+      p: Math.min(1, number("p", USUAL.p) || 1),
+      seed: Math.floor(number("seed", USUAL.seed)),
+      longest: Math.max(1, Math.floor(number("longest", USUAL.longest))),
+      stop: (more.stop ?? "").slice(0, 100),
+      likeliest: more.how === "likeliest",
+    };
+    if (text !== this.text) this.setBegin(text);
+  }
+
+  /** What an address has to hold. */
+  readonly place = $derived.by(() => {
+    const { likeliest, ...numbers } = this.how;
+    const changed = Object.entries(numbers).filter(([name, value]) => value !== USUAL[name as keyof How]);
+    const more = Object.fromEntries(changed.map(([name, value]) => [name, String(value)]));
+    return { view: "write" as const, run: this.run?.name ?? "", text: this.text, more: { ...more, how: likeliest ? "likeliest" : "" } };
+  });
+
+  #show({ text, words }: Version): void {
+    this.text = text;
+    this.words = words;
+  }
+
+  #begin(): AbortController {
+    clearTimeout(this.#timer);
+    this.#request?.abort();
+    this.error = null;
+    return (this.#request = new AbortController());
+  }
+
+  #soon(pause: number): void {
+    const request = this.#begin();
+    this.status = this.text.trim() ? "reading" : "empty";
+    if (this.text.trim() && this.run) this.#timer = setTimeout(() => void this.#read(request), pause);
+  }
+
+  /** How a text is written, as the server is asked. */
+  readonly settings = $derived.by(() => {
+    const { temperature, k, p, seed, longest, stop, likeliest } = this.how;
+    return {
+      longest,
+      likeliest,
+      sampling: { temperature, top_k: k, top_p: p, seed },
+      stop: stop ? [stop.replaceAll("\\n", "\n").replaceAll("\\t", "\t")] : [],
+    };
+  });
+
+  async #read(request: AbortController): Promise<void> {
+    const { run, text } = this;
+    if (!run) return;
+    try {
+      const found = await surprise(text, run.name, request.signal);
+      if (request.signal.aborted) return;
+      this.words = found.words;
+      this.status = "read";
+    } catch (error) {
+      this.#failed(error, request);
+    }
+  }
+
+  #take(event: WriteEvent): void {
+    switch (event.name) {
+      case "start": {
+        const { begin, given, context } = event.data;
+        // As the vocabulary knows it: a space at its end may be gone.
+        const words = joined(this.words) === begin ? this.words : kept(this.words, begin);
+        this.#show({ text: begin, words });
+        this.from = { text: begin, words };
+        this.forgotten = given >= context;
+        break;
+      }
+      case "text": {
+        const { first, words, text } = event.data;
+        // What was read once and has left the window since keeps its colour.
+        const known = words.map((word, i) => {
+          const old = this.words[first + i];
+          return word.bits === undefined && old?.text === word.text ? { ...word, ...old } : word;
+        });
+        this.words = [...this.words.slice(0, first), ...known];
+        this.text += text;
+        break;
+      }
+      case "done":
+        this.ending = event.data.ending;
+        this.status = "done";
+        break;
+      case "error":
+        this.error = ApiError.told(500, event.data);
+        this.status = "error";
+        break;
+    }
+  }
+
+  #failed(error: unknown, request: AbortController): void {
+    if (request.signal.aborted) return;
+    this.error = ApiError.of(error);
+    this.status = "error";
+  }
+}

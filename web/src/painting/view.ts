@@ -1,0 +1,14 @@
+import { readTexts } from "../look/words_read";
+import { view } from "../page/view";
+import Paint from "./Paint.svelte";
+import { PainterState } from "./painter.svelte";
+import { texts } from "./words";
+
+export const paint = view({
+  name: "paint",
+  takes: ({ task }) => task === "painting",
+  texts,
+  lookTexts: readTexts,
+  Shown: Paint,
+  asked: new PainterState(),
+});

@@ -1,0 +1,53 @@
+// The words of the tab Paint.
+
+const english = {
+  tab: "Paint",
+  about: "Here a run paints a picture of a caption, code by code. Type a caption, and point at a part of the picture to see which words it looked at.",
+  paint_text: "Caption",
+  paint_hint: "Say what is to be painted",
+  paint_picture: "The picture",
+  paint_empty: "The picture appears here, patch by patch, as the model writes it.",
+  paint_done: (count: string) => `Pictures: ${count}`,
+  paint_which: (number: string, probability: string) => `Picture ${number}: probability ${probability}`,
+  paint_others: "Draw others",
+  paint_likeliest: "Most probable",
+  paint_again: "Show again how it was painted",
+  paint_save: "Save as PNG",
+  paint_unknown: (words: string) =>
+    `No caption of the training has ${words}: the model does not know what to paint for that.`,
+  paint_looked: "Words of the caption: choose one to see which patches looked at it",
+  paint_patch: (row: string, column: string, probability: string) =>
+    `Row ${row}, column ${column}: probability ${probability}`,
+  paint_point: "Point at a patch to see which words it looked at.",
+  paint_how_title: "How does it paint?",
+  paint_how_1:
+    "The model writes a picture as it would write a sentence: one code for each patch, from left to right and from top to bottom. Another network, which learned the codes, makes the pixels of them.",
+  paint_how_2:
+    "While it writes a code, it looks at the words of the caption. What you see is the mean of the heads of the layer that looks most surely at one word. It does not prove why a code was chosen.",
+};
+
+const korean: typeof english = {
+  tab: "그리기",
+  about: "직접 학습시킨 모델이 설명에 맞는 그림을 코드 하나씩 그립니다. 설명을 입력하고, 그림의 한 곳을 가리켜 어느 단어를 보았는지 알아보세요.",
+  paint_text: "설명",
+  paint_hint: "무엇을 그릴지 쓰세요",
+  paint_picture: "그림",
+  paint_empty: "모델이 쓰는 순서대로 그림이 패치마다 여기에 나타납니다.",
+  paint_done: (count) => `그림 ${count}장`,
+  paint_which: (number, probability) => `그림 ${number}: 확률 ${probability}`,
+  paint_others: "다른 그림 뽑기",
+  paint_likeliest: "가장 확률이 높은 그림",
+  paint_again: "그린 순서 다시 보기",
+  paint_save: "PNG로 저장",
+  paint_unknown: (words) => `학습에 쓴 설명에 없는 말: ${words}. 모델은 이 말로 무엇을 그려야 할지 모릅니다.`,
+  paint_looked: "설명의 단어: 하나를 고르면 그 단어를 본 패치가 보입니다",
+  paint_patch: (row, column, probability) => `${row}행 ${column}열: 확률 ${probability}`,
+  paint_point: "패치를 가리키면 그 패치가 본 단어가 보입니다.",
+  paint_how_title: "어떻게 그리나요?",
+  paint_how_1:
+    "모델은 문장을 쓰듯이 그림을 씁니다. 왼쪽에서 오른쪽으로, 위에서 아래로 패치마다 코드 하나를 씁니다. 코드를 배운 다른 신경망이 그 코드로 픽셀을 만듭니다.",
+  paint_how_2:
+    "코드를 쓰는 동안 모델은 설명의 단어를 봅니다. 보이는 값은 한 단어를 가장 뚜렷하게 보는 층에서 헤드의 평균을 낸 것입니다. 코드를 왜 골랐는지 증명하지는 않습니다.",
+};
+
+export const texts = { en: english, ko: korean };

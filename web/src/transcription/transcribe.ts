@@ -1,0 +1,92 @@
+// Transcription: a recording in, what is said in it out, and the files that are made of it.
+
+import type { TranscribedSegment, TranscribedWord } from "$openapi";
+import { ApiError, call, toldBy, type ErrorBody } from "../page/api";
+
+/** A segment of a stream: it has its words, which OpenAPI tells of beside the segments of an answer. */
+export interface Segment extends Pick<TranscribedSegment, "text" | "start" | "end" | "seen"> {
+  words?: TranscribedWord[];
+}
+
+/** What a stream tells; OpenAPI describes no streams. */
+export type Told =
+  | { name: "transcript.text.delta"; data: { delta: string } }
+  | { name: "transcript.text.segment"; data: Segment }
+  | { name: "transcript.text.done"; data: { text: string; usage: { seconds: number } } }
+  | { name: "error"; data: ErrorBody };
+
+/** What is said in a recording, segment by segment -> its seconds. */
+export async function transcribe(
+  file: Blob,
+  name: string,
+  run: string,
+  withWords: boolean,
+  signal: AbortSignal,
+  onsegment: (segment: Segment) => void,
+  also: Record<string, string> = {},
+): Promise<number> {
+  const body = new FormData();
+  body.set("model", run);
+  body.set("response_format", "verbose_json");
+  body.set("timestamp_granularities[]", withWords ? "word" : "segment");
+  body.set("stream", "true");
+  for (const [field, value] of Object.entries(also)) body.set(field, value);
+  body.set("file", file, name);
+  const response = await call("v1/audio/transcriptions", { method: "POST", body, signal });
+  let seconds = 0;
+  for await (const event of toldBy<Told>(response, signal)) {
+    if (event.name === "error") throw ApiError.told(0, event.data);
+    if (event.name === "transcript.text.segment") onsegment(event.data);
+    if (event.name === "transcript.text.done") seconds = event.data.usage.seconds;
+  }
+  return seconds;
+}
+
+const PAUSE = 0.7; // seconds of silence behind a word, after which nothing before it changes
+
+/** How many of the segments of a recording that goes on stay as they are: all but the last, and that
+ * too after a pause. `to`: until when it was heard. */
+export function settledOf(segments: Segment[], to: number): number {
+  const last = segments.at(-1);
+  const end = last?.words?.at(-1)?.end;
+  return segments.length - (last && (end === undefined || to - end < PAUSE) ? 1 : 0);
+}
+
+/** The same, so many seconds later. */
+export function later(segment: Segment, seconds: number): Segment {
+  const moved = <T extends { start: number; end: number }>(one: T): T => ({ ...one, start: one.start + seconds, end: one.end + seconds });
+  const words = segment.words?.map(moved);
+  return words ? { ...moved(segment), words } : moved(segment);
+}
+
+export type Layout = "txt" | "srt" | "vtt";
+
+/** A file of some segments: as `dragoman transcribe` writes it. */
+export function captions(segments: Segment[], layout: Layout): string {
+  if (layout === "txt") return segments.map(({ text }) => `${text}\n`).join("");
+  if (layout === "srt")
+    return segments.map((one, n) => `${n + 1}\n${clock(one.start, ",")} --> ${clock(one.end, ",")}\n${cue(one.text)}\n\n`).join("");
+  const cues = segments.map((one) => `${clock(one.start, ".")} --> ${clock(one.end, ".")}\n${escaped(cue(one.text))}\n\n`);
+  return `WEBVTT\n\n${cues.join("")}`;
+}
+
+function cue(text: string): string {
+  return text.replaceAll("-->", "->");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}
+
+function clock(seconds: number, mark: string): string {
+  const total = Math.round(seconds * 1000);
+  const [hours, minutes, rest] = [Math.floor(total / 3_600_000), Math.floor(total / 60_000) % 60, Math.floor(total / 1000) % 60];
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${two(hours)}:${two(minutes)}:${two(rest)}${mark}${String(total % 1000).padStart(3, "0")}`;
+}
+
+/** A time as people read it: 1:02.3. */
+export function shownTime(seconds: number): string {
+  const tenths = Math.floor(seconds * 10);
+  return `${Math.floor(tenths / 600)}:${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
+}

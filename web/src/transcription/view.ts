@@ -1,0 +1,14 @@
+import { readTexts } from "../look/words_read";
+import { view } from "../page/view";
+import Transcribe from "./Transcribe.svelte";
+import { TranscriberState } from "./transcriber.svelte";
+import { texts } from "./words";
+
+export const transcribe = view({
+  name: "transcribe",
+  takes: ({ task }) => task === "transcription",
+  texts,
+  lookTexts: readTexts,
+  Shown: Transcribe,
+  asked: new TranscriberState(),
+});

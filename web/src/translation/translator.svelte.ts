@@ -1,0 +1,240 @@
+// The translator behind the page: text in, sentences out as they grow, choices kept.
+
+import type { Hypothesis, RunInfo, TranslateRequest } from "$openapi";
+import { stream, translate, type Event } from "./translate";
+import type { Place } from "../page/address";
+import { ApiError } from "../page/api";
+
+const PAUSE = 160; // ms without a key before a request goes out
+const N_BEST = 4;
+const CONTINUATIONS = 6;
+/** What the server says where a text is too long for all that is asked beside its translation. */
+const TOO_MUCH = ["too_costly", "too_many_translations"];
+
+export interface Shown {
+  source: string;
+  behind: string;
+  /** What it looks like while it is searched. */
+  draft: string;
+  /** What stood here before: shown faintly behind the draft, so that nothing jumps. */
+  stale: string;
+  /** The n best, best first; empty while it is searched. */
+  hypotheses: Hypothesis[];
+  /** The one that is shown: an entry of `hypotheses`, or one that a person forced. */
+  chosen: Hypothesis | null;
+  isForced: boolean;
+}
+
+export type Status = "empty" | "waiting" | "growing" | "done" | "error";
+
+export class TranslatorState {
+  text = $state("");
+  run = $state<RunInfo | null>(null);
+  before = $state("");
+  sentences = $state.raw<Shown[]>([]);
+  status = $state<Status>("empty");
+  error = $state<ApiError | null>(null);
+  /** Whether the text is so long that it is translated alone: no doubts, no other translations. */
+  isBare = $state(false);
+
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #request: AbortController | null = null;
+
+  /** Whether what stands there is the translation of a text before this one. */
+  readonly isOld = $derived(this.status === "waiting" && this.sentences.length > 0);
+
+  get target(): string {
+    return (
+      this.before +
+      this.sentences.map((s) => (s.chosen ? s.chosen.text : s.draft) + s.behind).join("")
+    );
+  }
+
+  setText(text: string): void {
+    this.text = text;
+    this.#soon(text.trim() ? PAUSE : 0);
+  }
+
+  setRun(run: RunInfo): void {
+    if (this.run?.name === run.name) return;
+    this.run = run;
+    this.sentences = [];
+    this.#soon(0);
+  }
+
+  again(): void {
+    this.#soon(0);
+  }
+
+  /** Show what an address holds. */
+  follow({ text }: Place): void {
+    if (text && text !== this.text) this.setText(text);
+  }
+
+  /** What an address has to hold. */
+  readonly place = $derived.by(() => ({ view: "translate", run: this.run?.name ?? "", text: this.text }));
+
+  /** Show another translation of a sentence. */
+  choose(index: number, hypothesis: Hypothesis): void {
+    const sentence = this.sentences[index];
+    if (!sentence) return;
+    const isForced = !sentence.hypotheses.includes(hypothesis);
+    this.#change(index, { ...sentence, chosen: hypothesis, isForced });
+    if (!hypothesis.warnings) void this.#proofread(index, hypothesis);
+  }
+
+  /** Back to what the model thinks best. */
+  undo(index: number): void {
+    const sentence = this.sentences[index];
+    const best = sentence?.hypotheses[0];
+    if (sentence && best) this.#change(index, { ...sentence, chosen: best, isForced: false });
+  }
+
+  /** What else could stand where token `place` of a sentence stands, each written to its end. */
+  async continuations(index: number, place: number, signal: AbortSignal): Promise<Hypothesis[]> {
+    const sentence = this.sentences[index];
+    if (!sentence?.chosen || !this.run) return [];
+    const answer = await translate(
+      {
+        text: sentence.source,
+        run: this.run.name,
+        source: this.run.source,
+        whole: true,
+        alternatives: true,
+        n_best: CONTINUATIONS,
+        beam: 2,
+        prefix_tokens: sentence.chosen.tokens.slice(0, place).map((token) => token.id),
+      },
+      signal,
+    );
+    return answer.sentences[0]?.hypotheses ?? [];
+  }
+
+  /** Ask what is doubtful about a translation that is not the best, and so was not proofread. */
+  async #proofread(index: number, hypothesis: Hypothesis): Promise<void> {
+    const source = this.sentences[index]?.source;
+    if (source === undefined || !this.run) return;
+    const tokens = hypothesis.tokens.map((token) => token.id);
+    const answer = await translate({
+      text: source,
+      run: this.run.name,
+      source: this.run.source,
+      whole: true,
+      beam: 1,
+      prefix_tokens: tokens,
+      warnings: true,
+    }).catch(() => null); // what is shown stays, without warnings
+    const read = answer?.sentences[0]?.hypotheses[0];
+    const sentence = this.sentences[index];
+    if (!read || !sentence || sentence.source !== source || sentence.chosen !== hypothesis) return;
+    if (read.text !== hypothesis.text) return; // it was gone on with
+    const chosen = { ...hypothesis, warnings: read.warnings ?? [], words: read.words };
+    const hypotheses = sentence.hypotheses.map((one) => (one === hypothesis ? chosen : one));
+    this.#change(index, { ...sentence, hypotheses, chosen });
+  }
+
+  #soon(pause: number): void {
+    clearTimeout(this.#timer);
+    if (this.text.trim()) this.status = "waiting";
+    this.#timer = setTimeout(() => void this.#go(), pause);
+  }
+
+  async #go(): Promise<void> {
+    this.#request?.abort();
+    this.#request = null;
+    this.error = null;
+    this.isBare = false;
+    if (!this.text.trim() || !this.run) {
+      this.sentences = [];
+      this.before = "";
+      this.status = "empty";
+      return;
+    }
+    const request = (this.#request = new AbortController());
+    this.status = "waiting";
+    const { name, source, beam } = this.run;
+    const asked = { text: this.text, run: name, source };
+    // More than the beam would widen it, and so change the translation.
+    const more = { n_best: Math.min(N_BEST, beam), warnings: true };
+    try {
+      try {
+        await this.#stream({ ...asked, ...more }, request.signal);
+      } catch (error) {
+        this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
+        if (!this.isBare) throw error;
+        await this.#stream(asked, request.signal);
+      }
+    } catch (error) {
+      if (request.signal.aborted) return;
+      this.sentences = []; // what stands there is not of this text
+      this.before = "";
+      this.error = ApiError.of(error);
+      this.status = "error";
+    }
+  }
+
+  async #stream(wanted: TranslateRequest, signal: AbortSignal): Promise<void> {
+    for await (const event of stream(wanted, signal)) {
+      if (signal.aborted) return;
+      this.#take(event);
+    }
+  }
+
+  #take(event: Event): void {
+    switch (event.name) {
+      case "start": {
+        // A sentence that stands as it stood keeps its translation, and what was chosen for it.
+        const old = new Map(this.sentences.filter((s) => s.chosen).map((s) => [s.source, s]));
+        this.before = event.data.before ?? "";
+        this.sentences = event.data.sentences.map(({ source, behind }, index) => {
+          const known = old.get(source);
+          if (known) return { ...known, behind };
+          const before = this.sentences[index];
+          const stale = before?.chosen?.text ?? before?.stale ?? "";
+          return { source, behind, draft: "", stale, hypotheses: [], chosen: null, isForced: false };
+        });
+        this.status = "growing";
+        break;
+      }
+      case "draft": {
+        const sentence = this.sentences[event.data.sentence];
+        if (sentence && !sentence.chosen) {
+          this.#change(event.data.sentence, { ...sentence, draft: event.data.text });
+        }
+        break;
+      }
+      case "sentence": {
+        const sentence = this.sentences[event.data.sentence];
+        const found = event.data.hypotheses[0];
+        if (!sentence || !found) break;
+        // What was said of the same translation stands until it is said again.
+        const before = sentence.hypotheses[0];
+        const best = before?.text === found.text && before.warnings ? before : found;
+        const chosen = sentence.isForced && sentence.chosen ? sentence.chosen : best;
+        const hypotheses = [best, ...event.data.hypotheses.slice(1)];
+        this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
+        break;
+      }
+      case "warnings": {
+        const sentence = this.sentences[event.data.sentence];
+        const best = sentence?.hypotheses[0];
+        if (!sentence || !best) break;
+        const { warnings, words } = event.data;
+        const read = { ...best, warnings, words };
+        const chosen = sentence.chosen === best ? read : sentence.chosen;
+        const hypotheses = [read, ...sentence.hypotheses.slice(1)];
+        this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
+        break;
+      }
+      case "done":
+        this.status = "done";
+        break;
+      case "error":
+        throw ApiError.told(500, event.data);
+    }
+  }
+
+  #change(index: number, sentence: Shown): void {
+    this.sentences = this.sentences.with(index, sentence);
+  }
+}
