@@ -22,6 +22,7 @@ from parsing_baselines import Grammar
 from results import measure_runs
 from tables import tests_of
 
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.significance import compare_statistics, resampled
 from dragoman.runs.prepare import prepare
@@ -29,7 +30,6 @@ from dragoman.runs.run import Run
 from dragoman.tasks.parsing import metrics
 from dragoman.tasks.parsing.comparison import parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run
-from dragoman.tree import Tree
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"
 Scored = Sequence[metrics.ScoredSentence]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.tree import Tree
+from dragoman.forms.tree import Tree
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]

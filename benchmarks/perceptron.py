@@ -16,9 +16,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dragoman.base.measure import percent
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
-from dragoman.measure import percent
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans
 from dragoman.tasks.tagging.sizes import tagged_corpus

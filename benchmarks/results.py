@@ -10,7 +10,7 @@ from typing import Any
 
 from provenance import Watch, commit, machine
 
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
 from dragoman.catalogue import Run
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 
 ENLARGED = 3
 """Times by which pictures are enlarged: it wants letters of 20 pixels or more."""

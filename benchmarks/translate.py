@@ -46,8 +46,8 @@ from translating.systems import Environments, Program, System, programs
 from translating.works import SIZES, Work, lines_of, random_work, run_work, text_work, words_of
 from turns import Timed, take_turns
 
+from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Run
-from dragoman.errors import DragomanError
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "translate.json"

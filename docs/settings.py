@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dragoman.help_texts import help_texts
+from dragoman.base.help_texts import help_texts
 from dragoman.models.kinds import KINDS
-from dragoman.recipe import Recipe
-from dragoman.recipe_text import settings_in
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.recipe_text import settings_in
 from dragoman.sources.known import SOURCES
 
 _HEAD = """\

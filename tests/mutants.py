@@ -77,7 +77,7 @@ class Mutation(NamedTuple):
     """Puts the fault into the tree from which this came."""
     of_table: bool = False
     """Whether it is another number outside of functions: a size, a limit, a share that was chosen
-    by experience, as in ``settings.py``, where the next number would do as well."""
+    by experience, as in ``base/settings.py``, where the next number would do as well."""
 
 
 class Mutant(NamedTuple):
@@ -147,7 +147,7 @@ def drawn(tree: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[M
         for path in dict.fromkeys(
             path for pattern in MUTATED for path in sorted((tree / SOURCE).glob(pattern))
         )
-        if path.name != "settings.py"  # numbers there are defaults and bounds
+        if path.name != "base/settings.py"  # numbers there are defaults and bounds
         and not str(path).endswith(NOT_MEASURING)
         if not only or any(part in str(path.relative_to(tree)) for part in only)
         for number, mutation in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))

@@ -62,7 +62,7 @@ found = create_app([], ServeSettings(), LanguageDetector(), served()).openapi()
 print(len(found["paths"]))
 """
 QUICK = (
-    "tests/test_imports.py", "tests/test_extras.py", "tests/test_wording.py",
+    "tests/test_imports.py", "tests/base/test_extras.py", "tests/base/test_wording.py",
     "tests/contract/test_search_contract.py",
 )  # fmt: skip
 """Tests that pass without any task."""

@@ -71,18 +71,12 @@ _KINDS = {"frames", "line", "picture", "text"}
 
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
-    {"errors", "extras", "help_texts", "settings", "wording"},
-    {"measure"},
-    {"atomic", "memory", "reading", "task", "tree", "boxes"},
-    {"tensor_file", "stores"},
-    {"native"},
-    {"nn", "forms", "formats", "metrics", "pictures", "demo"},
-    {"sources"},
-    {"alignment"},
+    {"base"},
+    {"native", "stores", "forms", "formats", "metrics"},
+    {"nn", "pictures", "demo", "sources", "alignment"},
     {"models", "data"},
     {"training", "search", "inference"},
     {LEARNED},
-    {"specs", "recipe_text"},
     {"recipe"},
     {"runs"},
     {SPEC},

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from dragoman.program import NAMES as _NAMES
 
 if TYPE_CHECKING:
+    from dragoman.base.errors import DragomanError as DragomanError
     from dragoman.catalogue import Recipe as Recipe
     from dragoman.catalogue import Run as Run
     from dragoman.engine.settings import TranslatorSettings as TranslatorSettings
-    from dragoman.errors import DragomanError as DragomanError
     from dragoman.program import *  # noqa: F403, those of tasks
     from dragoman.search.settings import SamplingSettings as SamplingSettings
     from dragoman.search.settings import SearchSettings as SearchSettings
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _HOME = {
     "catalogue": ("Recipe", "Run"),
     "engine.settings": ("TranslatorSettings",),
-    "errors": ("DragomanError",),
+    "base.errors": ("DragomanError",),
     "search.settings": ("SamplingSettings", "SearchSettings"),
     "training.trainer": ("Outcome",),
     **_NAMES,

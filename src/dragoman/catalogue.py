@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dragoman import recipe
 from dragoman.engine.settings import TranslatorSettings
+from dragoman.recipe import recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs import run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.runtime import ClassificationRuntime
 from dragoman.tasks.codes.runtime import CodesRuntime
 from dragoman.tasks.detection.runtime import DetectionRuntime

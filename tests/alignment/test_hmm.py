@@ -19,7 +19,7 @@ from dragoman.alignment.hmm import (
     _by_shape,
     grow_diag_final_and,
 )
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.metrics.alignment import Links
 
 WORDS = 30

@@ -20,8 +20,8 @@ import tables
 from parsing import beaten, pair_of
 from parsing_baselines import Grammar, _rules_of, look_of
 
+from dragoman.forms.tree import Tree
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
-from dragoman.tree import Tree
 
 TREES = treebank(150)
 

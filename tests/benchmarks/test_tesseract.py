@@ -13,7 +13,7 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import tesseract
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.metrics.word_errors import WordErrors
 from dragoman.sources.line.form import drawn
 from dragoman.sources.line.settings import DrawingSettings

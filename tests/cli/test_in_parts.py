@@ -20,7 +20,7 @@ from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.cluster import command
-from dragoman.tree import Tree
+from dragoman.forms.tree import Tree
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "search.max_length=12")
 ODD = [

@@ -15,8 +15,8 @@ from command_line import Dragoman
 from row_files import write_bars, write_idx, write_pictures, write_tones, write_wav
 from tiny_cells import tiny_cell
 
+from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe, Run
-from dragoman.errors import DragomanError
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
 from dragoman.tasks.shared.evaluation_report import corpus_like

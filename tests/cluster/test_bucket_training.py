@@ -16,10 +16,10 @@ from inline_workers import InlineWorkers
 from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
+from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.cluster.prepare import command
 from dragoman.data import store_writer
-from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.runs import prepared
 from dragoman.runs.prepared import local_folder
 from dragoman.stores import objects

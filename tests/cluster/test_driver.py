@@ -10,10 +10,10 @@ import pytest
 from asked_parts import asked, joined, run, wanted
 from inline_workers import InlineWorkers
 
+from dragoman.base.errors import DragomanError
 from dragoman.cluster import command
 from dragoman.cluster.parts.mapper import LineMapper, Way
 from dragoman.cluster.progress import ProgressLine, duration
-from dragoman.errors import DragomanError
 
 TEXT = "".join(f"line {number}\n" for number in range(12))
 

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from inline_workers import InlineWorkers
 from loud import REFUSED
 
+from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.cluster import command
 from dragoman.cluster.inputs.compression import plain_blocks
 from dragoman.cluster.inputs.lines_and_rows import raw_lines, stretches
 from dragoman.cluster.parts.part import do_part
 from dragoman.data.files.lines import LONGEST
-from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import InputChanged, StoreError
 
@@ -419,7 +419,7 @@ def test_a_store_without_conditional_writes_is_refused(
 def test_what_killed_processes_left_is_swept_when_it_is_old(source: Path, tmp_path: Path) -> None:
     run(wanted(asked([source]), tmp_path / "out", part="1/3"))
     old, fresh = tmp_path / "out" / ".tmp-old", tmp_path / "out" / ".tmp-fresh"
-    from dragoman.atomic import TEMPORARY
+    from dragoman.base.atomic import TEMPORARY
 
     old = old.with_name(f"{TEMPORARY}old")
     fresh = fresh.with_name(f"{TEMPORARY}fresh")

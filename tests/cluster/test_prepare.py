@@ -21,12 +21,12 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
+from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe, Run
 from dragoman.cluster.prepare import command, later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DragomanError
 from dragoman.runs import prepare as one_process
 from dragoman.runs.corpora import (
     corpora_of,

@@ -14,10 +14,10 @@ import pytest
 from asked_parts import asked, joined, run, wanted
 from loud import DEADLY, described_process
 
+from dragoman.base.errors import DragomanError
 from dragoman.cluster import workers as processes
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.standing import plan_of
-from dragoman.errors import DragomanError
 from dragoman.native.measured import machine_key
 from dragoman.native.processor import all_cores
 from dragoman.stores.folder import FolderStore

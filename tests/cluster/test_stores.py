@@ -18,11 +18,11 @@ from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
 from loud import loud
 
+from dragoman.base.errors import DragomanError
 from dragoman.cluster import command
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.plan import PartsPlan
-from dragoman.errors import DragomanError
 from dragoman.stores import objects
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.objects import ObjectStore

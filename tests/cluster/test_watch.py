@@ -16,9 +16,9 @@ import pytest
 from faulty_s3 import BUCKET, s3
 from untrained_run import untrained_run
 
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster import watch
 from dragoman.cluster.watch import Watch
-from dragoman.errors import DataError, DragomanError
 from dragoman.stores.opened import opened
 from dragoman.tasks.translation import documents_verb as documents
 

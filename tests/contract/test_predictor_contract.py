@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from every_task import CELLS
 
+from dragoman.base.errors import DataError, DragomanError, SearchError
 from dragoman.catalogue import RUNTIMES, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.engine.predictor import Predictor, WritingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.errors import DataError, DragomanError, SearchError
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 UNREADABLE = {

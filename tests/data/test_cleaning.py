@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError
 from dragoman.data.cleaning import Cleaner, CleaningSettings, _Seen
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 
 BAD = {
     "invalid_utf8": ("a\udcffb", "c"),

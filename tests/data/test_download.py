@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.base.errors import DataError, FileError
 from dragoman.data.download import (
     DOWNLOADS,
     MULTI30K,
@@ -22,7 +23,6 @@ from dragoman.data.download import (
     fetch,
     named_download,
 )
-from dragoman.errors import DataError, FileError
 
 ENGLISH = b"a small dog\n" * 20_000  # several pieces
 GERMAN = "ein kleiner Hund mit Ümläuten\n".encode() * 50

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from dragoman.base.errors import DataError
 from dragoman.data.batches import MaskedBatch, Tokens, masked_batch
 from dragoman.data.masking import Masking, MaskingSettings
 from dragoman.data.word_links import word_starts, words_of
-from dragoman.errors import DataError
 from dragoman.forms.subwords.text import MASK, Text
 from dragoman.forms.subwords.text_settings import TextSettings
 

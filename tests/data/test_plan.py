@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.plan import MicroBatchPlan, Plan, PlanSettings, _roughly
-from dragoman.errors import DataError
-from dragoman.recipe_text import without_gone
+from dragoman.recipe.recipe_text import without_gone
 
 
 @dataclass

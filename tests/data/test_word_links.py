@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.base.errors import RunError
 from dragoman.data.word_links import WordLinks
-from dragoman.errors import RunError
 
 
 def test_links_come_back(tmp_path: Path) -> None:

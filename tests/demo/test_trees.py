@@ -6,8 +6,8 @@ from random import Random
 
 from dragoman.demo.tree_grammar import DOING, INSTRUMENTS, WHO, Draw, sentence
 from dragoman.demo.trees import SHOWN, TreeCorpus, demo_trees, tree_split_of, with_phrases
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
-from dragoman.tree import Tree
 
 SMALL = {"train_trees": 1500, "dev_trees": 40, "test_trees": 80}
 

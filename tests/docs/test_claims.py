@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
+from dragoman import program
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.studies.catalogue import _NOT_COMPARED
-from dragoman.task import TRAINED_AS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -113,16 +112,15 @@ def test_the_speed_of_training_names_the_fastest_other_program() -> None:
 
 
 def test_tasks_that_compare_refuses_are_named() -> None:
-    assert set(_NOT_COMPARED) == {"detection", "codes", "painting"}
+    assert set(program.NOT_COMPARED) == {"detection", "codes", "painting"}
     assert "compare detectors, painters and their codes" in page("tasks.md")
 
 
 def test_every_task_has_a_view_that_the_page_of_tasks_does_not_deny() -> None:
-    from dragoman.serving.served_tasks import NOT_SERVED
-
-    assert NOT_SERVED == ("codes",)
+    served = {kind.task for kind in program.served().runs}
+    assert set(program.TRAINED_AS) - served == {"codes"}
     assert "only `codes` has none of them" in page("tasks.md")
-    assert len(TRAINED_AS) == 9
+    assert len(program.TRAINED_AS) == 9
 
 
 def test_the_limits_of_the_server_are_those_of_its_settings() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.formats.catalogue import format_of
 from dragoman.sources.shared.settings import FramesSource
 

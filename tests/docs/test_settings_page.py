@@ -16,11 +16,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 import dragoman
+from dragoman.base.errors import RecipeError
+from dragoman.base.help_texts import help_texts
+from dragoman.base.settings import Settings
 from dragoman.catalogue import Recipe
-from dragoman.errors import RecipeError
-from dragoman.help_texts import help_texts
-from dragoman.recipe_text import settings_in
-from dragoman.settings import Settings
+from dragoman.recipe.recipe_text import settings_in
 
 ROOT = Path(__file__).parents[2]
 

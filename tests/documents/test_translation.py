@@ -13,8 +13,8 @@ from command_line import Dragoman
 from serving_echo import echo_run
 
 import dragoman as package
+from dragoman.base.errors import FileError
 from dragoman.documents.translation import translated
-from dragoman.errors import FileError
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.forms.passage import Passage

@@ -8,8 +8,8 @@ import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
+from dragoman.base.errors import DragomanError
 from dragoman.cluster.parts.mapper import LineMapper, Texts
-from dragoman.errors import DragomanError
 
 DEADLY = "this line kills"
 REFUSED = "this line is refused"

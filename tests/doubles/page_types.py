@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dragoman import program
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import LanguageDetector
@@ -38,8 +39,8 @@ def write_types() -> None:
     """Write ``TYPES``. ``npm ci`` was run in ``web/``."""
     TYPES.parent.mkdir(parents=True, exist_ok=True)
     description = TYPES.with_suffix(".json")
-    described = create_app([], ServeSettings(), LanguageDetector()).openapi()
-    description.write_text(json.dumps(described), encoding="utf-8")
+    described = create_app([], ServeSettings(), LanguageDetector(), program.served())
+    description.write_text(json.dumps(described.openapi()), encoding="utf-8")
     program = PACKAGES / "openapi-typescript" / "bin" / "cli.js"
     command = [node(), str(program), str(description), "--output", str(TYPES), *_OPTIONS]
     subprocess.run(command, cwd=WEB, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)

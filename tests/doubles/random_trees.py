@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from dragoman.tree import Tree
+from dragoman.forms.tree import Tree
 
 LABELS = ("S", "NP", "VP", "PP", "ADVP", "PRT", "X")
 TAGS = ("DT", "NN", "VBZ", "IN", ",", ".", "-LRB-")

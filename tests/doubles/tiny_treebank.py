@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from dragoman.tree import Tree
+from dragoman.forms.tree import Tree
 
 _WORDS = {
     "DT": ("the", "a"),

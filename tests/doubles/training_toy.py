@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
+from dragoman.base.errors import DragomanError
 from dragoman.data.batches import Batch, make_batch
-from dragoman.errors import DragomanError
 from dragoman.models.interface import Memory
 from dragoman.nn import dropout
 from dragoman.nn.dropout import Dropout

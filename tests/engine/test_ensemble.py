@@ -11,9 +11,9 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.base.errors import DragomanError, RunError
 from dragoman.catalogue import Recipe
 from dragoman.demo.corpus import demo_corpus
-from dragoman.errors import DragomanError, RunError
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.model import build_model
 from dragoman.runs.run import load_forms

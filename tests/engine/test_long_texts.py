@@ -11,8 +11,8 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.catalogue import Run
-from dragoman.errors import DataError, DragomanError
 from dragoman.forms.subwords.text import Text
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons

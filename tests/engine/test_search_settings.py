@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe
 from dragoman.engine.search_settings import for_test_set, parse_search, search_of, with_beams
-from dragoman.errors import RecipeError
 from dragoman.search.settings import SamplingSettings, SearchSettings
 
 

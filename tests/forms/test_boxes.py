@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.boxes import Box, Scene
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSettings, BoxSymbols, Read
+from dragoman.forms.boxes import Box, Scene
 
 SYMBOLS = BoxSymbols(["cat", "dog"], bins=64, most=3, read=Read(64, 64))
 

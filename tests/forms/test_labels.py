@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.forms.labels import MOST, Labels
 
 

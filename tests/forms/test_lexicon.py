@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.forms import lexicon
 from dragoman.forms.lexicon import Lexicon, words_in
 

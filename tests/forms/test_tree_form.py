@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from random_trees import LABELS, TAGS, random_tree
 
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
+from dragoman.forms.tree import DEEPEST, Tree
 from dragoman.forms.tree_form import TreeForm, TreeRules, tree_of, usual_longest, words_of
 from dragoman.forms.tree_symbols import NO_TAG, TreeSettings, TreeSymbols
-from dragoman.tree import DEEPEST, Tree
 
 TREES = [
     random_tree(draw, draw.randint(1, 14)) for draw in map(random.Random, range(150))

@@ -15,7 +15,7 @@ from random_transformer import distance, random_sources, random_transformer
 from searching import search
 from torch import Tensor
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.inference.fastest import fastest, summary
 from dragoman.models.interface import Memory
 from dragoman.models.prepared import PreparedNetwork

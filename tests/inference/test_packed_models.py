@@ -19,7 +19,7 @@ import pytest
 import torch
 from native_levels import kernels_of
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.inference import packed_models
 from dragoman.inference.packed_models import HeldWeights, key_of, packed_model, sum_of
 from dragoman.models.fast_path import PackedModel, WithoutTorch

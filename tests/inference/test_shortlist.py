@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.models.shortlist import Integers, Shortlist, ShortlistSettings, learn
 
 

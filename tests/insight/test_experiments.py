@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dragoman
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.experiments import head_importance
 from dragoman.insight.head import OpenedCell, by_hand, open_attention, open_cell
 from dragoman.insight.needs import transformer_of

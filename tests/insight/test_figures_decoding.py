@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, checked, make_figure, sliders_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files

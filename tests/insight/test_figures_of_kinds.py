@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from untrained_run import untrained_run
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.insight.needs import WRITES
 from dragoman.insight.subject import Subject

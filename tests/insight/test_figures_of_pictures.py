@@ -10,7 +10,7 @@ import pytest
 import torch
 from tiny_cells import tiny_cell
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import make_figure, missing
 from dragoman.insight.figures.patches import rollout
 from dragoman.insight.subject import Subject

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tiny_cells import tiny_cell
 
+from dragoman.base.errors import DragomanError
 from dragoman.engine.ctc_ranking import ctc_log_probabilities
-from dragoman.errors import DragomanError
 from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.catalogue import make_figure, missing
 from dragoman.insight.figures.recordings import BLANK, band_attention

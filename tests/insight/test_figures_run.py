@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Figure, csv_files

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from untrained_run import untrained_run
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import make_figure
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files

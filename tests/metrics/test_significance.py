@@ -17,7 +17,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.metrics.translation import ALL_METRICS, MetricName
 

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 import sacrebleu
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
     bleu_tokenizer,

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.settings import ConvolutionalSettings
 from dragoman.nn.layout import Sequences

@@ -11,7 +11,7 @@ from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 from torch import Tensor
 
-from dragoman.errors import RecipeError
+from dragoman.base.errors import RecipeError
 from dragoman.models.catalogue.classifier import Classifier, new_classifier
 from dragoman.models.front_ends import ClassToken
 from dragoman.models.settings import EncoderSettings

@@ -21,7 +21,7 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.native import abi, attention, check, embedding, library, loader, norm
 from dragoman.native import compile as building
 from dragoman.native.dropout import Drop

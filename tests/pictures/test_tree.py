@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 from random_trees import random_tree
 
+from dragoman.forms.tree import Tree, read_trees
 from dragoman.pictures.labels import drawn_width
 from dragoman.pictures.tree import tree_svg, tree_text
-from dragoman.tree import Tree, read_trees
 
 SVG = "{http://www.w3.org/2000/svg}"
 ((_, CAT),) = read_trees(["(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"])

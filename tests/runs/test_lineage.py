@@ -12,9 +12,9 @@ from row_files import write_wav
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
+from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
-from dragoman.errors import RunError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.lineage import learned_itself, record_learned
 from dragoman.studies.comparison import compare

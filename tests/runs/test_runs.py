@@ -23,10 +23,10 @@ from tiny_recipe import TINY
 from trained_run import trained_run
 
 import dragoman as package
-from dragoman.atomic import replacing_file
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import DataError, FileError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fastest import fastest
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
 from dragoman.runs.lock import locked
@@ -200,7 +200,7 @@ def test_files_can_be_read_by_others_as_usual(tiny_run: Path, tmp_path: Path) ->
 
 
 def test_two_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
-    other = "import sys, pathlib; from dragoman.atomic import write_text\n"
+    other = "import sys, pathlib; from dragoman.base.atomic import write_text\n"
     other += "write_text(pathlib.Path(sys.argv[1]), 'theirs')"
     path = tmp_path / "file"
     with replacing_file(path) as temporary:

@@ -1,7 +1,7 @@
 """A run folder from a stranger: whatever its files hold, one line says so, and nothing happens.
 
 Each file that a run may hold is damaged in many ways (bits, lengths, types, sizes) and then given
-to all that reads it. Allowed is that it works, or one of the errors of ``errors.py``; within a
+to all that reads it. Allowed is that it works, or one of the errors of ``base/errors.py``; within a
 bounded time, and a memory of four times the file and 64 MB.
 """
 
@@ -27,11 +27,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 from untrained_run import untrained_run
 
+from dragoman.base.errors import DragomanError, RunError, TrainingError
 from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store
-from dragoman.errors import DragomanError, RunError, TrainingError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.models.shortlist import Shortlist
 from dragoman.native.measured import NAME, microseconds

@@ -14,8 +14,8 @@ from recipe_of_files import recipe_of
 from untrained_run import untrained_run
 
 import dragoman
-from dragoman import atomic
-from dragoman.errors import FileError
+from dragoman.base import atomic
+from dragoman.base.errors import FileError
 from dragoman.native import measured
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import Prepared, prepare

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from searching import search
 from table_model import BOS, EOS, TableModel, same
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.search.beam import drop_forbidden
 from dragoman.search.constraints import NOTHING, repeating_tokens
 from dragoman.search.forced_decoding import force_decode

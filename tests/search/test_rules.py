@@ -12,7 +12,7 @@ from random_trees import random_tree
 from searching import search
 from table_model import BOS, EOS, TableModel, same
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.forms.tree_form import TreeRules
 from dragoman.forms.tree_symbols import TreeSettings, TreeSymbols
 from dragoman.search.request import Request

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from searching import search
 from table_model import BOS, EOS, TableModel, same
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.models.on_torch import OnTorch
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher

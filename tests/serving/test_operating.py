@@ -32,7 +32,7 @@ from serving_echo import (
 )
 
 from dragoman import program
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary

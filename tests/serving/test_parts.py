@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.errors import DataError, SearchError
+from dragoman.base.errors import DataError, SearchError
 from dragoman.forms.shown_words import words_of
 from dragoman.forms.text_form import MosesText
 from dragoman.serving.http.api_keys import ApiKeys

@@ -22,7 +22,7 @@ from libretranslatepy import LibreTranslateAPI
 from serving_echo import create_app, detector, echo_run, server_process
 from warm_server import serving
 
-from dragoman.errors import DragomanError, RecipeError
+from dragoman.base.errors import DragomanError, RecipeError
 from dragoman.serving.http.messages import IMAGES, MODELS, TRANSCRIPTIONS
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
 from dragoman.serving.server import run_names, serve_app, torch_threads

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from serving_echo import at, client_of, server_process
 
-from dragoman.errors import RecipeError
+from dragoman.base.errors import RecipeError
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings, parse_settings
 

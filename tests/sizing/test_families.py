@@ -14,8 +14,8 @@ from tiny_scenes import write_scenes
 from tiny_shapes import write_blocks
 from tiny_treebank import treebank, write_treebank
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import TASKS
-from dragoman.errors import RecipeError
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget

@@ -11,10 +11,10 @@ from recipe_of_files import recipe_of
 from row_files import write_idx
 from untrained_run import untrained_run
 
+from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.languages import CODES, COUNTRIES
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST

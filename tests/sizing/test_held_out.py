@@ -11,9 +11,9 @@ from recipe_of_files import recipe_of
 from row_files import write_wav
 from tiny_treebank import treebank, write_treebank
 
+from dragoman.base.errors import DataError, DragomanError, RecipeError
 from dragoman.cli.options import filled
-from dragoman.errors import DataError, DragomanError, RecipeError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sizing.file_sources import source_of_pictures
 
 

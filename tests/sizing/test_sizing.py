@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recipe_of_files import recipe_of
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
-from dragoman.errors import RecipeError
-from dragoman.recipe_text import shipped_recipes
+from dragoman.recipe.recipe_text import shipped_recipes
+from dragoman.recipe.spec import Spec
 from dragoman.sizing import budget
 from dragoman.sizing.inputs import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TEXT_TABLE
-from dragoman.specs.spec import Spec
 from dragoman.tasks.translation.sizes import TABLE, row_for, rows_for
 from dragoman.training.minutes import VALIDATIONS
 from dragoman.training.speed.throughput import Throughput

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from row_files import RATE, tone, write_bars, write_idx, write_wav
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.content import content_of
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.recording_file import standard_input

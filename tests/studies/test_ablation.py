@@ -12,10 +12,10 @@ from command_line import Dragoman
 from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
+from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe
-from dragoman.errors import DragomanError
 from dragoman.metrics.interval import estimate
-from dragoman.recipe_text import shipped_recipes
+from dragoman.recipe.recipe_text import shipped_recipes
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from untrained_run import untrained_run
 
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import PREPARED, compare
 from dragoman.studies.systems import ComparisonRequest, System

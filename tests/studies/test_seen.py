@@ -15,7 +15,7 @@ from tiny_treebank import treebank
 from trained_run import trained_run
 
 from dragoman.data.files.corpora import read_lines
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import compare

@@ -12,8 +12,8 @@ import pytest
 from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 
+from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe
-from dragoman.errors import DragomanError
 from dragoman.studies import records, several
 from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
 from dragoman.studies.sweep import Sweep, SweepPlan

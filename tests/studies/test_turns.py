@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.studies.turns import measure_in_turns
 
 

@@ -9,9 +9,9 @@ from recipe_of_files import recipe_of
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.base.errors import DataError, SearchError
 from dragoman.data.plan import PlanSettings
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.errors import DataError, SearchError
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.aligner import Aligner

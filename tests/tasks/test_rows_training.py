@@ -16,7 +16,7 @@ from training_toy import as_rank, free_port, start
 
 from dragoman.catalogue import Run, runtime_of
 from dragoman.data.plan import Plan
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.files import read_metrics
 from dragoman.runs.model import build_model

@@ -14,9 +14,9 @@ import torch
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.errors import RunError
 from dragoman.inference.fastest import fastest
 from dragoman.models.on_torch import OnTorch
 from dragoman.models.shortlist import Shortlist

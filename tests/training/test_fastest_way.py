@@ -14,7 +14,7 @@ import pytest
 import torch
 from training_toy import Toy, toy_batch, toy_batches, toy_objective
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.native import library, loader, processor
 from dragoman.native.linear import PackedWeights, forward_rows
 from dragoman.native.measured import measures

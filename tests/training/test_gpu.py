@@ -20,7 +20,7 @@ from training_toy import Toy, toy_batch, toy_objective
 
 from dragoman import load
 from dragoman.nn import dropout
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, WAYS, Run
 from dragoman.tasks.training import resume, train

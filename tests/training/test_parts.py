@@ -17,9 +17,9 @@ from safetensors.torch import save_file
 from torch.nn import functional as F
 from training_toy import Toy
 
-from dragoman.atomic import creating_folder, replacing_file, sweep
+from dragoman.base.atomic import creating_folder, replacing_file, sweep
+from dragoman.base.errors import FileError, RunError
 from dragoman.data.hashing import torch_seed
-from dragoman.errors import FileError, RunError
 from dragoman.native import allocator, processor
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.losses.loss import PiecewiseCrossEntropy, smoothed_cross_entropy

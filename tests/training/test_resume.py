@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from training_toy import Toy, ToyRun, run_in_process, start, toy_batches, toy_objective
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Splits

@@ -23,12 +23,12 @@ from training_toy import (
     toy_trainer,
 )
 
+from dragoman.base.errors import TrainingError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.pair import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
-from dragoman.errors import TrainingError
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings

@@ -28,8 +28,8 @@ from training_toy import (
     toy_trainer,
 )
 
+from dragoman.base.errors import RunError, TrainingError
 from dragoman.data.batches import Batch
-from dragoman.errors import RunError, TrainingError
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.training.checkpoint import Checkpoints, TrainingState

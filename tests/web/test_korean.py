@@ -11,7 +11,7 @@ from every_view import with_charts
 from opening import Open
 from playwright.sync_api import expect
 
-from dragoman.measure import BLEU
+from dragoman.base.measure import BLEU
 from dragoman.tasks.shared.progress_made import below
 
 ROOT = Path(__file__).parents[2]

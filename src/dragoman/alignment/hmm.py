@@ -24,10 +24,10 @@ import numpy.typing as npt
 from safetensors.numpy import save_file
 
 from dragoman.alignment.dictionary import Dictionary, Floats, Integers, learn_dictionary
-from dragoman.atomic import replacing_file
-from dragoman.errors import RunError
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import RunError
+from dragoman.base.tensor_file import open_tensors
 from dragoman.metrics.alignment import Links
-from dragoman.tensor_file import open_tensors
 
 _NEIGHBOURS = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
 

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman import program
+from dragoman.base.errors import DragomanError
 from dragoman.cli import (
     compare,
     data,
@@ -33,7 +34,6 @@ from dragoman.cli import (
 )
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
-from dragoman.errors import DragomanError
 from dragoman.native.processor import keep_to_quota
 
 _OF_TASKS = program.verbs()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.base.errors import DragomanError, RunError
 from dragoman.cli.console import log_to_stderr, prepare_process, say
 from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
-from dragoman.errors import DragomanError, RunError
 from dragoman.program import NOT_COMPARED, comparisons
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def compare(args: CompareArguments) -> None:
         compared = translated.compared
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
     if args.to is not None:
-        from dragoman.atomic import write_text
+        from dragoman.base.atomic import write_text
         from dragoman.pictures.figure import write_figure
         from dragoman.pictures.pages.report import comparison_html
         from dragoman.studies.report import report

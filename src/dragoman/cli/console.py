@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -60,7 +60,7 @@ def say(text: str) -> None:
 def output_to(to: str | Path | None, read: Sequence[str | Path]) -> Iterator[TextIO]:
     """Standard output, or a file that is there whole or not at all. ``read``: the files that are
     read. Errors: ``DragomanError`` where it is one of them, whose text would be lost."""
-    from dragoman.atomic import replacing_file
+    from dragoman.base.atomic import replacing_file
 
     if to is None:
         yield sys.stdout

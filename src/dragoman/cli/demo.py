@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.base.errors import RecipeError, RunError
 from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 from dragoman.cli.demo_files import Demo, is_read_by
 from dragoman.cli.options import arguments, option
-from dragoman.errors import RecipeError, RunError
 from dragoman.program import demos
 
 if TYPE_CHECKING:
-    from dragoman.recipe import Recipe
+    from dragoman.recipe.recipe import Recipe
 
 
 @arguments

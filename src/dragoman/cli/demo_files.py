@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe import Recipe
+    from dragoman.recipe.recipe import Recipe
     from dragoman.runs.run import Run
 
 RECORDINGS, PICTURES, SCENES = "recordings", "pictures", "scenes"
@@ -47,7 +47,7 @@ def new_folder(to: Path, noun: str, notice: str, console: Console) -> Path:
 
     Errors: ``RunError`` for a folder there that the demo did not make.
     """
-    from dragoman.atomic import write_text
+    from dragoman.base.atomic import write_text
 
     folder = files_beside(to, noun)
     if folder.exists():

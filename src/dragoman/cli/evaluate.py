@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from dragoman.base.errors import DragomanError, FileError
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import (
     AsJson,
@@ -21,7 +22,6 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
-from dragoman.errors import DragomanError, FileError
 
 
 @arguments
@@ -81,7 +81,7 @@ def evaluate(args: EvaluateArguments) -> None:
     difference.
     """
     from dragoman import catalogue
-    from dragoman.atomic import check_is_file, write_text
+    from dragoman.base.atomic import check_is_file, write_text
 
     if args.output is not None:  # before minutes of translating
         check_is_file(args.output)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import argument, arguments, option
-from dragoman.errors import DragomanError
 
 
 @arguments

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.reading import NOT_UTF8
 from dragoman.cli.console import command
-from dragoman.errors import DataError, DragomanError
-from dragoman.reading import NOT_UTF8
 
 if TYPE_CHECKING:
     from dragoman.data.files.lines import Check
@@ -130,7 +130,7 @@ def _check_is_names(start: bytes, name: str) -> None:
 def _file_meant(text: str) -> str | None:
     """Where a text is surely the name of a file or folder that is not there: the one that is
     probably meant, "" if none is like it. None for any other text."""
-    from dragoman.reading import near_files
+    from dragoman.base.reading import near_files
 
     near = near_files(text) if looks_like_a_file(text) else []
     if near:

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.options import arguments
-from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -169,8 +169,8 @@ _OF_RUN = (
 def run_fingerprint(folder: Path) -> str:
     """Of all that a run computes with. Errors: ``RunError``."""
     from dragoman import catalogue
+    from dragoman.base.reading import hash_of_file
     from dragoman.cluster.parts.plan import fingerprint
-    from dragoman.reading import hash_of_file
 
     found = [("weights", catalogue.Run.open(folder).weights_hash)]
     for name in _OF_RUN:

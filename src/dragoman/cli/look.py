@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.given import tell_of_file
 from dragoman.cli.options import RunFolder, argument, arguments, option
-from dragoman.errors import DragomanError
 
 
 @arguments

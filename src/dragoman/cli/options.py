@@ -35,14 +35,14 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from dragoman.help_texts import help_texts
+from dragoman.base.help_texts import help_texts
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from dragoman.base.settings import Settings
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.search.settings import SamplingSettings, SearchSettings
-    from dragoman.settings import Settings
 
 
 T = TypeVar("T")

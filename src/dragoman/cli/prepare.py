@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import Quiet, argument, arguments, option
-from dragoman.errors import DragomanError
 
 
 @arguments

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import decimals, plural
 from dragoman.cli.console import output_to
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
-from dragoman.errors import DragomanError
 from dragoman.metrics.perplexity import perplexity
-from dragoman.wording import decimals, plural
 
 if TYPE_CHECKING:
     from rich.text import Text

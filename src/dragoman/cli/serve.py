@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import Quiet, Verbose, argument, arguments, option, setting, values_of
-from dragoman.errors import DragomanError
 from dragoman.program import served
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def serve(args: ServeArguments) -> None:
 
             tasks = served()
         except ModuleNotFoundError as error:
-            from dragoman.extras import install
+            from dragoman.base.extras import install
 
             if (error.name or "").startswith("dragoman"):
                 raise

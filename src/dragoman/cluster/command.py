@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural, shortened
 from dragoman.cluster.driver import Driver
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import MakeMapper
@@ -23,11 +25,9 @@ from dragoman.cluster.parts.standing import (
 )
 from dragoman.cluster.progress import duration
 from dragoman.cluster.workers import Workers
-from dragoman.errors import DragomanError
 from dragoman.native.processor import cores
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened, whole_address
-from dragoman.wording import plural, shortened
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHOWN = 1_000

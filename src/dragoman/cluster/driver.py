@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Any
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.cluster.parts.job import Work
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.standing import agreed_way
 from dragoman.cluster.progress import ProgressLine, duration, in_figures
 from dragoman.cluster.workers import Answer, Workers
-from dragoman.errors import DragomanError
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman.cluster")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from dragoman.wording import plural
+from dragoman.base.wording import plural
 
 _EVERY = 2.0
 _EVERY_IN_LOGS = 30.0

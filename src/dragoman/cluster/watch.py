@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster.inputs.files import File, blocks, files_of
 from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.parts.standing import check_conditional
-from dragoman.errors import DataError, DragomanError
 from dragoman.stores.opened import is_remote, opened, whole_address
 from dragoman.stores.store import InputChanged, Stat, Store
 

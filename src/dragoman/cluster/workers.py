@@ -17,10 +17,10 @@ from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from dragoman.base.errors import DragomanError
 from dragoman.cluster.parts.job import Work
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote
-from dragoman.errors import DragomanError
 from dragoman.native.processor import THREADS, share_cores
 
 Answer = tuple[Way, str] | tuple[PartNote, bool] | str

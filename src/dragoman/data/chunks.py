@@ -15,8 +15,8 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.base.errors import DataError
 from dragoman.data.hashing import hashes, keyed
-from dragoman.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator
 
+from dragoman.base.errors import DataError
+from dragoman.base.reading import LONE_SURROGATE, readable
+from dragoman.base.settings import Settings
+from dragoman.base.wording import shortened
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
-from dragoman.reading import LONE_SURROGATE, readable
-from dragoman.settings import Settings
-from dragoman.wording import shortened
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 120

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman.atomic import write_bytes
-from dragoman.errors import DataError
+from dragoman.base.atomic import write_bytes
+from dragoman.base.errors import DataError
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a file that is there, and twice its bytes: those that have come, and

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.base.wording import plural
 from dragoman.data.batches import Values, first_row_keys_of, half_of, join, join_rows, rows_of
 from dragoman.data.hashing import hashes
 from dragoman.forms.form import Form
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from dragoman.base.errors import DataError
+from dragoman.base.settings import Settings
 from dragoman.data.hashing import hashes, keyed
 from dragoman.data.store import Tokens
 from dragoman.data.word_links import word_starts, words_of
-from dragoman.errors import DataError
 from dragoman.forms.subwords.text import MASK, Text
-from dragoman.settings import Settings
 
 Places = npt.NDArray[np.int64]
 

@@ -34,6 +34,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from dragoman.base.errors import DataError
+from dragoman.base.settings import Settings
+from dragoman.base.wording import plural
 from dragoman.data.chunks import (
     ChunkSums,
     Lengths,
@@ -44,9 +47,6 @@ from dragoman.data.chunks import (
     spans,
 )
 from dragoman.data.hashing import hashes, keyed
-from dragoman.errors import DataError
-from dragoman.settings import Settings
-from dragoman.wording import plural
 
 Indices = npt.NDArray[np.int64]
 

@@ -17,9 +17,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from dragoman.base.settings import Settings
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
-from dragoman.settings import Settings
-from dragoman.wording import plural
 
 Side = Literal["train", "dev", "test"]
 

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_json
 from dragoman.data.chunks import ChunkSums, CorpusRange
-from dragoman.errors import DataError, RunError
-from dragoman.reading import read_json
 
 Tokens = npt.NDArray[np.int32]
 

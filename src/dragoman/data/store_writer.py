@@ -17,11 +17,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import creating_folder
+from dragoman.base.atomic import creating_folder
+from dragoman.base.errors import DataError, FileError
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, SUMS, TokenStore
-from dragoman.errors import DataError, FileError
 from dragoman.forms.form import Form
 
 ABOUT = "store.json"

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save_file
 
-from dragoman.atomic import replacing_file
-from dragoman.errors import RunError
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import RunError
+from dragoman.base.tensor_file import open_tensors
 from dragoman.forms.form import Form
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import Text
 from dragoman.metrics.alignment import Links
-from dragoman.tensor_file import open_tensors
 
 Integers = npt.NDArray[np.int32]
 Booleans = npt.NDArray[np.bool_]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from dragoman.demo.lexicon import ANIMAL_WORDS, PEOPLE_WORDS
-from dragoman.tree import Tree
+from dragoman.forms.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

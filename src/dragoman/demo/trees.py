@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from dragoman.demo.corpus import Split, split_of
 from dragoman.demo.tree_grammar import Draw, sentence
-from dragoman.tree import Tree, read_trees
+from dragoman.forms.tree import Tree, read_trees
 
 _MAN, _DOG, _CAT, _KINGS = (
     f"(NP (DT {article}) ({tag} {noun}))"

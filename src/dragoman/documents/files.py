@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from dragoman.atomic import check_is_file, replacing_file
-from dragoman.errors import DataError, FileError
+from dragoman.base.atomic import check_is_file, replacing_file
+from dragoman.base.errors import DataError, FileError
 from dragoman.formats.catalogue import called, looks_like_a_document, read_document
 from dragoman.formats.units.document import BadDocument, Document
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.errors import DataError, DragomanError
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
 from dragoman.pictures.records import by_word, words
 from dragoman.training.settings import GuidedSettings

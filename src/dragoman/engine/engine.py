@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.base.errors import DragomanError, RunError, SearchError
 from dragoman.engine.machine import cores
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError, RunError, SearchError
 from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm, as_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.subwords.text import Text
 from dragoman.models.ensemble import Reader

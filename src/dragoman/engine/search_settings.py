@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe
-from dragoman.recipe_text import explain, merge
+from dragoman.base.errors import RecipeError
+from dragoman.base.settings import Settings
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.recipe_text import explain, merge
 from dragoman.search.settings import SearchSettings
-from dragoman.settings import Settings
 
 _WHERE = "how to search"
 

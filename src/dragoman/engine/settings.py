@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
+from dragoman.base.settings import Settings
 from dragoman.inference.settings import Precision
-from dragoman.settings import Settings
 
 
 class EngineSettings(Settings):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 
 WINDOW = 4000
 """Lines translated together at most, and lines read ahead at most: several times as many as a

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
+from dragoman.base.wording import plural
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
@@ -26,7 +27,6 @@ from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
 from dragoman.formats.units.inline import check_codes, message_unit, written
 from dragoman.formats.units.unit import Target, Unit, says_something
-from dragoman.wording import plural
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")

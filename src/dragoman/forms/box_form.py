@@ -1,7 +1,7 @@
 """Boxes in pictures as a form: what a detector writes of the picture that it reads.
 
-The boxes of a picture are one line as people have them (``boxes.py``). Their tokens are the symbols
-of ``box_symbols.py``. Every output has the same number of boxes, so that none is missed because the
+As people have them, the boxes of a picture are one line (``forms/boxes.py``). Their tokens are the
+symbols of ``box_symbols.py``. Every output has the same number of boxes, so that none is missed because the
 end came early: a model is not asked whether there is another one, but how sure it is of each.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.boxes import Scene, scene_of
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.forms.boxes import Scene, scene_of
 from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.written_form import WrittenForm

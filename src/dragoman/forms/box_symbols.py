@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.boxes import Box, Scene
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_json
+from dragoman.base.settings import Settings
+from dragoman.forms.boxes import Box, Scene
 from dragoman.forms.labels import LONGEST, MOST
 from dragoman.forms.written_form import SPECIAL, Symbols
-from dragoman.reading import read_json
-from dragoman.settings import Settings
 
 PER_BOX = 5
 """Symbols of a box."""

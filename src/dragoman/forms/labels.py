@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import write_text
-from dragoman.errors import DataError, RunError
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_json
 from dragoman.forms.form import Form
-from dragoman.reading import read_json
 
 MOST = 10_000
 """Different labels. More are sentences, or numbers that somebody keeps beside his texts."""

@@ -14,9 +14,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Self
 
-from dragoman.atomic import write_text
-from dragoman.errors import RunError
-from dragoman.reading import read_bytes
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import RunError
+from dragoman.base.reading import read_bytes
 
 Span = tuple[int, int]
 """Characters of a text: the first, and the one behind the last."""

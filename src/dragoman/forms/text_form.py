@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from dragoman.errors import DataError, RunError
-from dragoman.extras import install
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.extras import install
 from dragoman.forms.form import Form
 from dragoman.forms.languages import base, writes_spaces
 from dragoman.forms.passage import Passage, Piece

@@ -1,6 +1,6 @@
 """Constituency trees as a form: what a parser writes of the words that it reads.
 
-A tree as people have it is one line of brackets (``tree.py``). Its tokens are the symbols
+A tree as people have it is one line of brackets (``forms/tree.py``). Its tokens are the symbols
 of ``tree_symbols.py``, without the words, and ``TreeRules`` is what they obey.
 """
 
@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
+from dragoman.forms.tree import DEEPEST, Tree, TreeError, read_trees
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.forms.written_form import WrittenForm
-from dragoman.tree import DEEPEST, Tree, TreeError, read_trees
-from dragoman.wording import plural
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
 

@@ -18,11 +18,11 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_json
+from dragoman.base.settings import Settings
+from dragoman.forms.tree import DEEPEST, Tree
 from dragoman.forms.written_form import SPECIAL, Symbols
-from dragoman.reading import read_json
-from dragoman.settings import Settings
-from dragoman.tree import DEEPEST, Tree
 
 NO_TAG = "XX"
 """The tag of every word where tags are not learned."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from dragoman.atomic import write_text
-from dragoman.errors import DataError
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 

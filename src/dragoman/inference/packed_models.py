@@ -37,14 +37,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import replacing_file
-from dragoman.errors import FileError, RunError
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import FileError, RunError
+from dragoman.base.reading import open_regular, read_bytes
+from dragoman.base.tensor_file import TensorFile, require_finite
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import ModelSettings
 from dragoman.native import loader
 from dragoman.native.measured import library_hash
-from dragoman.reading import open_regular, read_bytes
-from dragoman.tensor_file import TensorFile, require_finite
 
 Array = npt.NDArray[np.float32]
 
@@ -60,8 +60,8 @@ logger = logging.getLogger("dragoman")
 class HeldWeights:
     """An open weights file. Not for several threads at once.
 
-    Whoever writes other weights puts another file in its place (``atomic.py``), so what was opened
-    once can be read for as long as it is held. Its SHA-256, by which packed weights are found, is
+    Whoever writes other weights puts another file in its place (``base/atomic.py``), so what was
+    opened once can be read for as long as it is held. Its SHA-256, by which packed weights are found, is
     remembered in the user's cache: to read all of a large file takes longer than the rest of a
     start.
     """

@@ -23,9 +23,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.session import InspectionSession, Intervention, begin_part, teacher_forced

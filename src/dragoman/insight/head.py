@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.base.errors import DragomanError
 from dragoman.engine.predictor import Predictor
-from dragoman.errors import DragomanError
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.session import begin_part, teacher_forced
 from dragoman.models.interface import AttentionLayer, Network, Part, writing

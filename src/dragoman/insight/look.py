@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.wording import decimals, plural
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
-from dragoman.errors import DataError, DragomanError
 from dragoman.insight.experiments import Importance, head_importance
 from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
 from dragoman.insight.subject import Subject
@@ -40,7 +41,6 @@ from dragoman.pictures.records import (
     Heatmap,
     merged_to_words,
 )
-from dragoman.wording import decimals, plural
 
 
 @dataclass(frozen=True)

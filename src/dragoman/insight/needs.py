@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
 from dragoman.models.interface import Network

@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from dragoman import catalogue
+from dragoman.base.errors import DragomanError, RunError
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError, RunError
 from dragoman.inference.settings import Precision
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.engine.predictor import Output, Predictor
-from dragoman.errors import DragomanError
 from dragoman.insight.session import InspectionSession, Intervention
 from dragoman.models.interface import Network
 from dragoman.pictures.records import words
-from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

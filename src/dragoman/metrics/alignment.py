@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import DataError
-from dragoman.wording import plural, shortened
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural, shortened
 
 Links = frozenset[tuple[int, int]]
 """(source word, target word), counted from 0."""

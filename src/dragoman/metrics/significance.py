@@ -34,7 +34,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.metrics.chrf import f_score
 from dragoman.metrics.translation import (
     MetricName,
@@ -44,7 +45,6 @@ from dragoman.metrics.translation import (
     check_lengths,
 )
 from dragoman.metrics.unicode_form import composed, form_of
-from dragoman.wording import plural
 
 Test = Literal["bootstrap", "randomisation"]
 DEFAULT_SAMPLES: dict[Test, int] = {"bootstrap": 1_000, "randomisation": 10_000}

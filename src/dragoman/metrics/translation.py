@@ -24,9 +24,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.metrics.unicode_form import composed, form_of
-from dragoman.wording import plural
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
 References = Sequence[Sequence[str]]

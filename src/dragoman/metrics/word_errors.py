@@ -26,6 +26,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.base.reading import readable
+from dragoman.base.wording import plural
 from dragoman.metrics.significance import (
     MeasuredSystem,
     Significance,
@@ -33,8 +35,6 @@ from dragoman.metrics.significance import (
     compare_statistics,
 )
 from dragoman.metrics.unicode_form import composed, form_of
-from dragoman.reading import readable
-from dragoman.wording import plural
 
 SIGNATURE = "words between spaces, case and punctuation count"
 """How the rates are computed."""

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.models.front_ends import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import CodesSettings

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from dragoman.base.settings import Settings
 from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
-from dragoman.settings import Settings
 
 UNKNOWN = 0
 """The id of ``<unk>``, the same in every vocabulary of the project."""

@@ -21,10 +21,10 @@ from pydantic import Field
 from safetensors.numpy import save_file
 
 from dragoman.alignment.dictionary import learn_dictionary
-from dragoman.atomic import replacing_file
-from dragoman.errors import RunError
-from dragoman.settings import Settings
-from dragoman.tensor_file import open_tensors
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import RunError
+from dragoman.base.settings import Settings
+from dragoman.base.tensor_file import open_tensors
 
 Integers = npt.NDArray[np.int32]
 

@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.native import abi
 from dragoman.native import compile as building
 

@@ -30,10 +30,10 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from dragoman.atomic import write_text
-from dragoman.errors import DragomanError, FileError, RunError
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DragomanError, FileError, RunError
+from dragoman.base.reading import read_json
 from dragoman.native import loader, processor
-from dragoman.reading import read_json
 
 
 class Stopwatch:

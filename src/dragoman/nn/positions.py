@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.nn.linear import Computing, Precision
 from dragoman.nn.settings import PositionSettings
 

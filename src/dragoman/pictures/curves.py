@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from dragoman.base.task import Task
 from dragoman.pictures.records import Chart, Series
-from dragoman.task import Task
 
 # Validation scores that are losses in nats, drawn beside the training loss.
 _LOSSES = ("nll", "loss")

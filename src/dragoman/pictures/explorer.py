@@ -16,10 +16,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.base.wording import decimals
 from dragoman.pictures.figure import Panel
 from dragoman.pictures.labels import WORD_START, escape, labels, visible
 from dragoman.pictures.theme import FONT, page_html, part
-from dragoman.wording import decimals
 
 # Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
 _MAX_WEIGHTS = 2_000_000

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.base.wording import shortened
 from dragoman.pictures.bitmaps import grey_address
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import svg, text_svg
-from dragoman.wording import shortened
 
 Array = NDArray[np.floating]
 

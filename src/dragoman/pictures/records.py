@@ -13,10 +13,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.measure import BLEU, Measure
+from dragoman.base.measure import BLEU, Measure
+from dragoman.forms.tree import Tree
 from dragoman.pictures.explorer import attention_html
 from dragoman.pictures.labels import SPACE, WORD_START, is_symbol, labels
-from dragoman.tree import Tree
 
 Weights = NDArray[np.floating]
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from dragoman.forms.tree import Tree
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
-from dragoman.tree import Tree
 
 _LEVEL = 42.0
 """Pixels from one row of labels to the next."""

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import Field
 
+from dragoman.base.settings import Settings
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
-from dragoman.recipe import Recipe
-from dragoman.settings import Settings
+from dragoman.recipe.recipe import Recipe
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.mfcc import FEATURE_FILE
 from dragoman.sources.frames.recording_file import Recording, called

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.augmentation.synthetic_voices import spoken
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
@@ -19,10 +20,9 @@ from dragoman.data.files.pair import Pair
 from dragoman.data.split import split_pairs
 from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
-from dragoman.errors import DataError, RecipeError
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 from dragoman.runs.run import vocabulary_name
 from dragoman.runs.user_cache import cache_folder

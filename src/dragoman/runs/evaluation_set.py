@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DataError, DragomanError, RunError
+from dragoman.base.wording import plural
 from dragoman.data.checks.corpus_checks import find_doubts
 from dragoman.data.files.columns import file_at
 from dragoman.data.files.corpora import is_one_file, read_lines, read_pairs
@@ -16,11 +18,9 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_kinds import check_is_read
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.spoken import places_of
-from dragoman.errors import DataError, DragomanError, RunError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import has_test_set, plain_pairs
 from dragoman.runs.run import TEST, Run
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.errors import RunError
-from dragoman.reading import MAX_JSON, open_regular, parse_json, read_json
+from dragoman.base.errors import RunError
+from dragoman.base.reading import MAX_JSON, open_regular, parse_json, read_json
 
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]

@@ -24,18 +24,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import replacing_file
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import RunError
+from dragoman.base.reading import read_bytes
+from dragoman.base.task import ModelPart
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import find_overlaps, hash_of
-from dragoman.errors import RunError
-from dragoman.reading import read_bytes
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
 from dragoman.sources.content import content_of
-from dragoman.task import ModelPart
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

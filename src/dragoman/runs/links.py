@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.alignment.hmm import StatisticalAligner, TokenPair
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
-from dragoman.errors import DataError
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
-from dragoman.recipe import Recipe
-from dragoman.wording import plural
+from dragoman.recipe.recipe import Recipe
 
 FILE = "alignment.safetensors"
 """In the training folder of a run."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from dragoman.errors import FileError, RunError
+from dragoman.base.errors import FileError, RunError
 
 LOCK = ".lock"
 """The file in a run folder that is there, and locked, while a process changes the folder."""

@@ -10,14 +10,14 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from dragoman.errors import RunError, UntrainableError
+from dragoman.base.errors import RunError, UntrainableError
+from dragoman.base.wording import plural
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.nn.linear import Linear
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.training.weights import open_weights, weights_in
-from dragoman.wording import plural
 
 _BYTES_TO_TRAIN = 16
 """Bytes for each parameter in training: itself, its gradient and two moments, in fp32."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import chain, product
 from pathlib import Path
 
+from dragoman.base.errors import DataError, RunError
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CORPUS_FILES, CorpusSettings
-from dragoman.errors import DataError, RunError
 from dragoman.runs.run import NOTES, RECIPE, Run
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.base.errors import DataError, FileError, RunError
+from dragoman.base.wording import plural
 from dragoman.data.augmentation import synthetic_voices
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.listed_lines import naming_lines
@@ -26,18 +28,16 @@ from dragoman.data.split import hash_of
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
-from dragoman.errors import DataError, FileError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.sides import Forms
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner, spoken_corpora
 from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
 from dragoman.runs.user_cache import cache_folder
-from dragoman.wording import plural
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""

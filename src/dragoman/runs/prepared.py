@@ -33,17 +33,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.atomic import replacing_file, sweep, write_bytes
+from dragoman.base.atomic import replacing_file, sweep, write_bytes
+from dragoman.base.errors import DataError, RecipeError, RunError
+from dragoman.base.reading import read_json
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import alone
-from dragoman.errors import DataError, RecipeError, RunError
-from dragoman.reading import read_json
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.stores.opened import is_remote, opened, split_address
 from dragoman.stores.store import Stat, Store
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

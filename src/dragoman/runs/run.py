@@ -34,9 +34,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.base.errors import RunError
+from dragoman.base.task import Side
+from dragoman.base.tensor_file import open_tensors
 from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
-from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.sides import Forms
@@ -44,14 +46,12 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.inference.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
 from dragoman.sources.forms import rows_form
-from dragoman.specs.spec import Spec
-from dragoman.task import Side
-from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

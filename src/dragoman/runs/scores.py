@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
+from dragoman.base.measure import score_table
+from dragoman.base.task import Task
 from dragoman.data.files.pair import Pair
-from dragoman.measure import score_table
 from dragoman.runs.run import SCORES, Run
-from dragoman.task import Task
 from dragoman.training.records import MAX_SHOWN, Sample
 
 _CHARACTERS = 500_000

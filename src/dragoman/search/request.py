@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.forms.form import Rules
 from dragoman.models.searched import Source
 from dragoman.search.hypothesis import Hypothesis, StepRecord, rank

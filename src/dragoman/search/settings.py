@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from dragoman.settings import Settings
+from dragoman.base.settings import Settings
 
 
 class SamplingSettings(Settings):

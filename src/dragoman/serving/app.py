@@ -16,7 +16,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.serving import figures, look_endpoints, server_info
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks

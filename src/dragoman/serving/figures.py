@@ -12,7 +12,7 @@ from fastapi import Request
 from pydantic import Field
 from starlette.responses import Response
 
-from dragoman.errors import DataError, DragomanError, FileError, RecipeError, RunError
+from dragoman.base.errors import DataError, DragomanError, FileError, RecipeError, RunError
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import (
     FIGURES,

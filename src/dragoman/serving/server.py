@@ -24,7 +24,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dragoman import catalogue
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.serving.app import create_app
 from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks

@@ -18,20 +18,20 @@ from functools import partial
 
 import torch
 
+from dragoman.base.wording import plural
 from dragoman.data.batches import make_batch
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
+from dragoman.recipe.spec import Spec
 from dragoman.runs.prepare import Say
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
-from dragoman.specs.spec import Spec
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
-from dragoman.wording import plural
 
 UPDATES_WANTED = {"adam": 2_000, "muon": 500}
 """By the optimizer: where tokens are few, updates are made smaller until there are so many of them.

@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dragoman.base.errors import DataError, RecipeError
+from dragoman.base.task import Side
+from dragoman.base.wording import plural
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, decided_by
-from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.inputs import Inputs, absolute, given_language
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.sources.shared.settings import RowsSource
-from dragoman.specs.spec import Spec
-from dragoman.task import Side
-from dragoman.wording import plural
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
 """Of a recipe's section ``data``: what its examples are, as against how they are treated."""

@@ -9,15 +9,15 @@ from itertools import islice
 from pathlib import Path
 
 from dragoman import catalogue
+from dragoman.base.errors import RecipeError
 from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.file_kinds import check_is_lines, check_is_read
 from dragoman.data.files.folders import advice_for
-from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
-from dragoman.recipe import Recipe
-from dragoman.recipe_text import sets
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.recipe_text import sets
 from dragoman.runs.prepared import is_prepared, recipe_of_prepared
 from dragoman.runs.run import vocabulary_name
 from dragoman.sizing.inputs import Inputs, given_languages, is_text, is_treebank

@@ -12,16 +12,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dragoman.base.errors import RecipeError
+from dragoman.base.task import ModelPart
+from dragoman.base.wording import shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.sections import LanguageSettings
+from dragoman.recipe.spec import Spec
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
-from dragoman.specs.sections import LanguageSettings
-from dragoman.specs.spec import Spec
-from dragoman.task import ModelPart
-from dragoman.wording import shortened
 
 _TREES = (".mrg", ".ptb", ".parse")
 """How names of files of bracketed trees end."""

@@ -11,7 +11,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.forms.labels import MOST, plain
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder
 from dragoman.sizing.inputs import Inputs, absolute, two_files
 from dragoman.sizing.start_from import for_fine_tuning, for_part, gently

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dragoman.recipe import Recipe
-from dragoman.task import Task
+from dragoman.base.task import Task
+from dragoman.base.wording import plural
+from dragoman.recipe.recipe import Recipe
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
-from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.training.speed.throughput import Throughput

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from dragoman.errors import RecipeError
+from dragoman.base.errors import RecipeError
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
-from dragoman.specs.spec import Spec
+from dragoman.recipe.spec import Spec
 
 
 @dataclass(frozen=True)

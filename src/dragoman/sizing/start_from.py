@@ -6,19 +6,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dragoman.base.errors import RecipeError
+from dragoman.base.task import ModelPart
 from dragoman.data.plan import PlanSettings
-from dragoman.errors import RecipeError
 from dragoman.models.settings import (
     DecoderSettings,
     EncoderSettings,
     ModelSettings,
     TransformerSettings,
 )
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.sections import LanguageSettings
 from dragoman.runs.prepare import Say
 from dragoman.sizing.inputs import known_of
-from dragoman.specs.sections import LanguageSettings
-from dragoman.task import ModelPart
 from dragoman.training.schedule import make_schedule
 
 FINE_TUNING = 10

@@ -14,17 +14,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from dragoman.base.errors import DataError, RecipeError
+from dragoman.base.task import Side
+from dragoman.base.wording import plural
 from dragoman.data.files.corpora import files_of, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import BY, CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
-from dragoman.errors import DataError, RecipeError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import DEFAULT, Size
-from dragoman.task import Side
-from dragoman.wording import plural
 
 BEGINS = (4_000, 0)
 """``Task.begins`` of a model that writes texts."""

@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, islice
 from math import ceil, floor
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text_settings import LEAST_COVERAGE, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import largest_size, normalised
-from dragoman.recipe import Recipe
-from dragoman.recipe_text import sets
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.recipe_text import sets
 from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say
 

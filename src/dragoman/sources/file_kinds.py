@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.frames import recording_file
 from dragoman.sources.picture import picture_file
 

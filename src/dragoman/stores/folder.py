@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from dragoman.atomic import TEMPORARY
+from dragoman.base.atomic import TEMPORARY
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dragoman.errors import DataError, DragomanError
+from dragoman.base.errors import DataError, DragomanError
 
 
 class StoreError(DragomanError):

@@ -15,10 +15,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dragoman.atomic import write_text
-from dragoman.errors import RunError
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import RunError
 from dragoman.metrics.interval import Estimate, estimate
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
 from dragoman.studies.records import (

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dragoman.errors import DragomanError, RecipeError
-from dragoman.recipe import Recipe
+from dragoman.base.errors import DragomanError, RecipeError
+from dragoman.recipe.recipe import Recipe
 from dragoman.sources.known import SOURCES
 from dragoman.studies.records import other_dev
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from dragoman.atomic import write_text
-from dragoman.measure import Measure
+from dragoman.base.atomic import write_text
+from dragoman.base.measure import Measure
+from dragoman.base.wording import plural
 from dragoman.metrics.interval import Estimate
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
@@ -16,7 +17,6 @@ from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
 from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
 from dragoman.studies.records import Record, judged_by
-from dragoman.wording import plural
 
 _SHOWN = 1
 """Scores of the table and the picture, beside the loss; ablation.csv has all of them."""

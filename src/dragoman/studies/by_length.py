@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.wording import plural
 
 _MAX_BINS = 6
 _MIN_SENTENCES = 20

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DragomanError, RunError
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
     MeasuredSystem,
@@ -18,9 +19,9 @@ from dragoman.metrics.significance import (
 )
 from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
+from dragoman.recipe.sections import writes_what_it_reads
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.sources.content import content_of
-from dragoman.specs.sections import writes_what_it_reads
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
@@ -35,7 +36,6 @@ from dragoman.tasks.shared.progress_made import (
     learned_answers,
 )
 from dragoman.tasks.verdict import hardly_learned
-from dragoman.wording import plural, shortened
 
 logger = logging.getLogger("dragoman")
 

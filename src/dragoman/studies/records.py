@@ -23,14 +23,14 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman import catalogue
-from dragoman.atomic import write_text
-from dragoman.errors import DragomanError, RunError
-from dragoman.reading import read_json
-from dragoman.recipe import Recipe
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.reading import read_json
+from dragoman.base.wording import plural
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import refuse_run
 from dragoman.tasks.shared.progress_made import has_learned
-from dragoman.wording import plural
 
 GIVEN, BASE, RECORDS, RUNS = "given.toml", "base.toml", "records", "runs"
 

@@ -21,10 +21,10 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from dragoman.base.errors import RecipeError
 from dragoman.data.batches import make_batch
 from dragoman.data.files.pair import Pair
 from dragoman.engine.machine import machine_facts
-from dragoman.errors import RecipeError
 from dragoman.insight.cost import (
     Cost,
     attention_cost,

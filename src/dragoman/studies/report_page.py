@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 
+from dragoman.base.wording import plural, shortened
 from dragoman.metrics.significance import SIGNIFICANT, Significance
 from dragoman.pictures.pages.report import ComparisonPage, ReportSection
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.studies.comparison import UNSEEN
 from dragoman.studies.report import LAYERS, MODELS, Report
 from dragoman.studies.verdict import FAMILY_NAMES, CurvePoint
-from dragoman.wording import plural, shortened
 
 _MAX_SHOWN = 1000
 """Characters of a translation that is shown."""

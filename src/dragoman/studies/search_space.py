@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.base.errors import DragomanError, RecipeError
 from dragoman.data.hashing import keyed
-from dragoman.errors import DragomanError, RecipeError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.studies.records import other_dev
 
 _DRAWS = 0x5EA7C4

@@ -14,13 +14,13 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman import catalogue
-from dragoman.atomic import write_text
-from dragoman.errors import DragomanError, RunError
-from dragoman.recipe import Recipe
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.task import ModelPart
+from dragoman.base.wording import plural
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, Run, refuse_run
 from dragoman.studies.records import Stored, read_stored
-from dragoman.task import ModelPart
-from dragoman.wording import plural
 
 SEEDS = "seeds.json"
 

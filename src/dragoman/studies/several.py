@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman import catalogue
-from dragoman.atomic import remove_folder, write_text
-from dragoman.errors import UntrainableError
-from dragoman.recipe import Recipe
+from dragoman.base.atomic import remove_folder, write_text
+from dragoman.base.errors import UntrainableError
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import RECIPE, load_forms

@@ -18,14 +18,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dragoman.atomic import write_text
-from dragoman.errors import DragomanError
-from dragoman.measure import Measure
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DragomanError
+from dragoman.base.measure import Measure
+from dragoman.base.wording import plural
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.studies.records import (
     Record,
@@ -40,7 +41,6 @@ from dragoman.studies.records import (
     require_validation,
 )
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
-from dragoman.wording import plural
 
 PLAN, BEST = "sweep.json", "best.toml"
 

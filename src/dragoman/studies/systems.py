@@ -14,9 +14,10 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Protocol
 
+from dragoman.base.errors import DataError, DragomanError, RunError
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpora import read_lines
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
 from dragoman.metrics.unicode_form import composed
@@ -24,7 +25,6 @@ from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run
 from dragoman.studies.seeds import runs_of
-from dragoman.wording import plural, shortened
 
 logger = logging.getLogger("dragoman")
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dragoman.errors import DragomanError, RunError
-from dragoman.memory import peak_bytes
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.memory import peak_bytes
 from dragoman.studies.systems import open_translator
 
 Answer = TypeVar("Answer")

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dragoman import catalogue
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.runs.lock import locked
 from dragoman.runs.run import WEIGHTS
 from dragoman.training.checkpoint import Checkpoints

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.base.errors import DataError
 from dragoman.catalogue import runtime_of
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
-from dragoman.errors import DataError
 from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)

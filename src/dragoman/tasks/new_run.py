@@ -23,12 +23,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import RunError
+from dragoman.base.task import ModelPart
+from dragoman.base.wording import plural
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.hashing import torch_seed
-from dragoman.errors import RunError
 from dragoman.models.interface import Network
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, learn_vocabularies, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
 from dragoman.runs.lineage import record_learned
@@ -36,11 +38,9 @@ from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
 from dragoman.runs.prepared import take_learned
 from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
-from dragoman.task import ModelPart
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
-from dragoman.wording import plural
 
 _START = "start"
 """What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""

@@ -8,11 +8,12 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
+from dragoman.base.measure import BLEU
+from dragoman.base.wording import plural
 from dragoman.catalogue import runtime_of
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
-from dragoman.measure import BLEU
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.pages.card import card_markdown
 from dragoman.pictures.pages.report import report_html
@@ -25,10 +26,9 @@ from dragoman.pictures.records import (
     Table,
     merged_to_words,
 )
-from dragoman.recipe_text import read_text
+from dragoman.recipe.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
 from dragoman.tasks.verdict import verdict
-from dragoman.wording import plural
 
 _SAMPLE_SIZE = 2
 _MAX_LENGTH = 100

@@ -18,17 +18,19 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman import catalogue
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import RunError
+from dragoman.base.task import ModelPart
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import torch_seed
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
-from dragoman.errors import RunError
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.lock import LOCK, locked
 from dragoman.runs.model import build_model, fill_model
@@ -37,7 +39,6 @@ from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
-from dragoman.task import ModelPart
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
@@ -52,7 +53,6 @@ from dragoman.training.speed.fastest_way import MeasuredWays, fastest_way
 from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.way import this_machine
-from dragoman.wording import plural
 
 _TIMED = 32
 """Dev examples on which a validation is timed."""

@@ -12,12 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
+from dragoman.base.measure import LOSS
+from dragoman.base.wording import plural, shortened
 from dragoman.catalogue import runtime_of
-from dragoman.measure import LOSS
 from dragoman.runs.run import Run
 from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
-from dragoman.wording import plural, shortened
 
 _ALIKE, _MORE_ALIKE = 0.4, 0.25
 """Outputs are alike if they share so many of their letter triples, and so many more than the

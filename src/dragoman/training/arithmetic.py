@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 import torch
 from torch import nn
 
-from dragoman.errors import TrainingError
+from dragoman.base.errors import TrainingError
 from dragoman.native import library, loader
 from dragoman.native.pointers import add_directly
 from dragoman.native.processor import cores, no_bf16_units

@@ -12,8 +12,8 @@
       snapshots/00001000.safetensors …   weights alone, for averaging
       splits.jsonl           micro-batches halved for lack of memory; splits-1.jsonl of process 1 …
 
-A folder named ``checkpoint-…`` is always complete (see ``atomic.py``). Training goes on from it
-only while its files are those that ``state.json`` names. Delete RUN/training/ and the model still
+A folder named ``checkpoint-…`` is always complete (see ``base/atomic.py``). Training goes on from
+it only while its files are those that ``state.json`` names. Delete RUN/training/ and the model still
 works; it only cannot be trained further.
 """
 
@@ -32,10 +32,10 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from dragoman.atomic import creating_folder, remove_folder, sweep
-from dragoman.errors import RunError
+from dragoman.base.atomic import creating_folder, remove_folder, sweep
+from dragoman.base.errors import RunError
+from dragoman.base.reading import MAX_JSON, hash_of_file, parse_json, read_bytes
 from dragoman.nn.linear import Precision
-from dragoman.reading import MAX_JSON, hash_of_file, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 5

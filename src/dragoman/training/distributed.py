@@ -19,7 +19,7 @@ from datetime import timedelta
 import torch
 from torch import Tensor, distributed
 
-from dragoman.errors import TrainingError
+from dragoman.base.errors import TrainingError
 from dragoman.native.processor import processor
 
 _PATIENCE = timedelta(days=365)

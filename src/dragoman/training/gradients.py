@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from dragoman.base.errors import RunError, UntrainableError
+from dragoman.base.reading import parse_json, read_bytes
 from dragoman.data.hashing import torch_seed
-from dragoman.errors import RunError, UntrainableError
 from dragoman.nn import dropout
-from dragoman.reading import parse_json, read_bytes
 from dragoman.training.losses.objectives import MicroBatch, Objective
 
 _MAX_BYTES = 8 << 20

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 from dragoman.nn.linear import Computing, Precision
 from dragoman.training.distributed import Ranks
 from dragoman.training.settings import OptimizerSettings

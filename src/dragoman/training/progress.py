@@ -14,10 +14,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from dragoman.base.task import Task
+from dragoman.base.wording import shortened
 from dragoman.metrics.perplexity import perplexity
-from dragoman.task import Task
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
-from dragoman.wording import shortened
 
 _SAMPLES_SHOWN = 3
 _SAMPLE_CHARACTERS = 240

@@ -28,8 +28,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from dragoman.errors import TrainingError
-from dragoman.wording import shortened
+from dragoman.base.errors import TrainingError
+from dragoman.base.wording import shortened
 
 Weights = Literal["current", "ema", "average"]
 """Which weights were validated: the present ones, their moving average, or the mean of the last

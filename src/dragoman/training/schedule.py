@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dragoman.settings import Settings
+from dragoman.base.settings import Settings
 
 Schedule = Callable[[int], float]
 """Number of the update, from 1 -> learning rate."""

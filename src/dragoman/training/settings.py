@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from dragoman.base.settings import Settings
+from dragoman.base.wording import plural
 from dragoman.data.augmentation.varied_rows import PictureAugmentSettings, SpecAugmentSettings
-from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
 from dragoman.training.way import TrainingWay
-from dragoman.wording import plural
 
 
 class OptimizerSettings(Settings):

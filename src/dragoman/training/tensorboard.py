@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.errors import TrainingError
-from dragoman.extras import install
+from dragoman.base.errors import TrainingError
+from dragoman.base.extras import install
 from dragoman.training.records import Listener, UpdateRecord, ValidationRecord
 
 if TYPE_CHECKING:

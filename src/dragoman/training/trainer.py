@@ -20,7 +20,8 @@ from typing import Literal
 import torch
 from torch import nn
 
-from dragoman.errors import RunError, UntrainableError
+from dragoman.base.errors import RunError, UntrainableError
+from dragoman.base.wording import plural
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, Splits
@@ -41,7 +42,6 @@ from dragoman.training.tensorboard import TensorBoard
 from dragoman.training.update import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
 from dragoman.training.weights import average_weights, load_weights
-from dragoman.wording import plural
 
 __all__ = ["Batches", "Trainer", "Outcome", "TrainingSettings"]
 

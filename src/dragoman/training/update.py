@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import RunError, TrainingError
+from dragoman.base.errors import RunError, TrainingError
 from dragoman.metrics.perplexity import perplexity
 from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, note, put_in_force, repeated

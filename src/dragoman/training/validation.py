@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import TrainingError
+from dragoman.base.errors import TrainingError
 from dragoman.native.allocator import returning_memory
 from dragoman.nn.linear import refresh
 from dragoman.training.checkpoint import TrainingState

@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from dragoman.base.settings import Settings
+from dragoman.base.wording import plural
 from dragoman.native.processor import cores, processor
-from dragoman.settings import Settings
-from dragoman.wording import plural
 
 PLAIN = "plain"
 """In the place of an instruction set: torch does the work."""

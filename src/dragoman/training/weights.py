@@ -15,9 +15,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from dragoman.atomic import replacing_file
-from dragoman.errors import RunError
-from dragoman.tensor_file import TensorFile, open_tensors, require_finite
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import RunError
+from dragoman.base.tensor_file import TensorFile, open_tensors, require_finite
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from tiny_cells import tiny_cell
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import runtime_of
 from dragoman.data.augmentation.varied_rows import mixing
 from dragoman.data.labelled import LabelledBatch
-from dragoman.errors import RecipeError
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.tasks.shared.examples import LabelledTexts

@@ -11,6 +11,7 @@ from tiny_cells import tiny_cell
 from tiny_tasks import tiny_recipe_of
 from torch.nn import functional as F
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import runtime_of
 from dragoman.data.augmentation.varied_rows import (
     PictureAugmentSettings,
@@ -18,7 +19,6 @@ from dragoman.data.augmentation.varied_rows import (
     read_at,
     varied,
 )
-from dragoman.errors import RecipeError
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.sources.picture.form import patches_of, pixels_from

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tiny_cells import tiny_cell
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe, runtime_of
 from dragoman.data.augmentation.varied_rows import SpecAugmentSettings, masked, stretched
 from dragoman.data.plan import Plan
-from dragoman.errors import RecipeError
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.tasks.shared.examples import TrainingBatches

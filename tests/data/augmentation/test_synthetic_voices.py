@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.base.errors import DataError
 from dragoman.data.augmentation import synthetic_voices
 from dragoman.data.augmentation.synthetic_voices import (
     fingerprint,
@@ -18,7 +19,6 @@ from dragoman.data.augmentation.synthetic_voices import (
     spoken,
     voices,
 )
-from dragoman.errors import DataError
 
 VOICES = """\
 Pty Language       Age/Gender VoiceName          File                 Other Languages

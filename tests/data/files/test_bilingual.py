@@ -12,10 +12,10 @@ from command_line import Dragoman
 from recipe_of_files import recipe_of
 from upper_case import raised
 
+from dragoman.base.errors import DataError
 from dragoman.catalogue import Recipe
 from dragoman.data.files.bilingual import read_tmx
 from dragoman.data.files.corpora import CorpusSettings, read_pairs
-from dragoman.errors import DataError
 from dragoman.formats.units.document import OutputOptions
 from dragoman.sizing.from_files import name_of
 from dragoman.sizing.inputs import Inputs

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import By, read_texts
-from dragoman.errors import DataError
 
 
 def texts_of(content: bytes, by: By, longest: int = 1000) -> list[tuple[int, str]]:

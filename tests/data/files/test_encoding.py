@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.encoding import check_encoding, check_width, encoding_of, iconv
-from dragoman.errors import DataError
 
 TEXTS = {
     "ko": "안녕하세요. 오늘은 날씨가 좋습니다.\n저는 학교에 갑니다.\n",

@@ -15,11 +15,11 @@ import pytest
 from recipe_of_files import recipe_of
 from row_files import tone, write_bars, write_idx, write_pictures, write_tones, write_wav
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import passed_over
 from dragoman.data.split import SplitSettings, side_of_pair
-from dragoman.errors import DataError
 from dragoman.sources.content import content_of
 
 

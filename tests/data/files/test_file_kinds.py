@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.file_kinds import (
     NotLines,
     check_is_lines,
@@ -18,7 +19,6 @@ from dragoman.data.files.file_kinds import (
     check_is_text,
     columns_in,
 )
-from dragoman.errors import DataError, RecipeError
 
 SRT = b"1\n00:00:01,000 --> 00:00:02,500\nThe dog sleeps.\n\n2\n00:00:03,000 --> 00:00:04,500\n"
 NOT_LINES = {

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dragoman.base.errors import DataError
 from dragoman.data.files import lines
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import decode_lines
-from dragoman.errors import DataError
 
 
 class Pieces(io.BytesIO):
@@ -124,8 +124,8 @@ def test_every_reader_of_lines_names_its_file(
 _READ = """
 import io, sys
 from dragoman.data.files.lines import decode_lines
-from dragoman.errors import DataError
-from dragoman.memory import peak_bytes
+from dragoman.base.errors import DataError
+from dragoman.base.memory import peak_bytes
 before = peak_bytes()
 try:
     for line in decode_lines(sys.stdin.buffer):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from row_files import tone, write_wav
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.spoken import layout_of, places_of
-from dragoman.errors import DataError
 
 SAID = ["one two", "three", "four five six"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from recipe_of_files import recipe_of
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError
 from dragoman.pictures.bitmaps import png_of
 from dragoman.sources.content import content_of
 from dragoman.sources.picture.form import PicturesForm

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.forms.pieces import BYTE
 from dragoman.forms.shown_words import words_of
 from dragoman.forms.subwords import text as text_module

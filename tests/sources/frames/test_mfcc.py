@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from row_files import write_wav
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.mfcc import read_features
 from dragoman.sources.frames.settings import FramesSource

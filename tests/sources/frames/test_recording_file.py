@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.frames.recordings import blocks_of, seconds_of
 from dragoman.sources.shared.in_memory import File, InMemory
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.content import content_of
 from dragoman.sources.line import form as lines_form
 from dragoman.sources.line.form import DRAWN, LinesForm, drawn

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.picture import picture_file, picture_parts
 from dragoman.sources.picture.picture_file import picture_size, pixels_of
 from dragoman.sources.picture.picture_parts import check_parts

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.sources.picture.picture_file import picture_size, pixels_of
 from dragoman.sources.shared.in_memory import InMemory

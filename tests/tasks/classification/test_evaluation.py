@@ -17,8 +17,8 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 from trained_run import trained_run
 
+from dragoman.base.errors import DataError, RecipeError, RunError
 from dragoman.catalogue import Recipe, Run
-from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.records import words as words_of
 from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context

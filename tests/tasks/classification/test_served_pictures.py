@@ -22,7 +22,7 @@ from serving_echo import Served, client_of, open_run, post, serves
 from tiny_cells import tiny_cell
 from trained_run import trained_run
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings

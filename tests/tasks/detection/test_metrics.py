@@ -8,7 +8,7 @@ import io
 import numpy as np
 import pytest
 
-from dragoman.boxes import Box
+from dragoman.forms.boxes import Box
 from dragoman.tasks.detection.metrics import ScoredBox, average_precision
 
 

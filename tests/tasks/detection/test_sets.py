@@ -14,9 +14,9 @@ from recipe_of_files import recipe_of
 from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.coco import read_coco
-from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.models.interface import Memory
@@ -179,7 +179,7 @@ def test_true_boxes_are_those_of_the_symbols(tmp_path: Path) -> None:
     file = write_scenes(tmp_path, 6)
     pairs = list(read_coco(file))
     symbols = BoxSymbols(["lamp", "stone"], bins=16, most=4, read=Read(16, 16), kind="set")
-    from dragoman.boxes import scene_of
+    from dragoman.forms.boxes import scene_of
 
     scenes = [scene_of(pair.target) for pair in pairs]
     recipe = Recipe.load("demo-boxes")

@@ -16,13 +16,13 @@ from recipe_of_files import recipe_of
 from trained_run import on_texts, trained_run
 
 import dragoman as package
+from dragoman.base.errors import DragomanError, RecipeError, RunError
 from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.batches import Tokens
 from dragoman.data.chunks import CorpusRange
 from dragoman.data.windows import TextPieces
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError, RecipeError, RunError
 from dragoman.nn.layout import Sequences
 from dragoman.runs.prepare import prepare
 from dragoman.tasks.language_model.writer import Writer

@@ -24,8 +24,8 @@ from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 from warm_server import serving
 
+from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
-from dragoman.errors import RunError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import LEXICON
 from dragoman.search.settings import SamplingSettings

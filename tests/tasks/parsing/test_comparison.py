@@ -13,8 +13,9 @@ from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
 from untrained_run import untrained_run
 
+from dragoman.base.errors import DataError, RunError
 from dragoman.catalogue import Recipe, Run
-from dragoman.errors import DataError, RunError
+from dragoman.forms.tree import Tree
 from dragoman.metrics.significance import compare_statistics
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.parsing import comparison as parse_comparison
@@ -22,7 +23,6 @@ from dragoman.tasks.parsing.comparison import compare_parsers, parse_statistics
 from dragoman.tasks.parsing.evaluation import evaluate_run, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, ScoredSentence, score_parse
 from dragoman.tasks.parsing.parser import Parse, Parser
-from dragoman.tree import Tree
 
 SMALL = ("model.ffn_dim=16", "model.attention.num_heads=2", "search.beam=1")
 TREES = [*treebank(24, seed=2), Tree("S", (Tree(".", word="."),))]

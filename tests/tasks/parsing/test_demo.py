@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from command_line import Dragoman
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe, Run
 from dragoman.demo.trees import SHOWN
-from dragoman.errors import RecipeError
 from dragoman.forms.tree_form import tree_of
 from dragoman.tasks.parsing.demo import PICTURES, attached
 

@@ -14,10 +14,10 @@ from untrained_run import untrained_run
 from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
 from dragoman.tasks.parsing.endpoint import ServedParser
 from dragoman.tasks.parsing.parser import Parser
-from dragoman.tree import Tree
 
 SMALL = (
     "model.model_dim=32", "model.ffn_dim=32", "model.encoder_layers=1", "model.decoder_layers=2",

@@ -15,13 +15,14 @@ from recipe_of_files import recipe_of
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
+from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import merged_to_words
@@ -33,7 +34,6 @@ from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.report import write_report
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.translator import Translator
-from dragoman.tree import Tree
 
 SMALL = [
     "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",

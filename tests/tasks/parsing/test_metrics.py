@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from random_trees import LABELS, random_tree
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
+from dragoman.forms.tree import Tree, read_trees
 from dragoman.tasks.parsing.metrics import (
     Matched,
     Parseval,
@@ -22,7 +23,6 @@ from dragoman.tasks.parsing.metrics import (
     score_parse,
     unmatched,
 )
-from dragoman.tree import Tree, read_trees
 
 REFERENCE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"
 

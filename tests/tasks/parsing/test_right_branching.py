@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tiny_treebank import treebank
 
+from dragoman.forms.tree import Tree
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
-from dragoman.tree import Tree
 
 
 def test_right_branching_trees_hold_every_word() -> None:

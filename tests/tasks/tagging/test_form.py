@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import DataError, RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.tasks.tagging.form import Tags
 
 SENTENCES = [

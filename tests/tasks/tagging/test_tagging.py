@@ -17,11 +17,11 @@ from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 
 import dragoman as package
+from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import Recipe, Run, runtime_of
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import WordCutter
-from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.runs.run import LEXICON
 from dragoman.sizing.start_from import for_part
 from dragoman.studies.systems import ComparisonRequest

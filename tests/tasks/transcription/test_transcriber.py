@@ -12,9 +12,9 @@ from row_files import tone, write_wav
 from tiny_cells import tiny_cell
 
 import dragoman as package
+from dragoman.base.errors import DataError, RunError
 from dragoman.catalogue import Run
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DataError, RunError
 from dragoman.recordings.cutting import CuttingSettings, RecordingCutter
 from dragoman.sources.frames import recording_file
 from dragoman.studies.comparison import compare

@@ -15,12 +15,12 @@ from inline_workers import InlineWorkers
 from recipe_of_files import recipe_of
 from row_files import write_tones
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe
 from dragoman.cluster import command
 from dragoman.data.augmentation import synthetic_voices
 from dragoman.data.augmentation.synthetic_voices import Speaker
 from dragoman.data.files.pair import Pair
-from dragoman.errors import RecipeError
 from dragoman.runs import corpora
 from dragoman.tasks.transcription.transcriber import Transcriber
 

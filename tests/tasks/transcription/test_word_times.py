@@ -11,8 +11,8 @@ from command_line import Dragoman
 from row_files import tone, write_wav
 from tiny_cells import tiny_cell
 
+from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
-from dragoman.errors import RunError
 from dragoman.recordings.cutting import Span
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import HeardWord, Transcriber, best_rows, timed

@@ -14,9 +14,9 @@ from known_links import known_links
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.catalogue import Run
 from dragoman.engine.alignment_head import MOMENTS, AligningHead, AlignmentScores, HeadLinks
-from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.corpora import plain_pairs

@@ -9,6 +9,7 @@ import pytest
 import torch
 from tiny_cells import tiny_cell
 
+from dragoman.base.errors import RecipeError, RunError
 from dragoman.catalogue import Run
 from dragoman.engine import ctc_ranking
 from dragoman.engine.ctc_ranking import (
@@ -17,7 +18,6 @@ from dragoman.engine.ctc_ranking import (
     text_log_probabilities,
 )
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.errors import RecipeError, RunError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.training import train

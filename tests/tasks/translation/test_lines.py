@@ -12,10 +12,10 @@ from PIL import Image
 from tiny_cells import tiny_cell
 
 from dragoman import load
+from dragoman.base.errors import RecipeError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import RecipeError, RunError
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
 from dragoman.sources.line.form import DRAWN, drawn

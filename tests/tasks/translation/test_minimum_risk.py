@@ -11,8 +11,8 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.base.errors import DragomanError
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.errors import DragomanError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.translation.ranking import candidates_of, expected_chrf

@@ -15,9 +15,9 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
+from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
 from dragoman.data.files.pair import Pair
-from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.corpora import plain_pairs
 from dragoman.search.hypothesis import length_penalty

@@ -18,11 +18,11 @@ from torch import Tensor
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.catalogue import Run
 from dragoman.engine.search_settings import parse_search
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts, windows
-from dragoman.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.forms.text_form import MosesText
 from dragoman.models.shortlist import ShortlistSettings
 from dragoman.native import library

@@ -16,9 +16,9 @@ from tiny_cells import tiny_cell
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.batches import Batch, make_batch
-from dragoman.errors import RecipeError
 from dragoman.models.interface import Memory, Network
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Linear

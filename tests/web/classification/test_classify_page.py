@@ -13,7 +13,7 @@ from opening import Open, accessible_and_fits, in_every_look, saved, told
 from playwright.sync_api import Page, Route, expect
 from untrained_run import TOPICS
 
-from dragoman.wording import enough
+from dragoman.base.wording import enough
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEXT = "The dog ate the soup."

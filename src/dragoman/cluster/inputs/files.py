@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from io import RawIOBase
 from typing import Any
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.stores.opened import is_remote, opened, split_address
 from dragoman.stores.store import InputChanged, Stat, Store
 

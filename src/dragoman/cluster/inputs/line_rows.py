@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from dragoman.base.errors import DataError
+from dragoman.base.reading import NOT_UTF8, readable, whole_characters
 from dragoman.cluster.inputs.compression import Compression, plain_blocks
 from dragoman.cluster.inputs.files import File, blocks
 from dragoman.cluster.inputs.lines_and_rows import (
@@ -22,8 +24,6 @@ from dragoman.cluster.inputs.lines_and_rows import (
 )
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.files.lines import LONGEST, LOOKED_AT
-from dragoman.errors import DataError
-from dragoman.reading import NOT_UTF8, readable, whole_characters
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 TOO_LONG = f"bytes, and {LONGEST:,} are read as one line"

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from typing import Any
 
+from dragoman.base.errors import DataError
+from dragoman.base.extras import install
+from dragoman.base.reading import readable
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, OpenedFile
 from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Row, Stretch
-from dragoman.errors import DataError
-from dragoman.extras import install
-from dragoman.reading import readable
 
 MAGIC = b"PAR1"
 """What such a file begins with."""

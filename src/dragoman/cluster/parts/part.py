@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from dragoman.base.errors import DragomanError
 from dragoman.cluster.inputs.compression import compressed
 from dragoman.cluster.inputs.lines_and_rows import InputKind, PartOfInput, Row
 from dragoman.cluster.parts.mapper import LineMapper, Way
 from dragoman.cluster.parts.plan import NOTES, PartsPlan
-from dragoman.errors import DragomanError
 from dragoman.stores.store import InputChanged, Store
 
 WINDOW = 4000

@@ -15,13 +15,13 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.wording import plural
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File
 from dragoman.cluster.inputs.kinds import KINDS, KindName, kind_of
 from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Stretch
-from dragoman.errors import DataError, RunError
 from dragoman.stores.store import InputChanged, Stat
-from dragoman.wording import plural
 
 NOTES = "_dragoman"
 """The folder beside the parts: programs that read folders of data leave such names out."""

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
+from dragoman.base.wording import plural, shortened
 from dragoman.cluster.parts.job import Job
 from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PART_NOTES, PartNote, note_name, notes_of
@@ -27,7 +28,6 @@ from dragoman.cluster.parts.plan import (
     make_plan,
 )
 from dragoman.stores.store import Stat, Store, StoreError
-from dragoman.wording import plural, shortened
 
 DONE = f"{NOTES}/done.json"
 _WAY = f"{NOTES}/way.json"

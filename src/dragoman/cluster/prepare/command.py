@@ -9,6 +9,8 @@ from itertools import accumulate, chain
 
 import numpy as np
 
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.catalogue import Recipe
 from dragoman.cluster.command import Share, place_of, share_of, workers_at
 from dragoman.cluster.driver import Driver
@@ -50,14 +52,12 @@ from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
-from dragoman.errors import DataError
 from dragoman.runs.corpora import sides_of_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened, whole_address
 from dragoman.stores.store import Store
-from dragoman.wording import plural
 
 _SAMPLED = 128
 """Parts of a corpus that are looked at for what is wrong with it."""

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import TypeAdapter
 
+from dragoman.base.errors import DataError, RecipeError, RunError
+from dragoman.base.wording import plural
 from dragoman.catalogue import Recipe
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, files_of
@@ -28,10 +30,8 @@ from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged
-from dragoman.wording import plural
 
 _BY_LINES = ("lines", "tsv", "jsonl")
 """Formats that are cut; a corpus of any other is one part."""

@@ -23,7 +23,7 @@ from dragoman.cluster.prepare.first_stages import kept, read, read_range, writte
 from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import (
     learn_vocabularies,
     lines_of_text,

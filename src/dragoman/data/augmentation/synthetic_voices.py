@@ -28,9 +28,9 @@ from xml.sax.saxutils import escape
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import replacing_file
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import DataError
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.forms.languages import base
 
 PROGRAMS = ("espeak-ng", "flite")

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from dragoman.base.settings import Settings
 from dragoman.forms.form import Values
-from dragoman.settings import Settings
 from dragoman.sources.picture.idx import Bytes
 
 Floats = npt.NDArray[np.float32]

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
+from dragoman.base.reading import NOT_UTF8, readable
+from dragoman.base.wording import shortened
 from dragoman.data.checks.block_sampler import Block
 from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -21,8 +23,6 @@ from dragoman.data.files.encoding import encoding_of, iconv, piped
 from dragoman.data.files.pair import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
-from dragoman.reading import NOT_UTF8, readable
-from dragoman.wording import shortened
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 70

@@ -1,8 +1,8 @@
 """Files of annotated sentences -> examples: the words of a sentence on one line, and its tree, or a
 tag for each word.
 
-Trees are read as ``tree.py`` has them, one at a time whatever the size of the file, and come as
-they are learned and measured: without traces, functions and indices (``tree.plain``).
+Trees are read by ``forms/tree.py``, one at a time whatever the size of the file, as they are
+learned and measured: without traces, functions and indices (``tree.plain``).
 
 Three layouts of tags are told apart by what a file holds. Columns, as the shared tasks of CoNLL
 have them: a word a line, blank lines between sentences (of CoNLL-U also its comments and ranges; a
@@ -18,9 +18,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from dragoman.errors import DataError
-from dragoman.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
-from dragoman.wording import plural, shortened
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural, shortened
+from dragoman.forms.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
 
 
 def read_examples(

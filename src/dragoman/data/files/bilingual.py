@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 from xml.parsers import expat
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.lines import decode_lines
-from dragoman.errors import DataError
 from dragoman.formats.po import MessageCatalogue
 from dragoman.formats.units.document import teaches
 from dragoman.formats.xliff import Xliff

@@ -18,13 +18,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from dragoman.boxes import Box, Scene
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.file_examples import checked
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
+from dragoman.forms.boxes import Box, Scene
 from dragoman.sources.picture.picture_file import picture_size
 from dragoman.sources.shared.unusable import unusable
-from dragoman.wording import plural, shortened
 
 _EDGE = 1.0
 """Pixels by which a box may stand out of its picture: tools round differently."""
@@ -54,8 +54,8 @@ def annotations_in(path: Path) -> Path:
 
 
 def read_coco(path: Path) -> Iterator[Pair]:
-    """A pair for each picture: its file, and its boxes on one line (``boxes.py``); its line is its
-    number among the images, from 1.
+    """A pair for each picture: its file, and its boxes on one line (``forms/boxes.py``); its line
+    is its number among the images, from 1.
 
     Errors: ``DataError`` that names file, place and what to do, before the first pair.
     """

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
+from dragoman.base.errors import DataError, DragomanError, RecipeError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, DragomanError, RecipeError
 from dragoman.forms.labels import plain
 from dragoman.sources.file_kinds import KINDS
 

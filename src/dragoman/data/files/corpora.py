@@ -20,6 +20,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.annotated import read_examples, read_tagged
 from dragoman.data.files.bilingual import (
     languages_in,
@@ -42,13 +43,12 @@ from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.data.files.pair import Pair
 from dragoman.data.files.spoken import read_spoken
-from dragoman.errors import DataError
+from dragoman.forms.tree import LABEL_ENDS
 from dragoman.sources.content import content_of
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.idx import is_idx
 from dragoman.sources.shared.unusable import unusable
 from dragoman.sources.shared.zipped import is_zip
-from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"
 

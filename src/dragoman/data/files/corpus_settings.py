@@ -8,10 +8,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from dragoman.base.settings import Settings
 from dragoman.data.files.lines import By
-from dragoman.settings import Settings
+from dragoman.forms.tree import LABEL_ENDS
 from dragoman.sources.picture.idx import is_idx
-from dragoman.tree import LABEL_ENDS
 
 SECTION = 20_000
 """Characters of a text that stands alone, unless a corpus says otherwise."""

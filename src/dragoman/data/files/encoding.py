@@ -14,8 +14,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.lines import STANDARD_INPUT
-from dragoman.errors import DataError
 from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES, base
 

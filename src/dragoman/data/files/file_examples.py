@@ -18,15 +18,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.sources.content import content_of
 from dragoman.sources.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind, kind_among
 from dragoman.sources.picture.idx import read_idx
 from dragoman.sources.shared.unusable import unusable
 from dragoman.sources.shared.zipped import is_zip, names_in
-from dragoman.wording import plural
 
 _SIDES = {
     "train": "", "training": "", "dev": "--dev", "val": "--dev", "valid": "--dev",

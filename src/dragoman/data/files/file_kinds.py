@@ -12,8 +12,8 @@ import json
 import re
 from pathlib import Path
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.encoding import check_encoding, check_width
-from dragoman.errors import DataError, RecipeError
 
 _FEW = 8
 _NOT_WRITTEN = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))

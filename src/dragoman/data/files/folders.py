@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from dragoman.base.wording import plural
 from dragoman.data.files.file_examples import shown_in
 from dragoman.forms.languages import CODES
 from dragoman.sources.file_kinds import kind_among
-from dragoman.wording import plural
 
 _TREES = (".mrg", ".ptb", ".parse")
 _TEXTS = (".txt", ".md")

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from dragoman.base.errors import DataError
+from dragoman.base.reading import readable
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
-from dragoman.reading import readable
-from dragoman.wording import plural, shortened
 
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 """How an array of records begins."""

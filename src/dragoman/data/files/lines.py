@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from typing import BinaryIO, Literal, NamedTuple, cast
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 LONGEST = 1 << 24
 """Bytes of a line: several times those of the longest novels. What is longer has other ends of

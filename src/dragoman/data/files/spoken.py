@@ -15,11 +15,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.bilingual import csv_rows
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_examples import checked, files_in, listed
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.sources.file_kinds import RECORDINGS
 from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS
 from dragoman.sources.shared.unusable import unusable

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.formats.units.unit import Target, Unit
 
 

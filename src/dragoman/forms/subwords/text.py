@@ -21,15 +21,15 @@ import numpy.typing as npt
 import sentencepiece
 from pydantic import ValidationError
 
-from dragoman.atomic import replacing_file
-from dragoman.errors import RunError
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import RunError
+from dragoman.base.reading import read_bytes
 from dragoman.forms.subwords.bpe_dropout import BpeDropout
 from dragoman.forms.subwords.model_file import note_in, with_note
 from dragoman.forms.subwords.sampling import SPACE, Pieces, Sampler
 from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings, prepare
 from dragoman.forms.subwords.unigram_sampling import UnigramSampling
 from dragoman.forms.subwords.vocabulary_learning import learn_model
-from dragoman.reading import read_bytes
 
 _FEW = 32
 """Texts that are decoded one by one: starting SentencePiece's threads takes longer than they do."""

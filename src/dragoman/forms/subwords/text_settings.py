@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from dragoman.base.reading import readable
+from dragoman.base.settings import Settings
 from dragoman.forms.subwords.sampling import SPACE
-from dragoman.reading import readable
-from dragoman.settings import Settings
 
 MOST_TOKENS = 300_000
 """Of a vocabulary. SentencePiece takes up to 270 bytes of memory for each, however short."""

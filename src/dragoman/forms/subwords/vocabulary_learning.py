@@ -10,7 +10,7 @@ from typing import Any
 
 import sentencepiece
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text_settings import TextSettings, prepare
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.head import open_short, shortened, strip
 from dragoman.insight.head import Array, OpenedAttention, softmax

@@ -6,8 +6,8 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
+from dragoman.base.extras import install
 from dragoman.demo.corpus import NOTICE
-from dragoman.extras import install
 from dragoman.insight.figures.catalogue import every_figure
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Figure, Words, write_figure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.pictures.figure import DataTable, Figure, Panel, Words
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dragoman.errors import DragomanError
+from dragoman.base.errors import DragomanError
 from dragoman.insight.cost import (
     LAYERS,
     attention_cost,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dragoman.base.wording import decimals, percent
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import Array, shown, softmax
 from dragoman.insight.subject import Subject
@@ -14,7 +15,6 @@ from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
-from dragoman.wording import decimals, percent
 
 _TOKENS = 10
 _HYPOTHESES = 4

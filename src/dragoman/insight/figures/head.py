@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dragoman.base.wording import percent, power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
 from dragoman.insight.panels import attention_words, matrix_table
@@ -17,7 +18,6 @@ from dragoman.models.interface import Part
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import TextPanel
-from dragoman.wording import percent, power
 
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from dragoman import catalogue
+from dragoman.base.wording import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.panels import matrix_table
@@ -22,7 +23,6 @@ from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
 from dragoman.tasks.training import train
-from dragoman.wording import power
 
 Array = NDArray[np.float64]
 WIDTH = 512

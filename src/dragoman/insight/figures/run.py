@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import percent, plural, power
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
-from dragoman.errors import DragomanError
 from dragoman.insight.experiments import Importance, head_importance, order_experiment
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.panels import (
@@ -24,7 +25,6 @@ from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap, merged_to_words
-from dragoman.wording import percent, plural, power
 
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
 _GOLD = {

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.native.abi import Factors, Shape
 from dragoman.native.decoder import NativeModel

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.base.wording import plural
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.explorer import explorer
@@ -30,7 +31,6 @@ from dragoman.pictures.records import (
 )
 from dragoman.pictures.theme import page_html
 from dragoman.pictures.tree import tree_svg
-from dragoman.wording import plural
 
 _SAMPLES_SHOWN = 8
 

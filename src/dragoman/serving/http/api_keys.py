@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from dragoman.errors import DataError, RunError
-from dragoman.reading import read_bytes
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_bytes
 from dragoman.serving.http.limits import Client, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 

@@ -15,8 +15,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
+from dragoman.base.reading import whole_characters
 from dragoman.formats.units.encoding import encoding_named
-from dragoman.reading import whole_characters
 from dragoman.serving.http.addresses import holder
 from dragoman.serving.http.refusals import Refusal
 

@@ -17,9 +17,9 @@ from itertools import groupby
 
 from pydantic import Field
 
+from dragoman.base.settings import Settings
+from dragoman.base.wording import plural
 from dragoman.serving.http.refusals import Refusal
-from dragoman.settings import Settings
-from dragoman.wording import plural
 
 BACKLOG = 2048
 """Connections that may wait in the system until they are taken."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.errors import RecipeError, SearchError, TooLongError
-from dragoman.wording import plural
+from dragoman.base.errors import RecipeError, SearchError, TooLongError
+from dragoman.base.wording import plural
 
 Value = str | int | float | list[str]
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.serving.http.connection import ClientGone, while_connected
 from dragoman.serving.http.refusals import FAILED, Refusal, unsearchable
 

@@ -20,7 +20,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.serving.http.connection import (
     NAMES,
     PARTS,

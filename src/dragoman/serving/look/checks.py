@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.errors import DragomanError, TooLongError
 from dragoman.insight.session import Intervention
 from dragoman.models.interface import AttentionLayer, Network, Part
 from dragoman.serving.http.refusals import Refusal, too_long

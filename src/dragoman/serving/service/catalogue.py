@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from dragoman.base.wording import shortened
 from dragoman.forms.languages import base
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.wording import shortened
 
 AUTO = "auto"
 _SHOWN = 100

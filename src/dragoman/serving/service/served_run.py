@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
 
+from dragoman.base.errors import RecipeError, RunError
+from dragoman.base.wording import plural
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.search_settings import with_beams
-from dragoman.errors import RecipeError, RunError
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -31,7 +32,6 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

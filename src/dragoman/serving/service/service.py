@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman.errors import SearchError
+from dragoman.base.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys, key_in_header

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.frames.log_mel import LogMel, normalised
 from dragoman.sources.frames.mfcc import FEATURE_FILE, read_features
 from dragoman.sources.frames.recording_file import Recording, called, library

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.frames.settings import COEFFICIENTS
 from dragoman.sources.shared.unusable import unusable

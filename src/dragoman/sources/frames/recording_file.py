@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dragoman.errors import DataError
-from dragoman.extras import install
+from dragoman.base.errors import DataError
+from dragoman.base.extras import install
 from dragoman.sources.frames.sound_containers import check_length, check_pages
 from dragoman.sources.shared.in_memory import InMemory
 from dragoman.sources.shared.unusable import conversion, several, unusable

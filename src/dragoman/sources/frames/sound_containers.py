@@ -18,7 +18,7 @@ import zlib
 from itertools import islice
 from typing import IO
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.shared.unusable import several
 
 _HEADER = 42

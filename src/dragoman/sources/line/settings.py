@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.settings import Settings
+from dragoman.base.settings import Settings
 from dragoman.sources.shared.settings import RowsSource
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
+from dragoman.base.reading import read_json
 from dragoman.forms.written_form import SPECIAL, Symbols
-from dragoman.reading import read_json
 from dragoman.sources.picture.settings import PictureSource
 
 CODES = "codes.json"

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import replacing_file
+from dragoman.base.atomic import replacing_file
 from dragoman.forms.form import Booleans, Rules
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.written_form import SPECIAL, WrittenForm

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural, shortened
 from dragoman.sources.picture.idx import Bytes, is_idx, read_idx
 from dragoman.sources.picture.picture_file import library, picture_size, pixels_of
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.in_memory import File
 from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm, check_count
 from dragoman.sources.shared.zipped import file_of
-from dragoman.wording import plural, shortened
 
 _DIGITS = 20
 """More than the number of any picture has."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.shared.unusable import unusable
 
 Bytes = npt.NDArray[np.uint8]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 _SCANS = 50
 _SEGMENTS = 1_000

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage, Piece
 from dragoman.sources.shared.in_memory import File

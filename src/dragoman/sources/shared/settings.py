@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from dragoman.settings import Settings
-from dragoman.task import Task
+from dragoman.base.settings import Settings
+from dragoman.base.task import Task
 
 if TYPE_CHECKING:
     from dragoman.sources.shared.front_end import FrontEnd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 
 def unusable(path: object, error: OSError | ValueError) -> DataError:

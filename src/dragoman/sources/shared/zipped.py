@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 from dragoman.sources.shared.in_memory import File, InMemory
 from dragoman.sources.shared.unusable import unusable
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dragoman.data.files.pair import Pair
     from dragoman.pictures.figure import Figure, Panel
-    from dragoman.recipe import Recipe
+    from dragoman.recipe.recipe import Recipe
     from dragoman.runs.run import Run
     from dragoman.tasks.classification.evaluation import ClassificationReport
 
@@ -61,7 +61,7 @@ def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
 def show_shapes(run: Run, console: Console) -> str:
     """How well shapes are told apart in combinations of pattern and colour that training did not
     show them in, and where the model looks."""
-    from dragoman.atomic import write_text
+    from dragoman.base.atomic import write_text
     from dragoman.pictures.figure import figure_svg
     from dragoman.tasks.classification.evaluation import labelled_set
     from dragoman.tasks.report import write_report

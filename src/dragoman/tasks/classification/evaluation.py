@@ -12,15 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dragoman.base.errors import DataError
+from dragoman.base.reading import readable
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.columns import is_tabbed, labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import LabelledBatch, labelled_batch
-from dragoman.errors import DataError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
-from dragoman.reading import readable
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
@@ -39,7 +40,6 @@ from dragoman.tasks.shared.label_report import (
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
-from dragoman.wording import plural, shortened
 
 _SAMPLES = 5
 _MAX_SHOWN = 30

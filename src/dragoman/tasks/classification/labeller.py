@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import NO_ENCODER, Predictor, Shown
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError
 from dragoman.forms.form import Values
 from dragoman.models.interface import Network
 from dragoman.runs.run import Run

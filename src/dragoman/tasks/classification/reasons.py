@@ -20,12 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.base.wording import enough
 from dragoman.forms.form import Form
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.labels import plain_table
 from dragoman.tasks.classification.labeller import Labeller
-from dragoman.wording import enough
 
 WARNING = (
     "Gradient (nats, + speaks for the label) and attention measure different things and often "

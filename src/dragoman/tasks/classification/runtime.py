@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from dragoman.base.measure import percent
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.forms.labels import plain
 from dragoman.forms.sides import Forms
-from dragoman.measure import percent
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.spec import CLASSIFICATION, rare_labels
 from dragoman.tasks.shared.label_report import LabelRuntime
 from dragoman.tasks.shared.progress_made import (
@@ -23,7 +24,6 @@ from dragoman.tasks.shared.progress_made import (
     learned_answers,
 )
 from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
-from dragoman.wording import plural
 
 
 class ClassificationRuntime(LabelRuntime):

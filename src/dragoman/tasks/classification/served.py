@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from dragoman.base.wording import plural
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.http.uploads import WithFiles
@@ -17,7 +18,6 @@ from dragoman.serving.service.seen import Grid, SeenFile
 from dragoman.serving.service.served_run import AskedRun, sentences_of
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
-from dragoman.wording import plural
 
 
 class ClassifyRequest(WithFiles):

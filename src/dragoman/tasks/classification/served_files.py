@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.base.wording import plural
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.runs.run import Run
@@ -32,7 +33,6 @@ from dragoman.tasks.classification.served import (
     check_labels,
     labels_told,
 )
-from dragoman.wording import plural
 
 
 class ServedFileClassifier(FileRun):

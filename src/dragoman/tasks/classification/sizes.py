@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from dragoman.base.wording import plural
 from dragoman.data.files.columns import labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels
 from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.labelled_texts import HeadBuilder
 from dragoman.sizing.size import Size
-from dragoman.specs.spec import Spec
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.wording import plural
 
 LABEL_TABLE = (
     Size(2_000, 2_000, 64, 4, 1, 0.3, 1_024, 50, 2e-3, 30),

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.base.errors import DataError
+from dragoman.base.measure import LOSS, percent
+from dragoman.base.reading import readable
+from dragoman.base.task import Side
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.sides import Forms
-from dragoman.measure import LOSS, percent
-from dragoman.reading import readable
+from dragoman.recipe.demo import labels_of_demo
+from dragoman.recipe.families import WithHead
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Examples
 from dragoman.sources.content import content_of
 from dragoman.sources.shared.rows_form import input_of
-from dragoman.specs.demo import labels_of_demo
-from dragoman.specs.families import WithHead
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples
-from dragoman.task import Side
-from dragoman.wording import plural, shortened
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

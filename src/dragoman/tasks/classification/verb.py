@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.reading import readable
+from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
-from dragoman.errors import DragomanError
-from dragoman.reading import readable
-from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper

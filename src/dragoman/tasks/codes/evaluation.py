@@ -20,15 +20,16 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional as F
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.data.batches import Values, join_rows, rows_of
 from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
-from dragoman.errors import DragomanError
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.sources.picture.codes_form import CodesForm
@@ -37,7 +38,6 @@ from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_lik
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
-from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

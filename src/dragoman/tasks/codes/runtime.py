@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.base.errors import RunError
 from dragoman.data.files.pair import Pair
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import RunError
 from dragoman.forms.sides import Forms
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in

@@ -12,19 +12,19 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.columns import is_tabbed, listed_corpus
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.listed_lines import naming_lines
-from dragoman.errors import DataError, RecipeError
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held_like
 from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import DEFAULT, FAMILIES, Size
 from dragoman.sources.picture.idx import is_idx
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.spec import CODES_TASK
 
 CODES_TABLE = (

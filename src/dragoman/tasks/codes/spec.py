@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
+from dragoman.base.measure import LOSS, Measure
+from dragoman.base.task import Side
+from dragoman.base.wording import plural
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.measure import LOSS, Measure
 from dragoman.models.settings import CodesSettings
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Examples, Spec
 from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
-from dragoman.task import Side
-from dragoman.wording import plural
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from rich.console import Console
 
-    from dragoman.recipe import Recipe
+    from dragoman.recipe.recipe import Recipe
     from dragoman.runs.run import Run
     from dragoman.tasks.detection.detector import DetectedPicture
     from dragoman.tasks.detection.drawing import DrawnBox
@@ -50,8 +50,8 @@ def draw_scenes(recipe: Recipe, to: Path, console: Console) -> Recipe:
 
 def show_boxes(run: Run, console: Console) -> str:
     """What is found in scenes that the model did not learn from, and where."""
-    from dragoman.atomic import write_bytes, write_text
-    from dragoman.boxes import scene_of
+    from dragoman.base.atomic import write_bytes, write_text
+    from dragoman.forms.boxes import scene_of
     from dragoman.runs.evaluation_set import own_test_set
     from dragoman.tasks.detection.detector import THRESHOLD, described
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text

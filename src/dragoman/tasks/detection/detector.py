@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dragoman.boxes import Box
+from dragoman.base.errors import DataError
 from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
+from dragoman.forms.boxes import Box
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.boxes import Scene, scene_of
+from dragoman.base.wording import plural
 from dragoman.data.batches import Batch
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.boxes import Scene, scene_of
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
@@ -34,7 +35,6 @@ from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

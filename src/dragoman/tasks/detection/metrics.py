@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.boxes import Box
+from dragoman.forms.boxes import Box
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 """How much two boxes overlap at least: their intersection over their union."""

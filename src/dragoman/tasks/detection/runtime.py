@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.boxes import scene_of
 from dragoman.data.files.pair import Pair
+from dragoman.forms.boxes import scene_of
 from dragoman.forms.sides import Forms
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in

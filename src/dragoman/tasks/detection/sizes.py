@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.boxes import scene_of
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.coco import annotations_in, is_coco
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, RecipeError
 from dragoman.forms.box_symbols import PER_BOX
+from dragoman.forms.boxes import scene_of
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
 from dragoman.sizing.file_sources import source_of_pictures
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.specs.spec import Spec
 from dragoman.tasks.detection.spec import DETECTION
 
 BOX_TABLE = (

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.boxes import scene_of
+from dragoman.base.errors import DataError
+from dragoman.base.measure import LOSS, percent
+from dragoman.base.task import Side
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
+from dragoman.forms.boxes import scene_of
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.measure import LOSS, percent
 from dragoman.models.settings import ModelSettings, TransformerSettings
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Examples, Spec
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import input_of
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
-from dragoman.task import Side
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.base.errors import DragomanError, FileError
+from dragoman.base.reading import NOT_UTF8, readable
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import files_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, search_settings, setting
-from dragoman.errors import DragomanError, FileError
-from dragoman.reading import NOT_UTF8, readable
 
 if TYPE_CHECKING:
     from dragoman.tasks.detection.detector import DetectedPicture, Detection, Detector
@@ -149,7 +149,7 @@ def _draw(
     """The same picture, drawn where that is asked for."""
     if args.draw is None and not args.show:
         return one
-    from dragoman.atomic import write_bytes, write_text
+    from dragoman.base.atomic import write_bytes, write_text
     from dragoman.sources.picture.form import is_place, picture_at
     from dragoman.sources.picture.picture_file import whole_picture
     from dragoman.sources.shared.zipped import file_of

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from dragoman.base.wording import plural
 from dragoman.data.batches import Batch, window_batch
 from dragoman.data.files.pair import Pair
 from dragoman.data.windows import part_of, read_and_predicted, slide
@@ -31,7 +32,6 @@ from dragoman.tasks.shared.evaluation_report import EvaluationReport, texts_of
 from dragoman.tasks.shared.surprisal import Length, windows_of
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dragoman.base.wording import plural
 from dragoman.engine.engine import Engine
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -24,7 +25,6 @@ from dragoman.serving.queue.cost import ON_TORCH
 from dragoman.serving.service.served_run import ServedRun, short, while_learning
 from dragoman.tasks.language_model.writer import Growth, text_of
 from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_of, words_of
-from dragoman.wording import plural
 
 
 class WriteRequest(Message):

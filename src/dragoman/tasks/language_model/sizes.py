@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.text_alone import TextsBuilder
-from dragoman.specs.spec import Spec
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from dragoman.base.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
+from dragoman.base.task import Side
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
-from dragoman.specs.families import OneText
-from dragoman.task import Side
+from dragoman.recipe.families import OneText
 from dragoman.tasks.language_model.form import NoSource
 
 

@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.given import tell_of_file
 from dragoman.cli.options import (
@@ -18,7 +19,6 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
-from dragoman.errors import DragomanError
 
 
 @arguments
@@ -61,7 +61,7 @@ def write(args: WriteArguments) -> None:
 
       dragoman write runs/letters "Der Hund" --likeliest
     """
-    from dragoman.wording import decimals
+    from dragoman.base.wording import decimals
 
     if args.stop and args.scores:
         raise DragomanError("--scores are of whole texts: leave --stop out")

@@ -7,7 +7,8 @@ from functools import partial
 
 from pydantic import Field
 
-from dragoman.errors import DragomanError, TooLongError
+from dragoman.base.errors import DragomanError, TooLongError
+from dragoman.base.wording import plural
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
@@ -16,7 +17,6 @@ from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.served_run import AskedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler, NoTokenFitsError
-from dragoman.wording import plural
 
 
 class FillRequest(Message):

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from dragoman.base.wording import plural
 from dragoman.data.batches import MaskedBatch, masked_batch
 from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import hashes, torch_seed
@@ -38,7 +39,6 @@ from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no
 from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
-from dragoman.wording import plural
 
 BLANK = "___"
 """How a hidden token is shown, and how a person writes one."""

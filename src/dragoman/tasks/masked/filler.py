@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.base.errors import DataError, DragomanError, LengthUnit, RunError, TooLongError
+from dragoman.base.reading import readable
+from dragoman.base.wording import shortened
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DataError, DragomanError, LengthUnit, RunError, TooLongError
-from dragoman.reading import readable
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.wording import shortened
 
 BEST = 5
 """Candidates of a blank, unless it is said how many."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections, merged
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TextsBuilder
-from dragoman.specs.spec import Spec
 from dragoman.tasks.masked.spec import MASKED
 
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from dragoman.base.measure import LOSS, PERPLEXITY, Measure, percent
+from dragoman.base.task import Side
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.measure import LOSS, PERPLEXITY, Measure, percent
-from dragoman.specs.families import OneText
-from dragoman.specs.sections import Sections
-from dragoman.task import Side
+from dragoman.recipe.families import OneText
+from dragoman.recipe.sections import Sections
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dragoman.cli.demo_files import CAPTIONED, Demo, new_folder, reading
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe import Recipe
+    from dragoman.recipe.recipe import Recipe
     from dragoman.runs.run import Run
 
 PAINTED_PICTURE = "painted.png"
@@ -57,7 +57,7 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
 
 def show_painted(run: Run, console: Console) -> str:
     """What is painted of captions that the model has not learned from."""
-    from dragoman.atomic import write_bytes
+    from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import half_blocks, png_of
     from dragoman.tasks.painting.evaluation import evaluate_run
     from dragoman.tasks.painting.painter import enlarged, in_a_row

@@ -16,8 +16,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from dragoman.base.errors import DataError, RecipeError, RunError
 from dragoman.engine.alignment_head import Alignment, by_words
-from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

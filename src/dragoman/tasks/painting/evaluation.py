@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
-from dragoman.errors import DragomanError
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.sources.content import content_of
@@ -40,7 +41,6 @@ from dragoman.tasks.shared.evaluation_report import (
 )
 from dragoman.tasks.shared.validation import PairsValidation, next_token_loss, samples_of
 from dragoman.training.records import Evaluation
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -30,11 +30,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.atomic import write_bytes
+from dragoman.base.atomic import write_bytes
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.wording import plural, shortened
 from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
-from dragoman.errors import DataError, RunError
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.pictures.bitmaps import png_of
 from dragoman.runs.run import Run
@@ -42,7 +43,6 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.wording import plural, shortened
 
 MOST = 64
 """Pictures of one caption."""

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.painting.spec import PAINTING
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

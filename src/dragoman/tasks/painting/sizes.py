@@ -10,15 +10,15 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, RecipeError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections, check_default
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
 from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
-from dragoman.specs.spec import Spec
 from dragoman.tasks.codes.sizes import PicturesBuilder, pictures_corpus
 from dragoman.tasks.painting.spec import PAINTING, codes_run
 

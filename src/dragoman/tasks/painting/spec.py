@@ -11,23 +11,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from dragoman.atomic import replacing_file
+from dragoman.base.atomic import replacing_file
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.measure import LOSS, Measure, percent
+from dragoman.base.reading import hash_of_file, read_bytes
+from dragoman.base.task import Side
+from dragoman.base.wording import plural
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.listed_lines import naming_lines
 from dragoman.data.files.pair import Pair
 from dragoman.data.split import hash_of
-from dragoman.errors import DataError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.measure import LOSS, Measure, percent
-from dragoman.reading import hash_of_file, read_bytes
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Examples, Spec
 from dragoman.sources.content import content_of
 from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
 from dragoman.sources.picture.codes_form import WEIGHTS, Coder, CodesForm
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
-from dragoman.task import Side
-from dragoman.wording import plural
 
 LEARNED = "codes.learned"
 """In a painter's run: hashes of the pictures that its codes were learned from."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.base.errors import DragomanError, FileError
 from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.options import (
     RunFolder,
@@ -18,7 +19,6 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
-from dragoman.errors import DragomanError, FileError
 
 if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
@@ -127,10 +127,10 @@ def _tell_unknown(unknown: Sequence[str]) -> None:
 def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
     from rich.console import Console
 
+    from dragoman.base.reading import readable
+    from dragoman.base.wording import decimals
     from dragoman.pictures.bitmaps import half_blocks
-    from dragoman.reading import readable
     from dragoman.tasks.painting.painter import in_a_row
-    from dragoman.wording import decimals
 
     console = Console(highlight=False)
     shows = console.color_system is not None
@@ -155,7 +155,7 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
 def _write(to: Path, found: Sequence[Sequence[PaintedPicture]], scale: int) -> None:
     import numpy as np
 
-    from dragoman.atomic import write_bytes
+    from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import png_of
     from dragoman.tasks.painting.painter import enlarged, in_a_row
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.figure import Cell
 from dragoman.pictures.labels import plain_table
@@ -38,7 +39,6 @@ from dragoman.tasks.parsing.metrics import (
 )
 from dragoman.tasks.parsing.runtime import chance_of_trees
 from dragoman.tasks.shared.progress_made import learned_answers
-from dragoman.wording import plural
 
 _SHOWN = {
     "precision": "precision",

@@ -10,15 +10,15 @@ from dragoman.cli.demo_files import Demo
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dragoman.forms.tree import Tree
     from dragoman.runs.run import Run
-    from dragoman.tree import Tree
 
 PICTURES = ("tree-1.svg", "tree-2.svg")
 
 
 def show_trees(run: Run, console: Console) -> str:
     """Constituency trees of English sentences, drawn."""
-    from dragoman.atomic import write_text
+    from dragoman.base.atomic import write_text
     from dragoman.demo.trees import SHOWN, demo_trees
     from dragoman.pictures.labels import plain_table
     from dragoman.pictures.tree import tree_svg, tree_text

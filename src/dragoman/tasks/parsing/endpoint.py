@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from dragoman.base.errors import DataError, TooLongError
 from dragoman.engine.alignment_head import Alignment, TokenPair, by_words
-from dragoman.errors import DataError, TooLongError
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import words_of
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -22,7 +23,6 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.parsing.parser import Parse, Parser
-from dragoman.tree import Tree
 
 
 class ParseRequest(Message):

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DataError
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
 from dragoman.pictures.records import TreePair
 from dragoman.runs.run import Run
@@ -34,8 +36,6 @@ from dragoman.tasks.shared.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
-from dragoman.tree import Tree
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DataError
-from dragoman.tree import EMPTY, TOPS, Tree
+from dragoman.base.errors import DataError
+from dragoman.forms.tree import EMPTY, TOPS, Tree
 
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 """Tags of the words that are taken out; brackets with such a label do not count."""

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.base.errors import DataError, TooLongError
 from dragoman.engine.predictor import WritingPredictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
-from dragoman.errors import DataError, TooLongError
+from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import TreeForm, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.tree import Tree
 
 if TYPE_CHECKING:
     from dragoman.nn.probes import Probe

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
+from dragoman.forms.tree import read_trees
 from dragoman.forms.tree_form import tree_of
 from dragoman.pictures.records import ShownSample
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.progress_made import (
@@ -22,7 +23,6 @@ from dragoman.tasks.shared.progress_made import (
     of_tokens,
 )
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
-from dragoman.tree import read_trees
 
 BEGUN_F1 = 40.0
 """Below it a parser has hardly begun (docs/experiments.md, "Minutes that do not teach")."""

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError, RecipeError
-from dragoman.recipe import Recipe
+from dragoman.forms.tree import LABEL_ENDS
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.inputs import Inputs, with_label_ends
 from dragoman.sizing.size import Size
-from dragoman.specs.spec import Spec
 from dragoman.tasks.parsing.spec import PARSING
-from dragoman.tree import LABEL_ENDS
 
 FEW = 10_000
 """For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe

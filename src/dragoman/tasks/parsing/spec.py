@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.base.measure import LOSS, PERPLEXITY, percent
+from dragoman.base.task import Side
 from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
-from dragoman.measure import LOSS, PERPLEXITY, percent
-from dragoman.specs.demo import fingerprint_of_trees, trees_of_demo
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples, Spec
-from dragoman.task import Side
+from dragoman.recipe.demo import fingerprint_of_trees, trees_of_demo
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Examples, Spec
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.base.errors import DragomanError, FileError
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
-from dragoman.errors import DragomanError, FileError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.forms.tree import Tree
     from dragoman.runs.run import Run
     from dragoman.tasks.parsing.parser import Parse, Parser
-    from dragoman.tree import Tree
 
 
 @arguments
@@ -118,8 +118,8 @@ def _parser(args: ParseArguments, run: Run, precision: str) -> Parser:
 
 def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
     """The trees of one line."""
+    from dragoman.base.wording import decimals
     from dragoman.pictures.tree import tree_text
-    from dragoman.wording import decimals
 
     if args.draw:
         return "\n".join(tree_text(one.tree, no_tag) + "\n" for one in parses)
@@ -130,7 +130,7 @@ def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
 
 def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:
     """One picture; ``number``: of those in a folder."""
-    from dragoman.atomic import write_text
+    from dragoman.base.atomic import write_text
     from dragoman.pictures.tree import tree_svg
 
     if number is not None:

@@ -27,7 +27,7 @@ from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.training.gradients import MakeBatch

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.measure import percent
+from dragoman.base.wording import shortened
 from dragoman.data.files.columns import CorpusOf, file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DragomanError
-from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import Heatmap, Table
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores
 from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes
 from dragoman.tasks.shared.runtime import Runtime
-from dragoman.wording import shortened
 
 if TYPE_CHECKING:
     from dragoman.data.store import TokenStore

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Table
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.sources.picture.code_symbols import CodeSymbols
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 

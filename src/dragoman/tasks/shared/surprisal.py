@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
+from dragoman.base.errors import DragomanError, RunError
 from dragoman.data.store import Tokens
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError, RunError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.metrics.perplexity import perplexity
+from dragoman.recipe.sections import EvaluationSettings
 from dragoman.runs.run import Run
-from dragoman.specs.sections import EvaluationSettings
 
 END = "</s>"
 _BYTE = re.compile("<0x[0-9A-F]{2}>")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from dragoman.base.wording import plural
 from dragoman.serving.http.messages import Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.queue.cost import READING
@@ -17,7 +18,6 @@ from dragoman.serving.service.served_run import AskedRun
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.tagging.metrics import has_spans, spans_of
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
-from dragoman.wording import plural
 
 
 class TagRequest(Message):

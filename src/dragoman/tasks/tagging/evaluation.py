@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.metrics.classification import Confusion
@@ -43,7 +44,6 @@ from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
-from dragoman.wording import plural
 
 _AROUND = 4
 """Words that are shown before and behind a mistake."""

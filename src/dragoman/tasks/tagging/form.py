@@ -15,11 +15,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dragoman.atomic import write_text
-from dragoman.errors import DataError, RunError
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_bytes
 from dragoman.forms.form import Form
 from dragoman.forms.labels import LONGEST, MOST, Labels
-from dragoman.reading import read_bytes
 
 _MOST_WORDS = 200_000
 _LONGEST_WORD = 60

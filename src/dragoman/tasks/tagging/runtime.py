@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from dragoman.base.measure import percent
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
 from dragoman.forms.sides import Forms
-from dragoman.measure import percent
 from dragoman.pictures.records import Table
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
-from dragoman.wording import plural
 
 _CONFUSED = 15
 """Rows of a table of confusions."""

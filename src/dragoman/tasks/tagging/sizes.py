@@ -9,17 +9,17 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import ClassVar
 
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.annotated import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import files_of, read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError, RecipeError
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.inputs import Inputs, with_label_ends
 from dragoman.sizing.labelled_texts import HeadBuilder
 from dragoman.sizing.size import Size
-from dragoman.specs.spec import Spec
 from dragoman.tasks.tagging.metrics import has_spans
 from dragoman.tasks.tagging.spec import TAGGING
 

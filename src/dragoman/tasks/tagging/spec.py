@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.base.errors import DataError
+from dragoman.base.measure import LOSS, percent
+from dragoman.base.task import Side
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.measure import LOSS, percent
-from dragoman.specs.families import WithHead
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Examples
-from dragoman.task import Side
+from dragoman.recipe.families import WithHead
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Examples
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import has_spans
-from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
 from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
-from dragoman.errors import DragomanError
-from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper

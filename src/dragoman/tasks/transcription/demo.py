@@ -10,7 +10,7 @@ from dragoman.cli.demo_files import RECORDINGS, Demo, new_folder, reading
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe import Recipe
+    from dragoman.recipe.recipe import Recipe
     from dragoman.runs.run import Run
 
 PICTURE = "heard.svg"
@@ -38,7 +38,7 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
 
 def show_heard(run: Run, console: Console) -> str:
     """What is heard in recordings of voices that the model did not learn from, and where."""
-    from dragoman.atomic import write_text
+    from dragoman.base.atomic import write_text
     from dragoman.catalogue import runtime_of
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.look import LookOptions, look_at_sentence

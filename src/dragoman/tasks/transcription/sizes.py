@@ -11,21 +11,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dragoman.base.errors import DataError, RecipeError
+from dragoman.base.wording import plural
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.spoken import places_of
-from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
 from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages, grouped_corpus
 from dragoman.sizing.size import Size
 from dragoman.sources.frames.recordings import rate_of, samples_of
 from dragoman.sources.frames.settings import FramesSource
-from dragoman.specs.spec import Spec
 from dragoman.tasks.translation.spec import TRANSLATION
-from dragoman.wording import plural
 
 SPOKEN_TABLE = (
     Size(0.1, 200, 96, 4, 3, 0.1, 125, 100, 1.5e-3, 100),

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.base.errors import RunError
 from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.ctc_ranking import CtcRanking, ctc_log_probabilities
 from dragoman.engine.engine import Engine
@@ -34,7 +35,6 @@ from dragoman.engine.predictor import Predictor, Shown
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
-from dragoman.errors import RunError
 from dragoman.forms.form import Values
 from dragoman.recordings.cutting import (
     CuttingSettings,

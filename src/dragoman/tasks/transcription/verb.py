@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.given import named_files
 from dragoman.cli.in_parts import Into, PartsArguments, in_parts, wants_parts, with_precision
@@ -25,7 +26,6 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
-from dragoman.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
@@ -91,9 +91,9 @@ def transcribe(args: TranscribeArguments) -> None:
 
       ffmpeg -i film.mp4 -f wav - | dragoman transcribe runs/talks - --format srt > film.srt
     """
-    from dragoman.atomic import write_text
+    from dragoman.base.atomic import write_text
+    from dragoman.base.wording import plural
     from dragoman.sources.frames.recording_file import called
-    from dragoman.wording import plural
 
     log_to_stderr(args.quiet, args.verbose)
     run = opened_run(args.run)
@@ -220,7 +220,7 @@ def _targets(
 ) -> list[Path | None]:
     """Where the text of each recording goes; None: standard output. Errors: ``DragomanError`` for
     two that would have the same file, or one that would take the place of a recording."""
-    from dragoman.atomic import check_is_file
+    from dragoman.base.atomic import check_is_file
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.tasks.transcription.captions import ENDING
 

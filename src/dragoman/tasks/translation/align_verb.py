@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.base.errors import DataError, DragomanError
+from dragoman.base.reading import readable
+from dragoman.base.wording import plural, shortened
 from dragoman.cli.console import log_to_stderr, output_to
 from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option
-from dragoman.errors import DataError, DragomanError
-from dragoman.reading import readable
-from dragoman.wording import plural, shortened
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold

@@ -17,18 +17,18 @@ from time import monotonic
 import numpy as np
 
 from dragoman.alignment.hmm import MAX_CELLS, ROUNDS, StatisticalAligner
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.wording import plural
 from dragoman.data.store_writer import store_key
 from dragoman.engine.alignment_head import AligningHead, AlignmentScores, HeadLinks
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.errors import DragomanError, RunError
 from dragoman.forms.form import Form
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
 from dragoman.runs.corpora import plain_pairs, token_pairs
 from dragoman.runs.prepare import Say, training_key
 from dragoman.runs.run import Run
 from dragoman.runs.user_cache import cache_folder
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -28,9 +28,9 @@ from fastapi import Request
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
+from dragoman.base.errors import DragomanError
 from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
 from dragoman.engine.streaming import parts
-from dragoman.errors import DragomanError
 from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.unit import Target
 from dragoman.search.hypothesis import Hypothesis

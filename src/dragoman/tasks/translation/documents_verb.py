@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.cli.console import command
-from dragoman.errors import DragomanError
-from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.watch import Do

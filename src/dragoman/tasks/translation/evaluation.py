@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.base.errors import DataError
+from dragoman.base.wording import plural
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
@@ -19,14 +20,13 @@ from dragoman.metrics.translation import (
     tokenised_bleu,
 )
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.recipe.sections import writes_what_it_reads
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, signed
-from dragoman.specs.sections import writes_what_it_reads
 from dragoman.tasks.shared.evaluation_report import SearchReport, timed
 from dragoman.tasks.translation.markup import Markup, count_intact
-from dragoman.wording import plural
 
 logger = logging.getLogger("dragoman")
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from dragoman.base.errors import DataError
 from dragoman.engine.engine import Engine
 from dragoman.engine.streaming import parts
-from dragoman.errors import DataError
 from dragoman.forms.form import Values
 from dragoman.tasks.translation.result import Translation
 

@@ -16,17 +16,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from dragoman.base.errors import RunError
+from dragoman.base.reading import readable
+from dragoman.base.wording import shortened
 from dragoman.engine.engine import Engine
-from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
-from dragoman.reading import readable
 from dragoman.recordings.cutting import RecordingCutter
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.ranking import candidates_of
-from dragoman.wording import shortened
 
 logger = logging.getLogger("dragoman")
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.wording import plural
+from dragoman.base.wording import plural
 
 _MARK = re.compile(
     r"``(?P<literal>.+?)``"

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from dragoman.base.errors import RunError
 from dragoman.data.files.pair import Pair
-from dragoman.errors import RunError
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run

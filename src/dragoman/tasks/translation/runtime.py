@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from dragoman.base.measure import BLEU, WER
 from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import parse_search
 from dragoman.forms.sides import Forms
-from dragoman.measure import BLEU, WER
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.specs.spec import Spec
 from dragoman.tasks.shared.progress_made import (
     TrainingSummary,
     below,

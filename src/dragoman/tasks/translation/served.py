@@ -17,8 +17,9 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 
+from dragoman.base.errors import RunError
+from dragoman.base.wording import plural
 from dragoman.engine.engine import Engine
-from dragoman.errors import RunError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.run import Run
@@ -36,7 +37,6 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
-from dragoman.wording import plural
 
 MAX_PROOFS_KEPT = 16_000_000
 """Bytes of proofs that are kept, nearly."""

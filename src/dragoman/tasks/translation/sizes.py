@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import ClassVar
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import is_one_file, read_pairs, said_languages
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.errors import DataError
-from dragoman.recipe import Recipe
+from dragoman.recipe.recipe import Recipe
+from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.inputs import Inputs, given_languages, known_of, two_files
 from dragoman.sizing.size import DEFAULT, Size, row_of
-from dragoman.specs.spec import Spec
 from dragoman.tasks.translation.spec import TRANSLATION
 
 TABLE = (

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from dragoman.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
+from dragoman.base.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
+from dragoman.recipe.spec import Spec
 from dragoman.sources.shared.settings import SourceSettings
-from dragoman.specs.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.wording import plural
 from dragoman.engine.ctc_ranking import CtcRanking
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, named
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
-from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
 from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
@@ -37,7 +38,6 @@ from dragoman.tasks.translation.given_pairs import score_pairs
 from dragoman.tasks.translation.lines import plan_of, requests_of
 from dragoman.tasks.translation.ranking import expected_chrf
 from dragoman.tasks.translation.result import Translation
-from dragoman.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.formats.units.document import Document

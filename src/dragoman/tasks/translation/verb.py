@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import (
     AsText,
@@ -33,7 +34,6 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
-from dragoman.errors import DragomanError
 from dragoman.tasks.translation import documents_verb
 from dragoman.tasks.translation.warnings_told import WarningsTold
 
@@ -324,7 +324,7 @@ def _written(args: TranslateArguments, translation: Translation) -> str:
 
 def _score(translation: Translation) -> str:
     """What it was chosen by."""
-    from dragoman.wording import decimals
+    from dragoman.base.wording import decimals
 
     expected = translation.expected_chrf
     return decimals(translation.score, 4) if expected is None else f"{expected:.2f}"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
-from dragoman.wording import plural
+from dragoman.base.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.tasks.translation.proofreading.plain import ProofWarning

@@ -26,13 +26,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.base.wording import plural
 from dragoman.data.batches import Batch
 from dragoman.data.store import TokenStore
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
 from dragoman.sources.shared.settings import SourceSettings
 from dragoman.training.losses.objectives import Objective, Sums
-from dragoman.wording import plural
 
 _NAMED = 3
 """Sources that are named, of those too short for their texts."""

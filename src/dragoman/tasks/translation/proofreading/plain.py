@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from dragoman.base.wording import plural, shortened
 from dragoman.formats.units.inline import PLACEHOLDER
 from dragoman.formats.units.unit import Target, Unit
 from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.forms.lexicon import Lexicon, Span, words_in
-from dragoman.wording import plural, shortened
 
 Code = Literal[
     "language", "unknown", "omitted", "coverage", "lost", "repeated", "cut_off", "length"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from dragoman.base.errors import DataError
 from dragoman.data.files.pair import Pair
-from dragoman.errors import DataError
 from dragoman.forms.labels import Labels
 from dragoman.models.kinds import KINDS
-from dragoman.specs.demo import texts_of_demo
-from dragoman.specs.sections import Sections
-from dragoman.specs.spec import Spec
+from dragoman.recipe.demo import texts_of_demo
+from dragoman.recipe.sections import Sections
+from dragoman.recipe.spec import Spec
 
 
 @dataclass(frozen=True)

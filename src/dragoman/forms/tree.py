@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dragoman.wording import shortened
+from dragoman.base.wording import shortened
 
 DEEPEST = 200
 """Brackets within each other: real trees have some 30, and what walks a tree calls itself."""

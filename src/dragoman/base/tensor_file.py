@@ -24,8 +24,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import RunError
-from dragoman.reading import MAX_JSON, open_regular, parse_json
+from dragoman.base.errors import RunError
+from dragoman.base.reading import MAX_JSON, open_regular, parse_json
 
 Kind = Literal["F32", "I32"]
 """The numbers of a file: all our weights are fp32, all our ids int32."""

@@ -18,7 +18,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dragoman.errors import RunError
+from dragoman.base.errors import RunError
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as Python carries them in text (``surrogateescape``)."""

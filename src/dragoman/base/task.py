@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.measure import Measure
+from dragoman.base.measure import Measure
 
 Side = Literal["source", "target"]
 """What a model reads, or what it writes."""

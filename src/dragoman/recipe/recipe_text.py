@@ -16,13 +16,15 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from dragoman.base.errors import RecipeError, RunError
+from dragoman.base.reading import near_files, read_bytes
+from dragoman.base.wording import shortened
 from dragoman.data.files.corpus_settings import CORPUS_FILES
-from dragoman.errors import RecipeError, RunError
 from dragoman.models.kinds import KINDS
-from dragoman.reading import near_files, read_bytes
 from dragoman.sources.known import SOURCES
-from dragoman.wording import shortened
 
+_SHIPPED = resources.files("dragoman") / "recipe" / "shipped"
+"""The folder of the recipes that come with the program."""
 _MAX_BYTES = 1 << 20
 """Bytes of a recipe file."""
 
@@ -50,9 +52,8 @@ _TOLD, _SHOWN = 20, 200
 
 def shipped_recipes() -> list[str]:
     """Names of the recipes that come with the program."""
-    folder = resources.files("dragoman") / "recipes"
     return sorted(
-        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+        f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml")
     )
 
 
@@ -99,7 +100,7 @@ def shipped(name: str) -> str:
             f"{name!r} is neither a file, nor a folder, nor a recipe that ships.{hint} Recipes "
             f"that ship: {', '.join(names)}"
         )
-    return (resources.files("dragoman") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+    return (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:

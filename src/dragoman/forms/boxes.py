@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dragoman.errors import DataError
+from dragoman.base.errors import DataError
 
 
 class Box(NamedTuple):

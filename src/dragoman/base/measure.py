@@ -1,7 +1,7 @@
 """A score: what it is called, which values are better, and how it is written for people.
 
-Scores are kept as they are computed; only what people read is scaled, by ``Measure.written``, and
-is the same in a terminal, on a page and in a card. Which scores a task has stands in ``task.py``.
+Scores are kept as they are computed. Only what people read is scaled, by ``Measure.written``; it is
+the same in a terminal, on a page and in a card. ``base/task.py`` says which scores a task has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dragoman.wording import decimals
+from dragoman.base.wording import decimals
 
 Better = Literal["lower", "higher"]
 

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field, model_validator
 
+from dragoman.base.settings import Settings
 from dragoman.data.cleaning import CleaningSettings
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.masking import MaskingSettings
@@ -16,7 +17,6 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.settings import ModelSettings
 from dragoman.search.settings import SearchSettings
-from dragoman.settings import Settings
 from dragoman.sources.shared.settings import SourceSettings
 from dragoman.training.settings import TrainingSettings
 

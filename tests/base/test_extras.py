@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.extras import install
+from dragoman.base.extras import install
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
     "optional-dependencies"
 ]

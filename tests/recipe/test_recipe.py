@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe
-from dragoman.errors import RecipeError
-from dragoman.recipe import OPTIONAL
-from dragoman.recipe_text import shipped_recipes
+from dragoman.recipe.recipe import OPTIONAL
+from dragoman.recipe.recipe_text import shipped_recipes
 
 
 @pytest.mark.parametrize("name", shipped_recipes())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from random_trees import random_tree
 
-from dragoman.tree import DEEPEST, MAX_LENGTH, Tree, TreeError, plain, read_trees
+from dragoman.forms.tree import DEEPEST, MAX_LENGTH, Tree, TreeError, plain, read_trees
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
 
@@ -108,7 +108,7 @@ def test_the_deepest_tree_is_read_and_written() -> None:
 def test_what_is_no_sentence_any_more_is_refused_before_all_of_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.tree.MAX_BRACKETS", 3000)
+    monkeypatch.setattr("dragoman.forms.tree.MAX_BRACKETS", 3000)
     read = 0
 
     def file(sentences: int) -> Iterator[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from dragoman.errors import FileError
+from dragoman.base.errors import FileError
 
 TEMPORARY = ".writing-"
 """What the name of a file or folder begins with while it is written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.wording import decimals, enough, percent, plural, shortened
+from dragoman.base.wording import decimals, enough, percent, plural, shortened
 
 
 @pytest.mark.parametrize(

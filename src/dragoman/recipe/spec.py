@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from dragoman.base.task import Side, Task
 from dragoman.data.files.corpus_settings import TASK_OF_FORMAT, CorpusSettings
 from dragoman.data.files.pair import Pair
 from dragoman.forms.form import Form
@@ -19,12 +20,11 @@ from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import EncoderSettings, TransformerSettings
+from dragoman.recipe.demo import fingerprint_of_pairs, pairs_of_demo
+from dragoman.recipe.sections import Sections
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.shared.rows_form import input_of
 from dragoman.sources.shared.settings import RowsSource, SourceSettings
-from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
-from dragoman.specs.sections import Sections
-from dragoman.task import Side, Task
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
@@ -48,7 +48,7 @@ class Spec(Task):
     and their message becomes the recipe's."""
 
     sections: ClassVar[frozenset[str]] = frozenset()
-    """The sections of a recipe that not every task has: ``OPTIONAL`` of ``recipe.py``."""
+    """The sections of a recipe that not every task has: ``OPTIONAL`` of ``recipe/recipe.py``."""
     demo: ClassVar[str] = "demo"
     """The corpus that the program generates for it (``data.embedded``)."""
     never_generated: ClassVar[str] = ""

@@ -16,16 +16,17 @@ from typing import Any, ClassVar, Self
 import tomli_w
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from dragoman.atomic import write_text
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import RecipeError
+from dragoman.base.settings import Settings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
-from dragoman.errors import RecipeError
 from dragoman.forms.box_symbols import BoxSettings
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel
 from dragoman.models.settings import TransformerSettings
-from dragoman.recipe_text import (
+from dragoman.recipe.recipe_text import (
     explain,
     map_paths,
     merge,
@@ -34,17 +35,16 @@ from dragoman.recipe_text import (
     shipped,
     without_gone,
 )
-from dragoman.search.settings import SearchSettings
-from dragoman.settings import Settings
-from dragoman.sources.known import SOURCES, AnySource
-from dragoman.sources.text.settings import TextSource
-from dragoman.specs.sections import (
+from dragoman.recipe.sections import (
     DataSettings,
     EvaluationSettings,
     LanguageSettings,
     PaintingSettings,
 )
-from dragoman.specs.spec import Spec
+from dragoman.recipe.spec import Spec
+from dragoman.search.settings import SearchSettings
+from dragoman.sources.known import SOURCES, AnySource
+from dragoman.sources.text.settings import TextSource
 from dragoman.training.settings import TrainingSettings
 
 FORMAT = 1

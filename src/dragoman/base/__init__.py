@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, files, and numbers and words for people."""

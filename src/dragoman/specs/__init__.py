@@ -1,1 +1,0 @@
-"""What the specs of tasks have in common: each task's own is ``tasks/NAME/spec.py``."""
