@@ -73,7 +73,8 @@ _KINDS = {"frames", "line", "picture", "text"}
 LEVELS = (
     {"base"},
     {"native", "stores", "forms", "formats", "metrics"},
-    {"nn", "pictures", "demo", "sources", "alignment"},
+    {"nn", "pictures", "demo"},
+    {"sources", "alignment"},
     {"models", "data"},
     {"training", "search", "inference"},
     {LEARNED},

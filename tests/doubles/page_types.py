@@ -41,8 +41,8 @@ def write_types() -> None:
     description = TYPES.with_suffix(".json")
     described = create_app([], ServeSettings(), LanguageDetector(), program.served())
     description.write_text(json.dumps(described.openapi()), encoding="utf-8")
-    program = PACKAGES / "openapi-typescript" / "bin" / "cli.js"
-    command = [node(), str(program), str(description), "--output", str(TYPES), *_OPTIONS]
+    typescript = PACKAGES / "openapi-typescript" / "bin" / "cli.js"
+    command = [node(), str(typescript), str(description), "--output", str(TYPES), *_OPTIONS]
     subprocess.run(command, cwd=WEB, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
 
 

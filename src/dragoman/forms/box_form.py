@@ -1,8 +1,9 @@
 """Boxes in pictures as a form: what a detector writes of the picture that it reads.
 
 As people have them, the boxes of a picture are one line (``forms/boxes.py``). Their tokens are the
-symbols of ``box_symbols.py``. Every output has the same number of boxes, so that none is missed because the
-end came early: a model is not asked whether there is another one, but how sure it is of each.
+symbols of ``box_symbols.py``. Every output has the same number of boxes, so that none is missed
+because the end came early: a model is not asked whether there is another one, but how sure it is of
+each.
 """
 
 from __future__ import annotations

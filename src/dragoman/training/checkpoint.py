@@ -13,8 +13,8 @@
       splits.jsonl           micro-batches halved for lack of memory; splits-1.jsonl of process 1 …
 
 A folder named ``checkpoint-…`` is always complete (see ``base/atomic.py``). Training goes on from
-it only while its files are those that ``state.json`` names. Delete RUN/training/ and the model still
-works; it only cannot be trained further.
+it only while its files are those that ``state.json`` names. Delete RUN/training/ and the model
+still works; it only cannot be trained further.
 """
 
 from __future__ import annotations
