@@ -18,7 +18,7 @@ def install(extra: str) -> str:
     try:
         known = metadata.requires("dragoman") or []
     except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
-        wanted = ["-e", f"{Path(__file__).parents[2]}[{extra}]"]
+        wanted = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
     else:
         ends = (f"; extra == '{extra}'", f'; extra == "{extra}"')
         wanted = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]

@@ -61,9 +61,9 @@ class HeldWeights:
     """An open weights file. Not for several threads at once.
 
     Whoever writes other weights puts another file in its place (``base/atomic.py``), so what was
-    opened once can be read for as long as it is held. Its SHA-256, by which packed weights are found,
-    is remembered in the user's cache: to read all of a large file takes longer than the rest of a
-    start.
+    opened once can be read for as long as it is held. Its SHA-256, by which packed weights are
+    found, is remembered in the user's cache: to read all of a large file takes longer than the rest
+    of a start.
     """
 
     def __init__(self, path: Path, folder: Path | None = None) -> None:
