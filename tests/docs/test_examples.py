@@ -176,6 +176,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train(of_sound, folder / "runs" / "talks", say=lambda _: None, display=False, measure=False)
     lines = tiny_cell("translation", "transformer", "line", folder / "text-lines")
     train(lines, folder / "runs" / "lines", say=lambda _: None, display=False, measure=False)
+    shutil.copytree(folder / "runs" / "lines", folder / "runs" / "multi30k-en-reader")
     for name in ("talk.wav", "monday.wav", "tuesday.wav"):
         write_wav(files / name, tone(400, 0.5))
     write_wav(files / "one.wav", tone(300, 0.3))
