@@ -2,8 +2,9 @@
 
     python tests/removable.py [NAME ...]
 
-Without a name, every task is taken out in turn. A task is its folder in ``tasks/``, the folder of
-its tests, and its lines in the two tables, ``catalogue.py`` and ``program.py``. Its recipes go with
+Without a name, every task is taken out in turn. A task is its folder in ``tasks/``, the folders of
+its tests and of its view, and its lines in the two tables, ``catalogue.py`` and ``program.py``.
+``tests/web/test_views.py`` takes the view out of the table of the page and builds the rest. Its recipes go with
 it, and tests and benchmarks that import the folder, or a double that does.
 """
 
@@ -120,11 +121,12 @@ def without(task: str, table: str) -> str:
 def take_out(copy: Path, task: str) -> list[str]:
     """Take a task out of a copy -> the tests elsewhere that went with it."""
     shutil.rmtree(copy / "src/dragoman/tasks" / task)
-    shutil.rmtree(copy / "tests/tasks" / task, ignore_errors=True)
+    for own in ("tests/tasks", "tests/web", "web/src"):
+        shutil.rmtree(copy / own / task, ignore_errors=True)
     for name in TABLES:
         path = copy / "src/dragoman" / name
         path.write_text(without(task, path.read_text(encoding="utf-8")) + "\n", encoding="utf-8")
-    for recipe in copy.glob("src/dragoman/recipes/*.toml"):
+    for recipe in copy.glob("src/dragoman/recipe/shipped/*.toml"):
         named = re.search('^task = "(.+)"', recipe.read_text(encoding="utf-8"), re.M)
         if (named[1] if named else _USUAL) == task.replace("_", "-"):
             recipe.unlink()

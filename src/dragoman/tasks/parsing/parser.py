@@ -94,6 +94,7 @@ class Parser(WritingPredictor[Parse, list[Parse]]):
                         "spaces: cut it into sentences"
                     ) from error
                 yield trees
+            next(found, None)  # the search has ended, and its places serve the next one
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
         """The search for the trees of a sentence: whatever the model would rather write, each is a

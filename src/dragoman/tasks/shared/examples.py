@@ -112,18 +112,18 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     """What is read of an example in an update; of recordings, parts may be hidden, and pictures may
     be varied."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
-    seed = recipe.seed
+    seed, hides = recipe.seed, hiding.is_on
+    if not (hides or varying.is_on):
+        return lambda _, example: store.values("source", example)
 
     def read(update: int, example: int) -> Values:
         values = store.values("source", example)
-        if hiding.is_on:
-            return masked(values, hiding, torch_seed(seed, 7, update, int(example)))
-        if varying.is_on:
-            source = PictureSource.of(recipe.source)
-            pixels = pixels_from(values, source.height, source.width, source.patch)
-            pixels = varied(pixels, varying, torch_seed(seed, 7, update, int(example)))
-            return patches_of(pixels, source.patch)
-        return values
+        drawn = torch_seed(seed, 7, update, int(example))
+        if hides:
+            return masked(values, hiding, drawn)
+        source = PictureSource.of(recipe.source)
+        pixels = pixels_from(values, source.height, source.width, source.patch)
+        return patches_of(varied(pixels, varying, drawn), source.patch)
 
     return read
 
