@@ -4,8 +4,8 @@
 
 Without a name, every task is taken out in turn. A task is its folder in ``tasks/``, the folders of
 its tests and of its view, and its lines in the two tables, ``catalogue.py`` and ``program.py``.
-``tests/web/test_views.py`` takes the view out of the table of the page and builds the rest. Its recipes go with
-it, and tests and benchmarks that import the folder, or a double that does.
+Its recipes go with it, and tests and benchmarks that import the folder, or a double that does.
+``tests/web/test_views.py`` takes the view out of the table of the page and builds the rest.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
     assert not found.quality.learned and "F1 is" in found.warnings[0]
     gold = {" ".join(tree.words): tree for tree in treebank(120)}
 
-    def stream(self: Parser, sentences: Iterable[str]) -> Iterator[list[Parse]]:
+    def stream(self: Parser, sentences: Iterable[str], _: object = None) -> Iterator[list[Parse]]:
         yield from ([Parse(gold[sentence], 0.0, ())] for sentence in sentences)
 
     monkeypatch.setattr(Parser, "stream", stream)

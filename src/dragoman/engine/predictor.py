@@ -142,7 +142,9 @@ class Predictor(ABC, Generic[Answer]):
 
     def source_values(self, source: str) -> Sequence[int] | Values:
         """What the model reads of a source: ``source_ids``, or the rows of a file."""
-        return self.engine.source.values_of(source)
+        if self.run.task.reads_files:
+            return self.engine.source.read([source])[0]
+        return self.source_ids(source)
 
     def given_ids(self, text: str) -> list[int]:
         """Tokens of a text that is to be shown: as it is read or, where nothing is, written."""

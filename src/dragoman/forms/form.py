@@ -209,10 +209,6 @@ class Form(ABC):
             found.append(([token for tokens in words for token in tokens], numbers))
         return found
 
-    def values_of(self, raw: str) -> Sequence[int] | Values:
-        """What a model reads of one raw example: its tokens, the end symbol behind, or its rows."""
-        return self.values([raw])[0]
-
     def check(self, raws: Iterable[str]) -> None:
         """Whether each raw example can be read. Errors: ``DataError`` for a file that cannot be
         used."""

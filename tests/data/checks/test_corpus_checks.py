@@ -139,7 +139,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Lines], Lines]]] = {
 @cache
 def in_korean() -> list[re.Pattern[str]]:
     """The sentences that the page knows in Korean."""
-    words = Path(__file__).parents[3] / "web" / "src" / "lib" / "words_doubts.ts"
+    words = Path(__file__).parents[3] / "web" / "src" / "run" / "words_doubts.ts"
     found = re.findall(r"^ +\[?/(\^.+\$)/,", words.read_text(encoding="utf-8"), re.MULTILINE)
     return [re.compile(pattern) for pattern in found]
 

@@ -135,9 +135,6 @@ class RowsForm(Form):
     def read(self, raws: Sequence[str]) -> list[Rows]:
         return self.encode(raws)
 
-    def values_of(self, raw: str) -> Rows:
-        return self.rows(raw)
-
     def check(self, raws: Iterable[str]) -> None:
         for raw in raws:
             self.rows(raw)

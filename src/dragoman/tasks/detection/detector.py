@@ -99,7 +99,8 @@ class Detector(WritingPredictor[list[Detection], DetectedPicture]):
         """The search for the boxes of a picture. Errors: ``DataError`` for a file that cannot be
         used."""
         chosen = (settings or self.engine.search_settings).model_copy(update={"n_best": 1})
-        return self.engine.request(self.source_values(given), chosen, raw=given)
+        (rows,) = self.engine.source.read([given])
+        return self.engine.request(rows, chosen, raw=given)
 
     def answer(
         self,
