@@ -121,7 +121,7 @@ def format_of(data: bytes, name: str) -> Format:
             )
         raise BadDocument(
             f"{name} is an older Office document (.doc, .xls, .ppt). Convert it: "
-            "soffice --convert-to docx FILE.doc"
+            "soffice --convert-to docx FILE.doc (xlsx for .xls, pptx for .ppt)"
         )
     is_archive = data.startswith(b"PK\x03\x04")
     kind = _archived(data, name) if is_archive else _told_by(data) or _named(name)

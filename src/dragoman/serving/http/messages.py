@@ -52,7 +52,7 @@ class ErrorBody(Message):
     error: str
     """What was wrong, and what to do."""
     code: str
-    """Which refusal it is, by a name that stays: docs/serve.md lists them all."""
+    """Which refusal it is, by a name that stays: docs/http-api.md lists them all."""
     values: dict[str, str | int | float | list[str]]
     """The numbers and names that stand in the sentence."""
 

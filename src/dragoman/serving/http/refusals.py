@@ -41,8 +41,9 @@ STATUSES = {
     "shutting_down": 503,
     "too_slow": 504,
 }
-"""The HTTP status of each code that is not 400. docs/serve.md lists every code with its status and
-the names of its values, and ``web/src/lib/words_errors.ts`` has the sentence of each in Korean."""
+"""The HTTP status of each code that is not 400. docs/http-api.md lists every code with its status
+and the names of its values, and ``web/src/page/words_errors.ts`` has the sentence of each in
+Korean."""
 
 
 def error_body(code: str, message: str, values: Mapping[str, Value]) -> dict[str, Any]:
@@ -59,7 +60,7 @@ class Refusal(Exception):
     def __init__(
         self, code: str, message: str, *, retry_after: float | None = None, **values: Value
     ) -> None:
-        """``code``: one of those in docs/serve.md, which names its ``values``. ``retry_after``:
+        """``code``: one of those in docs/http-api.md, which names its ``values``. ``retry_after``:
         seconds after which the same request may be served."""
         super().__init__(message)
         self.code = code

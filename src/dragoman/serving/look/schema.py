@@ -16,7 +16,7 @@ Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 
 MAX_PIECES = 50
-"""Of a word whose rows of numbers are told. The page knows it too: ``web/src/lib/look.ts``."""
+"""Of a word whose rows of numbers are told. The page knows it too: ``web/src/look/look.ts``."""
 
 
 class Head(Message):
