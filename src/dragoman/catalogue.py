@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dragoman.engine.settings import TranslatorSettings
 from dragoman.recipe import recipe
 from dragoman.recipe.spec import Spec
 from dragoman.runs import run
@@ -56,7 +55,6 @@ class Run(run.Run):
 
     recipes: ClassVar[type[recipe.Recipe]] = Recipe
 
-    def opened(
-        self, settings: TranslatorSettings | None = None, ensemble: Sequence[run.Run] = ()
-    ) -> Any:
+    def opened(self, settings: Any = None, ensemble: Sequence[run.Run] = ()) -> Any:
+        """The predictor of the run, as ``dragoman.load`` gives it."""
         return runtime_of(self.task).open(self, settings, ensemble)
