@@ -18,7 +18,7 @@ from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.served_tasks import ServedTasks
-from dragoman.serving.service.served_run import Knowledge, ServedRun
+from dragoman.serving.service.served_run import Knowledge
 from dragoman.serving.service.service import Service
 from dragoman.tasks.report import summarise
 
@@ -222,10 +222,6 @@ class ServerInfo(Message):
     """Most seconds of sound of one request."""
 
 
-def _takes(run: ServedRun) -> Takes | None:
-    return Takes(**run.reads_as, words=run.times_words) if run.reads_as else None
-
-
 def told_of(tasks: ServedTasks) -> type[ServerInfo]:
     """``ServerInfo`` as the API describes it: with what the server can do for a run."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
@@ -266,7 +262,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
                     look=run.can_be_looked_into,
                     figures=run.has_figures,
                     reads=run.reads,
-                    takes=_takes(run),
+                    takes=Takes(**run.reads_as, words=run.times_words) if run.reads_as else None,
                     source=run.source,
                     target=run.target,
                     source_name=name_of(run.source),

@@ -73,7 +73,7 @@ def _both_search(transcriber: Transcriber, files: list[Path]) -> None:
     run, weight = transcriber.run, 0.4
     search = run.recipe.search.model_copy(update={"ctc_weight": weight, "length_penalty": 0.0})
     joint = Translator(run, search_settings=search)
-    assert not joint.by_ctc
+    assert joint.ctc is None
     found = joint.batch(map(str, files))
     heard = Transcriber(run, search_settings=search)
     assert [one.text for one in found] == [str(heard(file)) for file in files]
@@ -115,12 +115,12 @@ def test_translator_and_transcriber_rank_alike(
     files = sorted((tmp_path / "tones").rglob("*.wav"))[::5]
     transcriber = Transcriber(Run.open(tmp_path / "run"))
     translator = Translator(transcriber.run)
-    assert translator.by_ctc
+    assert translator.ctc is not None
     found = translator.batch(map(str, files))
     assert [one.text for one in found] == [str(transcriber(file)) for file in files]
     assert all(not one.alternatives for one in found)  # as many as were asked for
     alone = Translator(transcriber.run, TranslatorSettings(ctc_weight=0))
-    assert not alone.by_ctc
+    assert alone.ctc is None
     several = alone.batch(map(str, files), n_best=alone.search_settings.beam)
     ranking = CtcRanking.of(translator.engine, recipe, 0.5)
     assert ranking is not None

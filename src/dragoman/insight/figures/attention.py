@@ -14,12 +14,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.head import open_short, shortened, strip
 from dragoman.insight.head import Array, OpenedAttention, softmax
-from dragoman.insight.panels import (
-    attention_panels,
-    attention_table,
-    attention_words,
-    matrix_table,
-)
+from dragoman.insight.panels import attention_panels, attention_table, attention_words, matrix_table
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture

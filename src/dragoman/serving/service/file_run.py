@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from dragoman.engine.engine import Engine
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -26,7 +25,7 @@ from dragoman.serving.http.uploads import Upload, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import AskedRun, Asks
 from dragoman.sources.shared.in_memory import InMemory
 from dragoman.sources.shared.rows_form import Extent, Rows, RowsForm
 
@@ -49,26 +48,23 @@ class SearchedFiles(Protocol):
     def uploads(self) -> list[Upload]: ...
 
 
-class FileRun(ServedRun):
+class FileRun(AskedRun[Asks]):
     """A run that reads files and is served."""
 
     looked_into = False
     takes_files = True
     has_figures = False
-    work: ClassVar[str]
-    """What its work is called that is neither opening nor decoding, where it is too much."""
     kinds: ClassVar[tuple[str, str]] = ("files", "large files")
     """What its work is called where it is too much: with files that hold little, and others."""
 
-    def __init__(self, name: str, engine: Engine, settings: ServeSettings, run: Run) -> None:
-        form = RowsForm.of(engine.source)
+    def __init__(self, name: str, predictor: Asks, settings: ServeSettings) -> None:
+        """Errors: ``DataError`` where what decodes its files is missing."""
+        form = RowsForm.of(predictor.engine.source)
         form.check_library()
-        super().__init__(name, engine, settings, run)
+        super().__init__(name, predictor, settings)
         self.form, self.reads, self.reads_as = form, form.settings.raws, form.settings.takes
         self.opening, self._decoding = map(self.executor, self.kinds)
         """Where files are opened, and decoded where they hold little; and where others are."""
-        self.asking = self.executor(self.work)
-        """Where the model is asked, beside the searches."""
 
     @staticmethod
     def examples(run: Run) -> list[str]:

@@ -30,12 +30,7 @@ from dragoman.serving.http.refusals import (
     unsearchable,
 )
 from dragoman.serving.http.sites import Sites
-from dragoman.serving.http.uploads import (
-    FIELDS_BYTES,
-    Upload,
-    WithFiles,
-    read_with_files,
-)
+from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor

@@ -44,12 +44,12 @@ def endpoints(service: Service) -> Endpoints:
         uploads = request.uploads
         run.check(uploads, request)
         opened = await run.opening.all(client, run.opened(uploads))
-        rows = await run.decoded(opened, client, run.most_rows(run.labeller.longest))
+        rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
         run.check_rows(rows, request)
         found = dict(await run.asking.all(client, run.label(opened, rows, request)))
         answer = ClassifyAnswer(
             run=run.name,
-            longest=run.labeller.longest,
+            longest=run.predictor.longest,
             files=[found[number] for number in range(len(uploads))],
         )
         return await service.written(client, lambda: answer)

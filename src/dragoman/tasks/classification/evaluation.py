@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation_report import timed
+from dragoman.tasks.shared.evaluation_report import require_no_changes, timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     LabelledSet,
@@ -182,8 +181,8 @@ def evaluate_run(
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
     label of which the run has learned nothing; ``DragomanError`` for changes and further files.
     """
-    test_set = partial(labelled_set, files=files, columns=columns, keys=keys)
-    return evaluated(run, changes, test_set, _report, not files)
+    require_no_changes(run, changes)
+    return evaluated(run, labelled_set(run, files, columns, keys), _report, not files)
 
 
 def labelled_set(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from dragoman.base.wording import plural
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
-from dragoman.runs.run import Run
 from dragoman.serving.http.refusals import Refusal, invalid_request
 from dragoman.serving.http.uploads import Upload
 from dragoman.serving.operate.settings import ServeSettings
@@ -35,21 +34,15 @@ from dragoman.tasks.classification.served import (
 )
 
 
-class ServedFileClassifier(FileRun):
+class ServedFileClassifier(FileRun[Labeller]):
     """A run that labels files and is served."""
 
     task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
-    does, work = "labels pictures or recordings", "classify"
+    does, opens, work = "labels pictures or recordings", Labeller, "classify"
 
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
-        super().__init__(name, labeller.engine, settings, labeller.run)
-        self.labeller = labeller
+        super().__init__(name, labeller, settings)
         self.has_figures = self.run.task.writes in self.form.settings.drawn_for
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFileClassifier:
-        """Errors: ``RunError``, and ``DataError`` where what decodes its files is missing."""
-        return cls(name, Labeller(run, settings), settings)
 
     def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for what needs no file to be read."""
@@ -71,12 +64,12 @@ class ServedFileClassifier(FileRun):
             told = "it is told of pictures that are cut into patches alone"
             raise invalid_request("reading", told)
         hidden_cells(request.hidden)
-        check_labels(count, self.reads, len(self.labeller.labels.names), request.top)
+        check_labels(count, self.reads, len(self.predictor.labels.names), request.top)
 
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
         """Raises Refusal 400 for what costs too much to be read: once, or several times where what
         is seen is asked for."""
-        count = sum(min(len(one), self.labeller.longest) for one in rows) * (
+        count = sum(min(len(one), self.predictor.longest) for one in rows) * (
             1 + SEEING * request.seen + request.heads + request.reading
         )
         noun = self.form.settings.noun_of_row
@@ -93,11 +86,11 @@ class ServedFileClassifier(FileRun):
         """Each file with its number, as they come: a turn's worth is read at once."""
         names = [one.file.called for one in opened]
         cells = hidden_cells(request.hidden)
-        read = [without(self.form, one, cells, self.labeller.longest) for one in rows]
-        for number, found in self.labeller.parts(names, TOKENS_AT_ONCE, read):
+        read = [without(self.form, one, cells, self.predictor.longest) for one in rows]
+        for number, found in self.predictor.parts(names, TOKENS_AT_ONCE, read):
             shown = None
             if request.seen:
-                shown = seen(self.labeller, self.form, read[number], found.ranked, request)
+                shown = seen(self.predictor, self.form, read[number], found.ranked, request)
             yield number, _told(found, opened[number].extent, request.top, shown)
 
 

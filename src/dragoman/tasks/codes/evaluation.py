@@ -220,13 +220,6 @@ def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = 
     wanted = "are no pictures", "a list of pictures", "test.tsv"
     pairs, test = measured_on(run, files, corpus_like, wanted)
     began = time.perf_counter()
-    report = _measured(run, pairs, test, began)
-    if not files:
-        keep_scores(run, report.to_dict(), own=True)
-    return report
-
-
-def _measured(run: Run, pairs: Sequence[Pair], test: str, began: float) -> CodesReport:
     symbols, network = CodesForm.of(run.forms.target).symbols, run.model()
     assert isinstance(network, PictureCodes)
     coder, tally = PictureCoder(network, symbols.places), CodesTally(symbols.count)
@@ -238,11 +231,14 @@ def _measured(run: Run, pairs: Sequence[Pair], test: str, began: float) -> Codes
         codes = coder.codes(patches)
         tally.add(patches, coder.pictures(codes), codes)
         read.append(patches)
-    return CodesReport(
+    report = CodesReport(
         run.folder.name, run.weights_summary, test, time.perf_counter() - began,
         len(pairs), symbols.places, symbols.count, tally.scores,
         error_of_mean(np.concatenate(read)),
     )  # fmt: skip
+    if not files:
+        keep_scores(run, report.to_dict(), own=True)
+    return report
 
 
 def error_of_mean(pictures: Bytes) -> float:

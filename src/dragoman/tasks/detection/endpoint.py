@@ -88,15 +88,11 @@ class DetectAnswer(Message):
     files: list[SearchedPicture]
 
 
-class ServedDetector(FileRun):
+class ServedDetector(FileRun[Detector]):
     """A run that finds boxes and is served."""
 
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
     trained, work = "dragoman train boxes.json --task detection", "look"
-
-    def __init__(self, name: str, detector: Detector, settings: ServeSettings) -> None:
-        super().__init__(name, detector.engine, settings, detector.run)
-        self.detector = detector
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
@@ -109,7 +105,7 @@ class ServedDetector(FileRun):
         """What was found in a picture, as the API tells it; of the patches ``seen``, also what is
         read, and where the run looked as it wrote each box."""
         size = one.extent.height, one.extent.width
-        found = self.detector.answer(one.file.called, [best], size)
+        found = self.predictor.answer(one.file.called, [best], size)
         shares = None if seen is None else looked(self.engine, seen, best.tokens)
         if shares is not None:
             shares = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)

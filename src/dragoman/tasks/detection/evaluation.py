@@ -23,12 +23,7 @@ from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.tasks.detection.detector import (
-    MOST_PATCHES,
-    THRESHOLD,
-    DetectedPicture,
-    Detector,
-)
+from dragoman.tasks.detection.detector import MOST_PATCHES, THRESHOLD, DetectedPicture, Detector
 from dragoman.tasks.detection.learning import boxes_batch, measured
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
 from dragoman.tasks.detection.spec import DETECTION

@@ -29,12 +29,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.served_run import AskedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.painting.painter import (
-    LARGEST_SCALE,
-    Painter,
-    painting_settings,
-    unknown_words,
-)
+from dragoman.tasks.painting.painter import LARGEST_SCALE, Painter, painting_settings, unknown_words
 
 
 class ImagesRequest(Message):

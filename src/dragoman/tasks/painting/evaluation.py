@@ -24,13 +24,7 @@ from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.sources.content import content_of
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.tasks.painting.painter import (
-    Bytes,
-    Judge,
-    PaintedPicture,
-    Painter,
-    painting_settings,
-)
+from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painter, painting_settings
 from dragoman.tasks.painting.spec import PAINTING, count_seen
 from dragoman.tasks.shared.evaluation_report import (
     SearchReport,

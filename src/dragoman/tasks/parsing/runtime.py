@@ -17,11 +17,7 @@ from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tasks.parsing.spec import PARSING
-from dragoman.tasks.shared.progress_made import (
-    MIN_ANSWERS,
-    learned_answers,
-    of_tokens,
-)
+from dragoman.tasks.shared.progress_made import MIN_ANSWERS, learned_answers, of_tokens
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 BEGUN_F1 = 40.0

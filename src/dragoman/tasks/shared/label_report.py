@@ -26,7 +26,7 @@ from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -232,19 +232,10 @@ class LabelledSet(NamedTuple):
 
 
 def evaluated(
-    run: Run,
-    changes: Sequence[str],
-    test_set: Callable[[Run], LabelledSet],
-    report: Callable[[Run, LabelledSet], Report],
-    keep: bool,
+    run: Run, measured: LabelledSet, report: Callable[[Run, LabelledSet], Report], keep: bool
 ) -> Report:
-    """A run measured by ``report``. With ``keep`` it is written to the run's scores.json.
-
-    Errors: ``RunError`` for a run, those of ``test_set``, ``DragomanError`` for changes, since
-    there is no search.
-    """
-    require_no_changes(run, changes)
-    measured = test_set(run)
+    """A run measured by ``report``. With ``keep`` it is written to the run's scores.json. Errors:
+    ``RunError`` for a run."""
     warn_of_learned(run, measured.pairs)
     result = report(run, measured)
     if keep:

@@ -25,7 +25,7 @@ from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
 from dragoman.runs.scores import samples, scores_of, signed
-from dragoman.tasks.shared.evaluation_report import timed
+from dragoman.tasks.shared.evaluation_report import require_no_changes, timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     SHARE,
@@ -162,8 +162,8 @@ def evaluate_run(
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
     for changes and further files.
     """
-    test_set = partial(tagged_set, files=files, columns=columns, keys=keys)
-    return evaluated(run, changes, test_set, _report, not files)
+    require_no_changes(run, changes)
+    return evaluated(run, tagged_set(run, files, columns, keys), _report, not files)
 
 
 def tagged_set(

@@ -67,7 +67,7 @@ class FoundSegment(NamedTuple):
     seen: Heard | None
 
 
-class ServedTranscriber(FileRun):
+class ServedTranscriber(FileRun[Transcriber]):
     """A run that transcribes and is served."""
 
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
@@ -76,8 +76,8 @@ class ServedTranscriber(FileRun):
     sent = TranscriptionRequest
 
     def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
-        super().__init__(name, transcriber.engine, settings, transcriber.run)
-        self.transcriber, self.times_words = transcriber, transcriber.times_words
+        super().__init__(name, transcriber, settings)
+        self.times_words = transcriber.times_words
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
@@ -108,7 +108,7 @@ class ServedTranscriber(FileRun):
         if wants_words and request.response_format != "verbose_json":
             told = "words have times in response_format=verbose_json only"
             raise wrong_field("timestamp_granularities[]", told)
-        if wants_words and not self.transcriber.times_words:
+        if wants_words and not self.predictor.times_words:
             raise Refusal(
                 "no_word_times",
                 f"{self.name} was trained without CTC, which says when each word is said: leave "
@@ -162,17 +162,17 @@ class ServedTranscriber(FileRun):
     def _measured(self, file: InMemory) -> Iterator[tuple[Floats, float]]:
         most = self.settings.limits.sound_seconds
         with readable(file):
-            for levels, seconds in self.transcriber.cutter.measuring(file):
+            for levels, seconds in self.predictor.cutter.measuring(file):
                 if seconds > most:  # there may be more than the header has promised
                     raise too_much_sound(seconds, most)
                 yield levels, seconds
 
     def _spans(self, measured: Sequence[tuple[Floats, float]]) -> tuple[list[Span], float]:
-        return self.transcriber.cutter.spans_of([levels for levels, _ in measured], measured[-1][1])
+        return self.predictor.cutter.spans_of([levels for levels, _ in measured], measured[-1][1])
 
     def _pieces(self, file: InMemory, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
         with readable(file):
-            yield from self.transcriber.cutter.pieces(file, spans)
+            yield from self.predictor.cutter.pieces(file, spans)
 
     async def _searched(
         self,
@@ -182,18 +182,18 @@ class ServedTranscriber(FileRun):
         words: bool,
         is_seen: bool,
     ) -> list[FoundSegment]:
-        cells, longest = hidden_cells(request.hidden), self.transcriber.engine.longest
+        cells, longest = hidden_cells(request.hidden), self.predictor.engine.longest
         pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in given]
-        asked = [self.transcriber.ask(one.rows, request.beam) for one in pieces]
+        asked = [self.predictor.ask(one.rows, request.beam) for one in pieces]
         found = await self.queue.search(asked, client)
 
         def told() -> Iterator[FoundSegment]:
             for piece, hypotheses in zip(pieces, found, strict=True):
-                best = self.transcriber.best(piece.rows, hypotheses)
-                segment = self.transcriber.segment(piece, best, words=words)
+                best = self.predictor.best(piece.rows, hypotheses)
+                segment = self.predictor.segment(piece, best, words=words)
                 seen = None
                 if is_seen and segment.text.strip():
-                    seen = heard(self.transcriber, self.form, piece.rows, best)
+                    seen = heard(self.predictor, self.form, piece.rows, best)
                 yield FoundSegment(segment, best, seen)
 
         return await self.asking.all(client, told())

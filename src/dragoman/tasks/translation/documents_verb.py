@@ -40,12 +40,7 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
     """Each document and where its translation goes. Errors: ``DragomanError`` without a place for
     each."""
-    from dragoman.documents.files import (
-        called_so,
-        check_is_another,
-        check_is_new,
-        files_in,
-    )
+    from dragoman.documents.files import called_so, check_is_another, check_is_new, files_in
 
     first = sources[0]
     if to is None:

@@ -19,12 +19,7 @@ from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_respons
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import EventStream, event, event_of, until
 from dragoman.serving.look import outputs
-from dragoman.serving.look.outputs import (
-    TranslationWarning,
-    Word,
-    hypothesis_message,
-    texts_of,
-)
+from dragoman.serving.look.outputs import TranslationWarning, Word, hypothesis_message, texts_of
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.translation import schema

@@ -12,8 +12,6 @@ from functools import partial
 
 from pydantic import Field
 
-from dragoman.engine.ctc_ranking import CtcRanking
-from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -26,6 +24,7 @@ from dragoman.serving.service.file_run import FileRun, OpenedFile
 from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.shared.rows_form import Rows
+from dragoman.tasks.translation.translator import Translator
 
 
 class LinesRequest(WithFiles):
@@ -76,19 +75,16 @@ class LinesAnswer(Message):
     files: list[ReadLine]
 
 
-class ServedLines(FileRun):
+class ServedLines(FileRun[Translator]):
     """A run that reads lines of text in pictures and is served."""
 
     task, path = "picture-translation", "/v1/translate/pictures"
     does, work = "reads lines of text in pictures", "lines"
     trained = "dragoman train multi30k-en-de-pixels"
 
-    def __init__(
-        self, name: str, engine: Engine, run: Run, settings: ServeSettings, ctc_weight: float
-    ) -> None:
-        super().__init__(name, engine, settings, run)
-        self.source = run.recipe.languages.source  # a form of rows knows none
-        self._ctc = CtcRanking.of(engine, run.recipe, ctc_weight)
+    def __init__(self, name: str, translator: Translator, settings: ServeSettings) -> None:
+        super().__init__(name, translator, settings)
+        self.source = self.run.recipe.languages.source  # a form of rows knows none
         self.looking = self.executor("look")
         """Where it is told where the run looked."""
 
@@ -96,13 +92,13 @@ class ServedLines(FileRun):
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:
         """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
         chosen = TranslatorSettings(**settings.model_dump(include=set(EngineSettings.model_fields)))
-        engine = Engine.open(run, chosen, None, None, ())
-        return cls(name, engine, run, settings, chosen.ctc_weight)
+        return cls(name, Translator(run, chosen), settings)
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """How lines are searched. Raises Refusal 400."""
         chosen = super().search_settings(beam)
-        return chosen if self._ctc is None else self._ctc.asked(chosen)
+        ctc = self.predictor.ctc
+        return chosen if ctc is None else ctc.asked(chosen)
 
     @property
     def most_columns(self) -> int:
@@ -116,9 +112,9 @@ class ServedLines(FileRun):
         self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
     ) -> list[Hypothesis]:
         """The best of each line."""
-        if self._ctc is None:
+        ctc = self.predictor.ctc
+        if ctc is None:
             return [best for best, *_ in found]
-        ctc = self._ctc
         both = zip(rows, found, strict=True)
         return await self.asking.all(client, (ctc(*one)[0] for one in both))
 

@@ -86,17 +86,13 @@ class Translator(Predictor[Translation]):
         super().__init__(run, engine)
         self._lines = plan_of(self.engine, run, cut_off=self.settings.long_lines == "cut")
         ranks = not self.ensemble  # several runs have no CTC of their own
-        self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
+        self.ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
+        """Ranks what the beam finds (``TranslatorSettings.ctc_weight``), where the run has CTC."""
 
     @property
     def search_settings(self) -> SearchSettings:
         """How it searches unless told otherwise."""
         return self.engine.search_settings
-
-    @property
-    def by_ctc(self) -> bool:
-        """Whether CTC ranks what the beam finds (``TranslatorSettings.ctc_weight``)."""
-        return self._ctc is not None
 
     # ---- translating
 
@@ -176,7 +172,7 @@ class Translator(Predictor[Translation]):
     ) -> Iterator[Translation]:
         """The translation of each text from those of its pieces; the first begins as ``begun``."""
         risk = self.settings.mbr
-        asked = settings if self._ctc is None or risk else self._ctc.asked(settings)
+        asked = settings if self.ctc is None or risk else self.ctc.asked(settings)
         requests = requests_of(self.engine, passages, asked, begun, risk)
         pieces = [piece for one in passages for piece in one.pieces]
         spoken = [piece.text for piece in pieces]
@@ -184,8 +180,8 @@ class Translator(Predictor[Translation]):
         def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
             if risk:
                 return self._agreed(spoken[n], hypotheses, settings)
-            if self._ctc is not None and asked.sampling is None:
-                ranked = self._ctc(np.asarray(pieces[n].values), hypotheses)
+            if self.ctc is not None and asked.sampling is None:
+                ranked = self.ctc(np.asarray(pieces[n].values), hypotheses)
                 hypotheses = ranked[: settings.n_best]
             return Translation.of(spoken[n], hypotheses, self.engine.written)
 
