@@ -10,7 +10,7 @@ Each function imports when it is called: ``dragoman --help`` waits for no endpoi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.cli.demo_files import Demo
@@ -70,18 +70,13 @@ NOT_COMPARED = {
 """Tasks whose runs no test of significance is for: who they are, and what one is measured on."""
 
 
-class Verbs(NamedTuple):
-    """Functions that take the arguments of a verb."""
-
-    prepare: tuple[Callable[[Any], None], ...]
-    """They prepare a finished run for its use."""
-    use: tuple[Callable[[Any], None], ...]
-    align: tuple[Callable[[Any], None], ...]
-    """They look at pairs."""
+Verb = Callable[[Any], None]
+"""A function that takes the arguments of a verb."""
 
 
-def verbs() -> Verbs:
-    """The verbs, in the order in which ``dragoman --help`` lists them."""
+def verbs() -> tuple[Verb, tuple[Verb, ...], Verb]:
+    """The verb that prepares a finished run for its use, those that use one, in the order in which
+    ``dragoman --help`` lists them, and the one that looks at pairs."""
     from dragoman.tasks.classification import verb as classify
     from dragoman.tasks.detection import verb as detect
     from dragoman.tasks.language_model import verb as write
@@ -98,7 +93,7 @@ def verbs() -> Verbs:
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
         fill.fill, parse.parse, detect.detect, paint.paint,
     )  # fmt: skip
-    return Verbs(prepare=(shortlist.shortlist,), use=runs, align=(align.align,))
+    return shortlist.shortlist, runs, align.align
 
 
 def demos() -> dict[str, Demo]:

@@ -17,35 +17,21 @@ from typer.core import TyperGroup
 
 from dragoman import program
 from dragoman.base.errors import DragomanError
-from dragoman.cli import (
-    compare,
-    data,
-    demo,
-    doctor,
-    evaluate,
-    figure,
-    finished,
-    look,
-    prepare,
-    score,
-    serve,
-    studies,
-    train,
-)
+from dragoman.cli import compare, data, demo, evaluate, look, prepare, score, serve, studies, train
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
 from dragoman.native.processor import keep_to_quota
 
-_OF_TASKS = program.verbs()
+_shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
-        demo.demo, train.train, train.resume, studies.sweep, studies.ablate, finished.average,
-        *_OF_TASKS.prepare, prepare.prepare,
+        demo.demo, train.train, train.resume, studies.sweep, studies.ablate, train.average,
+        _shortlist, prepare.prepare,
     ),
-    "Use": commands(*_OF_TASKS.use, serve.serve, *_OF_TASKS.align),
+    "Use": commands(*_use, serve.serve, _align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
-    "Look inside": commands(look.look, figure.figure),
-    "Data and machine": {**commands(doctor.doctor), "data": data.GROUP},
+    "Look inside": commands(look.look, look.figure),
+    "Data and machine": {**commands(data.doctor), "data": data.GROUP},
 }  # fmt: skip
 """The verbs by what they are for."""
 

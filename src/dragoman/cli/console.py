@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -54,6 +54,17 @@ def say(text: str) -> None:
 
     console = Console(highlight=False)
     console.print(text, markup=False, emoji=False, soft_wrap=not console.is_terminal)
+
+
+def writer(quiet: bool) -> Callable[[str], None]:
+    """What writes text on standard error at once, or nothing if ``quiet``."""
+
+    def write(text: str) -> None:
+        if not quiet:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    return write
 
 
 @contextmanager

@@ -87,7 +87,9 @@ def demo(args: DemoArguments) -> None:
     outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
-    console.print(f"{chosen.show(catalogue.Run.open(to), console)}\n\nNext:")
+    run = catalogue.Run.open(to)
+    found = catalogue.runtime_of(run.task).evaluate(run)
+    console.print(f"{chosen.show(run, found, console)}\n\nNext:")
     for line in next_steps(chosen, to):
         console.print(f"  {line}", markup=False, soft_wrap=True)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.base.errors import RunError
 
@@ -28,8 +28,9 @@ class Demo(NamedTuple):
     recipe: str
     about: str
     """What is trained."""
-    show: Callable[[Run, Console], str]
-    """Measures and prints. -> Where its pictures and its report are."""
+    show: Callable[[Run, Any, Console], str]
+    """Prints what was measured on the test set, which is its second argument. -> Where its pictures
+    and its report are."""
     steps: tuple[str, ...]
     """What to do next, behind the name of the program."""
     prepare: Callable[[Recipe, Path, Console], Recipe] | None = None

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from dragoman.base.errors import DragomanError
+from dragoman.cli.console import writer
 from dragoman.cli.options import arguments
 
 if TYPE_CHECKING:
     from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
 
 To = Annotated[
     str | None,
@@ -58,6 +60,9 @@ _RUNS = ("run", "rerank", "ensemble")
 """Options that name runs."""
 
 Arguments = TypeVar("Arguments")
+Outputs = tuple[Any, ...]
+"""A predictor that is ready; what makes the output of each line, or of each pair of lines; and the
+mapper's ``seen``, where it has one."""
 
 
 def wants_parts(args: Any) -> bool:
@@ -69,7 +74,7 @@ def in_parts(
     verb: str,
     args: Any,
     inputs: Sequence[Sequence[str]],
-    make: Callable[[Any, str], LineMapper],
+    make: Callable[[Any, Run, str], Outputs],
     language: str,
     *,
     unfit: Sequence[str] = (),
@@ -80,11 +85,12 @@ def in_parts(
 ) -> None:
     """Do what ``verb`` does, in parts.
 
-    ``inputs``: addresses; of several lists those whose lines belong together. ``make``: the mapper
-    of arguments and a precision; a function of a module. ``language``: of the text. ``unfit``:
-    options that have no place here. ``reads``: texts of a row. ``inputs_named``: the arguments that
-    name inputs. ``further``: what the output depends on besides the options. ``seen``: gets what
-    the mapper has seen in each part.
+    ``inputs``: addresses; of several lists those whose lines belong together. ``make``: what a
+    worker does to lines, by arguments, their run and a precision (that of other workers; "": the
+    fastest); a function of a module. ``language``: of the text. ``unfit``: options that have no
+    place here. ``reads``: texts of a row. ``inputs_named``: the arguments that name inputs.
+    ``further``: what the output depends on besides the options. ``seen``: gets what the mapper has
+    seen in each part.
 
     Errors: ``DragomanError``.
     """
@@ -108,23 +114,24 @@ def in_parts(
     given = _absolute(args)
     asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
     wanted = CommandOptions(
-        asked, args.to, partial(make, given), args.on, args.part, args.mixed, seen
+        asked, args.to, partial(_mapper, make, given, reads), args.on, args.part, args.mixed, seen
     )
-    quiet = getattr(args, "quiet", False)
-
-    def write(text: str) -> None:
-        if not quiet:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-
+    write = writer(getattr(args, "quiet", False))
     run(wanted, lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty())
 
 
-def with_precision(args: Arguments, precision: str) -> Arguments:
-    """Arguments in the precision of the other workers, if there are any yet."""
-    if not precision:
-        return args
-    return replace(args, precision=precision)  # type: ignore[type-var]
+def _mapper(
+    make: Callable[[Any, Run, str], Outputs], args: Any, reads: int, precision: str
+) -> LineMapper:
+    """What a worker does to rows."""
+    from dragoman import catalogue
+    from dragoman.cluster.parts.mapper import LineMapper
+
+    predictor, outputs, *seen = make(args, catalogue.Run.open(args.run), precision)
+    way = predictor.precision, predictor.level, predictor.description
+    if reads == 1:
+        return LineMapper(lambda rows: outputs([text for (text,) in rows]), *way, *seen)
+    return LineMapper(outputs, *way, *seen)
 
 
 def _asked(

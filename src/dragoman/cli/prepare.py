@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr
+from dragoman.cli.console import log_to_stderr, writer
 from dragoman.cli.options import Quiet, argument, arguments, option
 
 
@@ -59,12 +59,7 @@ def prepare(args: PrepareArguments) -> None:
             "data.train: docs/recipes.md"
         )
     log_to_stderr(args.quiet)
-
-    def write(text: str) -> None:
-        if not args.quiet:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-
+    write = writer(args.quiet)
     recipe = catalogue.Recipe.load(args.recipe, args.set_)
     run(
         recipe, args.to, args.on, args.part, args.lines,

@@ -4,7 +4,7 @@ by word."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -14,14 +14,13 @@ import typer
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import decimals, plural
 from dragoman.cli.console import output_to
-from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.metrics.perplexity import perplexity
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from dragoman.cluster.parts.mapper import LineMapper, Texts
     from dragoman.runs.run import Run
     from dragoman.tasks.shared.surprisal import SurprisalWord
 
@@ -70,7 +69,7 @@ def score(args: ScoreArguments) -> None:
         languages = opened.recipe.languages
         language = languages.target if is_alone else languages.source
         in_parts(
-            "score", args, sides, line_mapper, language, unfit=("words",),
+            "score", args, sides, outputs_of, language, unfit=("words",),
             reads=1 if is_alone else 2, inputs_named=("source", "target"),
         )  # fmt: skip
         return
@@ -134,24 +133,14 @@ def _tell_perplexity(total: float, count: int) -> None:
     typer.echo(told, err=True)
 
 
-def line_mapper(args: ScoreArguments, precision: str) -> LineMapper:
+def outputs_of(args: ScoreArguments, run: Run, precision: str) -> Outputs:
     """What a worker does to lines."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import LineMapper
-
-    run = catalogue.Run.open(args.run)
     if len(run.task.sides) == 1:
-        lines = scored_lines(run, args.tokens)
-        return LineMapper(
-            lambda rows: lines([text for (text,) in rows]), "fp32", "", "fp32 on plain torch"
-        )
+        return _scored_lines(run, args.tokens)
     translator = _translator(run)
-
-    def outputs(pairs: Sequence[Texts]) -> Iterator[str]:
-        found = translator.scored((source, target) for source, target in pairs)
-        return (_line_of(result, args.tokens) for result in found)
-
-    return LineMapper(outputs, translator.precision, translator.level, translator.description)
+    return translator, lambda pairs: (
+        _line_of(result, args.tokens) for result in translator.scored(pairs)
+    )
 
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
@@ -190,7 +179,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool, out: TextIO) ->
     _tell_perplexity(total, count)
 
 
-def scored_lines(run: Run, tokens: bool) -> Callable[[Sequence[str]], Iterator[str]]:
+def _scored_lines(run: Run, tokens: bool) -> Outputs:
     """The line of each text; of one without words an empty one."""
     from dragoman.tasks.shared.surprisal import Scorer, windows_of
 
@@ -204,7 +193,7 @@ def scored_lines(run: Run, tokens: bool) -> Callable[[Sequence[str]], Iterator[s
             for text in some:
                 yield next(scored) if text.strip() else ""
 
-    return lines
+    return scorer, lines
 
 
 def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:

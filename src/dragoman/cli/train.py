@@ -1,4 +1,5 @@
-"""``dragoman train`` and ``dragoman resume``."""
+"""``dragoman train`` and ``dragoman resume``.
+``dragoman average``: one model from several snapshots of a training."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from dragoman.cli.console import (
     finish_run,
     log_to_stderr,
     prepare_process,
+    program,
     refuse_processes,
     say,
 )
-from dragoman.cli.options import argument, arguments, option
+from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.program import TRAINED_AS
 
 if TYPE_CHECKING:
@@ -191,12 +193,10 @@ def train(args: TrainArguments) -> None:
     if args.minutes is None and not any("training.updates" in change for change in changes):
         epochs = epochs or default_epochs
     sides = chosen.spec.texts
-    if not sides:
-        pass
-    elif len(sides) == 1:
-        if getattr(chosen.languages, sides[0]) == "und":
-            say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")
-    elif "und" in (getattr(chosen.languages, side) for side in sides):
+    unknown = [side for side in sides if getattr(chosen.languages, side) == "und"]
+    if unknown and len(sides) == 1:
+        say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")
+    elif unknown:
         read = languages_read(chosen)
         say(
             "The languages are not known (scores and the ends of sentences depend on them). "
@@ -304,3 +304,30 @@ def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
         if outcome.update > before or not catalogue.Run.open(path).scores():
             finish_run(path, outcome)
     typer.echo(f"\n{summary(folder)}\n\nNext:\n  {command('compare', folder, 'OTHER')}")
+
+
+@arguments
+class AverageArguments:
+    """What ``dragoman average`` takes."""
+
+    run: RunFolder = argument("RUN")
+    last: int = option(10, ge=1)
+    """The number of snapshots to average, counted back from the last."""
+    to: Path | None = None
+    """Write the averaged weights to this file. Default: replace the run's weights."""
+
+
+def average(args: AverageArguments) -> None:
+    """Average the weights of the last snapshots (paper, section 6.1).
+
+    The mean replaces the run's weights atomically. The snapshots are kept.
+    """
+    from dragoman import catalogue
+
+    catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
+    from dragoman.tasks.averaging import average_run
+
+    path, used = average_run(args.run, args.last, args.to)
+    typer.echo(f"{path} now holds the mean of updates {', '.join(f'{u:,}' for u in used)}")
+    if args.to is None:
+        typer.echo(f"How good it is: {program()} evaluate {args.run}")

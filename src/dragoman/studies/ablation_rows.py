@@ -55,7 +55,7 @@ def rows_of(recipe: Recipe) -> list[AblationRow]:
     """All rows, the base first; those that the recipe cannot have say why."""
     rows = [AblationRow(BASE, BASE, "", "the recipe as it is", (), PAPER_BASE)]
     known = {recipe.model_dump_json(): "the recipe as it is"}
-    for group, make in _GROUPS.items():
+    for group, make in GROUPS.items():
         try:
             made = list(make(_Values(recipe)))
         except _Missing as missing:
@@ -277,7 +277,7 @@ def _synthetic_voices(of: _Values) -> Iterable[AblationRow]:
     yield AblationRow(name, name, "", what, (f"data.synthetic_voices={0 if now else 1}",))
 
 
-_GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
+GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "heads": _heads,
     "key-width": _key_width,
     "layers": _layers,
@@ -301,7 +301,4 @@ _GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     ),
     "synthetic-voices": _synthetic_voices,
 }  # fmt: skip
-"""In the order of the paper's table, then our own."""
-
-GROUPS = tuple(_GROUPS)
-"""What ``--rows`` takes."""
+"""What ``--rows`` takes, in the order of the paper's table, then our own."""

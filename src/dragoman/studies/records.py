@@ -211,11 +211,8 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
     ``recipe``; empty where both are measured on the same."""
     if len(recipe.spec.sides) < 2:
         return ""
-    limits = [
-        (one.max_source, one.max_target)
-        for made in (changed, recipe)
-        for one in [made.bounded_plan]
-    ]
+    plans = changed.bounded_plan, recipe.bounded_plan
+    limits = [(plan.max_source, plan.max_target) for plan in plans]
     if limits[0] == limits[1]:
         return ""
     return (

@@ -45,12 +45,3 @@ class LineMapper:
 MakeMapper = Callable[[str], LineMapper]
 """Makes one, in the precision that is named; "": in the fastest. It goes to other processes and
 machines, so it is a function of a module, or a ``partial`` of one."""
-
-
-def line_mapper_of(
-    predictor: Any, outputs: Callable[[Sequence[str]], Iterable[str]], *seen: Any
-) -> LineMapper:
-    """For rows of a single text. ``predictor``: what makes the ``outputs``; ``seen``: that of the
-    mapper, where it has one."""
-    way = predictor.precision, predictor.level, predictor.description
-    return LineMapper(lambda rows: outputs([text for (text,) in rows]), *way, *seen)

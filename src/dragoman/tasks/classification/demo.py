@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 LOOKED_AT_PICTURE = "looked-at.svg"
 
 
-def show_labels(run: Run, console: Console) -> str:
+def show_labels(run: Run, found: ClassificationReport, console: Console) -> str:
     """Which German pronoun an English "it" becomes, and what is taken for what."""
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
 
-    show_confusions(run, console, "sentences whose combinations", "Pronoun")
+    show_confusions(found, console, "sentences whose combinations", "Pronoun")
     console.print("The same words but the last, which decides what “it” is:\n")
     for one in Labeller(run)(
         f"The animal didn't cross the street because it was too {last}."
@@ -58,7 +58,7 @@ def draw_pictures(recipe: Recipe, to: Path, console: Console) -> Recipe:
     return reading(recipe, folder)
 
 
-def show_shapes(run: Run, console: Console) -> str:
+def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
     """How well shapes are told apart in combinations of pattern and colour that training did not
     show them in, and where the model looks."""
     from dragoman.base.atomic import write_text
@@ -67,7 +67,7 @@ def show_shapes(run: Run, console: Console) -> str:
     from dragoman.tasks.report import write_report
 
     of = "pictures whose combinations of shape, pattern and colour"
-    found = show_confusions(run, console, of, "Shape")
+    show_confusions(found, console, of, "Shape")
     pairs = labelled_set(run).pairs
     chosen = [next(pair for pair in pairs if pair.target == name) for name in found.labels]
     figure, said = rollout_sheet(run, chosen)
@@ -81,13 +81,11 @@ def show_shapes(run: Run, console: Console) -> str:
     )
 
 
-def show_confusions(run: Run, console: Console, tested: str, label: str) -> ClassificationReport:
+def show_confusions(found: ClassificationReport, console: Console, tested: str, label: str) -> None:
     """How well a run labels its test set, and what it takes for what."""
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.classification.evaluation import evaluate_run
     from dragoman.tasks.shared.label_report import drawn
 
-    found = evaluate_run(run)
     scores = found.scores
     console.print(
         f"\nTest: {found.confusion.texts:,} {tested} were held out\n"
@@ -97,7 +95,6 @@ def show_confusions(run: Run, console: Console, tested: str, label: str) -> Clas
     picture = drawn(title, found.labels, found.confusion)
     assert picture is not None
     console.print(heatmap_text(picture, min(console.width, 100)))
-    return found
 
 
 def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]]:

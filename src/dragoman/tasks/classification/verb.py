@@ -14,11 +14,11 @@ from dragoman.base.reading import readable
 from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, files_given, lines_given, named_files
-from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
     from dragoman.tasks.classification.labeller import ClassifiedText
 
 
@@ -67,7 +67,7 @@ def classify(args: ClassifyArguments) -> None:
         if opened.task.reads_files:
             raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
         language = opened.recipe.languages.source
-        in_parts("classify", args, [args.given], line_mapper, language, unfit=("text", "explain"))
+        in_parts("classify", args, [args.given], outputs_of, language, unfit=("text", "explain"))
         return
     texts = args.given
     of_files = opened.task.reads_files
@@ -132,17 +132,12 @@ def classify(args: ClassifyArguments) -> None:
         raise DragomanError(f"{plural(refused, 'file')} could not be labelled, as told above")
 
 
-def line_mapper(args: ClassifyArguments, precision: str) -> LineMapper:
+def outputs_of(args: ClassifyArguments, run: Run, precision: str) -> Outputs:
     """What a worker does to lines."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.tasks.classification.labeller import Labeller
 
-    labeller = Labeller(catalogue.Run.open(args.run))
-
-    return line_mapper_of(
-        labeller, lambda lines: (_written(args, found) for found in labeller(lines))
-    )
+    labeller = Labeller(run)
+    return labeller, lambda lines: (_written(args, found) for found in labeller(list(lines)))
 
 
 def _written(args: ClassifyArguments, found: ClassifiedText) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.demo_files import SCENES, Demo, new_folder, reading
 from dragoman.tasks.detection.verb import drawn_box
@@ -48,17 +48,15 @@ def draw_scenes(recipe: Recipe, to: Path, console: Console) -> Recipe:
     return reading(recipe, folder)
 
 
-def show_boxes(run: Run, console: Console) -> str:
+def show_boxes(run: Run, found: Any, console: Console) -> str:
     """What is found in scenes that the model did not learn from, and where."""
     from dragoman.base.atomic import write_bytes, write_text
     from dragoman.forms.boxes import scene_of
     from dragoman.runs.evaluation_set import own_test_set
     from dragoman.tasks.detection.detector import THRESHOLD, described
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
-    from dragoman.tasks.detection.evaluation import evaluate_run
     from dragoman.tasks.report import write_report
 
-    found = evaluate_run(run)
     console.print("\nTest: scenes that were not in training\n")
     console.print(found.table(), markup=False, soft_wrap=True)
     pairs, _ = own_test_set(run)

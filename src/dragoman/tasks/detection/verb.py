@@ -68,14 +68,14 @@ def detect(args: DetectArguments) -> None:
         raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
     run = opened_run(args.run, "detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
-    drawings = _drawings(args, names)
+    _check_drawings(args, names)
     from dragoman.tasks.detection.detector import Detector
 
     detector = Detector(run)
     settings = with_beams(detector.engine.search_settings, args.beam, None)
     found = detector.stream(files_given(names, run.recipe.source.kind), settings)
     with output_to(args.to, names) as out:
-        for line in _written(args, detector, (_draw(args, one, drawings) for one in found)):
+        for line in _written(args, detector, (_draw(args, one) for one in found)):
             out.write(line)
             out.flush()
 
@@ -125,27 +125,28 @@ def _coco(
     return {"images": images, "annotations": boxes, "categories": categories}
 
 
-def _drawings(args: DetectArguments, names: Sequence[str]) -> dict[str, Path]:
-    """Where the drawing of each picture goes. Errors: ``DragomanError`` for two with one name."""
+def _drawing(args: DetectArguments, name: str) -> str:
+    """What the drawing of a picture is called."""
+    return f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
+
+
+def _check_drawings(args: DetectArguments, names: Sequence[str]) -> None:
+    """Errors: ``DragomanError`` for two pictures whose drawings would have one name."""
     if args.draw is None:
-        return {}
+        return
     if args.draw.exists() and not args.draw.is_dir():
         raise FileError(f"--draw {args.draw}: it is a file; name a folder")
-    found: dict[str, Path] = {}
+    seen = set[str]()
     for name in names:
-        path = args.draw / f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
-        if path in found.values():
+        if (drawing := _drawing(args, name)) in seen:
             raise DragomanError(
                 f"--draw {args.draw}: two pictures are called {Path(name).name}: draw them into "
                 "folders of their own"
             )
-        found[name] = path
-    return found
+        seen.add(drawing)
 
 
-def _draw(
-    args: DetectArguments, one: DetectedPicture, drawings: dict[str, Path]
-) -> DetectedPicture:
+def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
     """The same picture, drawn where that is asked for."""
     if args.draw is None and not args.show:
         return one
@@ -159,9 +160,7 @@ def _draw(
     name = one.picture
     pixels = picture_at(name) if is_place(name) else whole_picture(file_of(name))
     if args.draw is not None:
-        path = drawings.get(name)
-        if path is None:  # named on standard input
-            path = args.draw / f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
+        path = args.draw / _drawing(args, name)
         try:
             args.draw.mkdir(parents=True, exist_ok=True)
         except OSError as error:

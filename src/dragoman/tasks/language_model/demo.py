@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.demo_files import Demo
 
@@ -19,18 +19,16 @@ _PAIR = (
 """“es” is the animal and “sie” the street, which nothing tires."""
 
 
-def show_texts(run: Run, console: Console) -> str:
+def show_texts(run: Run, measured: Any, console: Console) -> str:
     """What a language model over letters writes, and what surprises it."""
     from rich.text import Text
 
     from dragoman.cli.score import LEGEND, coloured
     from dragoman.search.settings import SamplingSettings, SearchSettings
-    from dragoman.tasks.language_model.evaluation import evaluate_run
     from dragoman.tasks.language_model.writer import Writer
     from dragoman.tasks.report import write_report
     from dragoman.tasks.shared.surprisal import Scorer, windows_of
 
-    measured = evaluate_run(run)
     console.print(f"\nTest: {measured.texts:,} sentences whose combinations were held out")
     scores = measured.scores
     console.print(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.demo_files import Demo
 
@@ -19,16 +19,15 @@ _BLANKS = (
 )
 
 
-def show_blanks(run: Run, console: Console) -> str:
+def show_blanks(run: Run, measured: Any, console: Console) -> str:
     """What may stand in the blanks of English sentences, and where each word looks."""
     from dragoman.pictures.labels import plain_table
     from dragoman.pictures.records import merged_to_words
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.masked.evaluation import evaluate_run
     from dragoman.tasks.masked.filler import Filler
     from dragoman.tasks.report import write_report
 
-    console.print(f"\n{evaluate_run(run).table()}\n", markup=False)
+    console.print(f"\n{measured.table()}\n", markup=False)
     filler = Filler(run)
     console.print("What may stand in a blank, by the text on both sides of it:\n")
     for text in _BLANKS:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import Plain, files_among, lines_given
-from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
     from dragoman.tasks.masked.filler import Filled, Filler
 
 
@@ -65,7 +65,7 @@ def fill(args: FillArguments) -> None:
         if not args.text and not args.json:
             raise DragomanError("tables have no place in parts: add --text or --json")
         language = opened.recipe.languages.target
-        in_parts("fill", args, [args.texts], line_mapper, language, inputs_named=("texts",))
+        in_parts("fill", args, [args.texts], outputs_of, language, inputs_named=("texts",))
         return
     files = files_among(args.texts, "fill", "--to")
     from dragoman.tasks.masked.filler import Filler
@@ -86,17 +86,12 @@ def fill(args: FillArguments) -> None:
             out.flush()
 
 
-def line_mapper(args: FillArguments, precision: str) -> LineMapper:
+def outputs_of(args: FillArguments, run: Run, precision: str) -> Outputs:
     """What a worker does to lines."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.tasks.masked.filler import Filler
 
-    filler = Filler(catalogue.Run.open(args.run))
-
-    return line_mapper_of(
-        filler, lambda lines: (_written(args, _filled(filler, args, text)) for text in lines)
-    )
+    filler = Filler(run)
+    return filler, lambda lines: (_written(args, _filled(filler, args, text)) for text in lines)
 
 
 def _filled(filler: Filler, args: FillArguments, text: str, *, is_line: bool = True) -> Filled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.demo_files import CAPTIONED, Demo, new_folder, reading
 
@@ -55,15 +55,13 @@ def draw_captioned(recipe: Recipe, to: Path, console: Console) -> Recipe:
     return reading(recipe, folder).model_copy(update={"painting": painting})
 
 
-def show_painted(run: Run, console: Console) -> str:
+def show_painted(run: Run, found: Any, console: Console) -> str:
     """What is painted of captions that the model has not learned from."""
     from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import half_blocks, png_of
-    from dragoman.tasks.painting.evaluation import evaluate_run
     from dragoman.tasks.painting.painter import enlarged, in_a_row
     from dragoman.tasks.report import write_report
 
-    found = evaluate_run(run)
     console.print("\nTest: captions whose pictures were not in either training\n")
     console.print(found.table(), markup=False, soft_wrap=True)
     step = max(1, len(found.pictures) // _PAINTED)

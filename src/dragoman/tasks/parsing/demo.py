@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.demo_files import Demo
 
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
 PICTURES = ("tree-1.svg", "tree-2.svg")
 
 
-def show_trees(run: Run, console: Console) -> str:
+def show_trees(run: Run, found: Any, console: Console) -> str:
     """Constituency trees of English sentences, drawn."""
     from dragoman.base.atomic import write_text
     from dragoman.demo.trees import SHOWN, demo_trees
     from dragoman.pictures.labels import plain_table
     from dragoman.pictures.tree import tree_svg, tree_text
-    from dragoman.tasks.parsing.evaluation import evaluate_run
     from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
     from dragoman.tasks.parsing.parser import Parser
     from dragoman.tasks.report import write_report
 
-    found = evaluate_run(run)
     references = demo_trees().test
     branching = RightBranching(demo_trees().train)
     shapes = [branching.parse(tree.words) for tree in references]

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import DragomanError, FileError
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.forms.tree import Tree
     from dragoman.runs.run import Run
     from dragoman.tasks.parsing.parser import Parse, Parser
@@ -71,7 +70,7 @@ def parse(args: ParseArguments) -> None:
     given = [] if args.sentence is None else [args.sentence]
     if wants_parts(args):
         in_parts(
-            "parse", args, [given], line_mapper, opened.recipe.languages.source,
+            "parse", args, [given], outputs_of, opened.recipe.languages.source,
             unfit=("text", "svg"), inputs_named=("sentence",),
         )  # fmt: skip
         return
@@ -93,16 +92,11 @@ def parse(args: ParseArguments) -> None:
                 _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
 
 
-def line_mapper(args: ParseArguments, precision: str) -> LineMapper:
+def outputs_of(args: ParseArguments, run: Run, precision: str) -> Outputs:
     """What a worker does to lines."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import line_mapper_of
-
-    parser = _parser(args, catalogue.Run.open(args.run), precision)
-
-    return line_mapper_of(
-        parser,
-        lambda lines: (_written(args, one, parser.no_tag) for one in parser.stream(lines)),
+    parser = _parser(args, run, precision)
+    return parser, lambda lines: (
+        _written(args, one, parser.no_tag) for one in parser.stream(lines)
     )
 
 

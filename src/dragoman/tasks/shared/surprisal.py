@@ -66,6 +66,9 @@ class Surprisal:
 class Scorer:
     """A trained language model, ready to read. Not for several threads at once."""
 
+    precision, level, description = "fp32", "", "fp32 on plain torch"
+    """As those of a predictor (``engine/predictor.py``)."""
+
     def __init__(self, run: Run, context: int, stride: int) -> None:
         """``context``, ``stride``: see ``search/forced_decoding.py``. Errors: ``RunError``, also
         for a run that translates."""

@@ -11,11 +11,11 @@ from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
     from dragoman.tasks.tagging.tagger import Tagged, Tagger
 
 
@@ -64,7 +64,7 @@ def tag(args: TagArguments) -> None:
     opened = opened_run(args.run, "tagging", "which does not tag words")
     if wants_parts(args):
         in_parts(
-            "tag", args, [args.given], line_mapper, opened.recipe.languages.source, unfit=("text",)
+            "tag", args, [args.given], outputs_of, opened.recipe.languages.source, unfit=("text",)
         )
         return
     texts = args.given
@@ -90,18 +90,13 @@ def tag(args: TagArguments) -> None:
         )
 
 
-def line_mapper(args: TagArguments, precision: str) -> LineMapper:
+def outputs_of(args: TagArguments, run: Run, precision: str) -> Outputs:
     """What a worker does to lines."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.tasks.tagging.tagger import Tagger
 
-    tagger = Tagger(catalogue.Run.open(args.run))
+    tagger = Tagger(run)
     form = _form(args, tagger)
-
-    return line_mapper_of(
-        tagger, lambda lines: (_written(found, form, args.all_) for found in tagger(lines))
-    )
+    return tagger, lambda lines: (_written(found, form, args.all_) for found in tagger(list(lines)))
 
 
 def _form(args: TagArguments, tagger: Tagger) -> str:

@@ -36,10 +36,9 @@ def speak_recordings(recipe: Recipe, to: Path, console: Console) -> Recipe:
     return reading(recipe, folder)
 
 
-def show_heard(run: Run, console: Console) -> str:
+def show_heard(run: Run, found: Any, console: Console) -> str:
     """What is heard in recordings of voices that the model did not learn from, and where."""
     from dragoman.base.atomic import write_text
-    from dragoman.catalogue import runtime_of
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.insight.subject import Subject
@@ -49,7 +48,6 @@ def show_heard(run: Run, console: Console) -> str:
     from dragoman.tasks.report import write_report
     from dragoman.tasks.transcription.transcriber import Transcriber
 
-    found: Any = runtime_of(run.task).evaluate(run)
     assert found.heard is not None
     console.print(
         f"\nTest: {len(found.pairs):,} sentences whose combinations were held out, said by voices "

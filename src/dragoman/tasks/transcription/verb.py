@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.given import named_files
-from dragoman.cli.in_parts import Into, PartsArguments, in_parts, wants_parts, with_precision
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, in_parts, wants_parts
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -28,7 +29,7 @@ from dragoman.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.runs.run import Run
     from dragoman.tasks.transcription.captions import CaptionFormat
 
 
@@ -156,7 +157,7 @@ def _in_parts(args: TranscribeArguments) -> None:
                 "find FOLDER -name '*.mp3' | sort > list.txt"
             )
     folder = os.getcwd()
-    make = partial(line_mapper, folder=folder)
+    make = partial(outputs_of, folder=folder)
     in_parts(
         "transcribe", args, [args.given], make, "und",
         unfit=("format", "words"), further={"folder": folder},
@@ -169,16 +170,14 @@ def _is_sound(path: Path) -> bool:
         return b"\0" in file.read(4096)
 
 
-def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineMapper:
+def outputs_of(args: TranscribeArguments, run: Run, precision: str, folder: str) -> Outputs:
     """What a worker does to names of recordings. ``folder``: in which the command was given."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import line_mapper_of
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.transcription.transcriber import Transcriber
 
-    args = with_precision(args, precision)
+    args = replace(args, precision=precision or args.precision)
     settings = TranslatorSettings.check(**values_of(args, translator_settings))
-    transcriber = Transcriber(catalogue.Run.open(args.run), settings)
+    transcriber = Transcriber(run, settings)
     done: dict[str, str] = {}
 
     def outputs(names: Sequence[str]) -> Iterator[str]:
@@ -194,7 +193,7 @@ def line_mapper(args: TranscribeArguments, precision: str, folder: str) -> LineM
         if len(done) > _REMEMBERED:
             done.clear()
 
-    return line_mapper_of(transcriber, outputs)
+    return transcriber, outputs
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.demo_files import Demo
 
@@ -12,16 +12,14 @@ if TYPE_CHECKING:
     from dragoman.runs.run import Run
 
 
-def show_translations(run: Run, console: Console) -> str:
+def show_translations(run: Run, result: Any, console: Console) -> str:
     """Sentences that one word or the order decides, and how attention tells."""
     from dragoman.demo.corpus import pronoun_probes
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.translation.evaluation import evaluate_run
     from dragoman.tasks.translation.translator import Translator
 
-    result = evaluate_run(run)
     console.print(f"\nTest: {len(result.pairs):,} sentences whose combinations were held out")
     console.print(f"BLEU {result.scores['BLEU']:.1f}, chrF {result.scores['chrF']:.1f}")
     console.print(f"{result.scores.scores[0].signature}\n", style="dim")

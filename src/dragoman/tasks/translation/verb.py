@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from dragoman.cli.given import (
     named_files,
     running_text,
 )
-from dragoman.cli.in_parts import Into, PartsArguments, To, in_parts, wants_parts, with_precision
+from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -38,7 +39,6 @@ from dragoman.tasks.translation import documents_verb
 from dragoman.tasks.translation.warnings_told import WarningsTold
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
     from dragoman.runs.run import Run
     from dragoman.tasks.translation.proofreading.plain import PlainCheck
     from dragoman.tasks.translation.result import Translation
@@ -173,7 +173,7 @@ def translate(args: TranslateArguments) -> None:
         unfit = ("text", "document", "final", "paragraphs", "warn")
         with _told_after(PlainCheck(language, opened.lexicon)) as check:
             in_parts(
-                "translate", args, [args.given], line_mapper, language, unfit=unfit, seen=check.add
+                "translate", args, [args.given], outputs_of, language, unfit=unfit, seen=check.add
             )  # fmt: skip
         return
     to = None if args.to is None else Path(args.to)
@@ -293,13 +293,10 @@ def _opened(
     return translator, rerank_by(translator, language_model, args.rerank_weight, say=say)
 
 
-def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
+def outputs_of(args: TranslateArguments, run: Run, precision: str) -> Outputs:
     """What a worker does to lines."""
-    from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import line_mapper_of
-
-    args = with_precision(args, precision)
-    translator, in_order = _opened(args, catalogue.Run.open(args.run), lambda _: None)
+    args = replace(args, precision=precision or args.precision)
+    translator, in_order = _opened(args, run, lambda _: None)
 
     def outputs(lines: Sequence[str]) -> Iterator[str]:
         found = in_order(translator.each(lines, prefix=args.prefix))
@@ -311,7 +308,7 @@ def line_mapper(args: TranslateArguments, precision: str) -> LineMapper:
             check.take(text, output.partition("\n")[0])
         return check.counted
 
-    return line_mapper_of(translator, outputs, seen)
+    return translator, outputs, seen
 
 
 def _written(args: TranslateArguments, translation: Translation) -> str:
