@@ -52,7 +52,7 @@ for path in sorted(root.rglob("*.py")):
         importlib.import_module(".".join(parts))
 for name in dragoman.__all__:
     getattr(dragoman, name)
-print(len(verbs().use), len(demos()), len(comparisons()), len(served().runs))
+print(sum(map(len, verbs())), len(demos()), len(comparisons()), len(served().runs))
 """
 OPENAPI = """
 from dragoman.program import served

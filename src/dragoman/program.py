@@ -70,13 +70,13 @@ NOT_COMPARED = {
 """Tasks whose runs no test of significance is for: who they are, and what one is measured on."""
 
 
-Verb = Callable[[Any], None]
-"""A function that takes the arguments of a verb."""
+Verbs = tuple[Callable[[Any], None], ...]
+"""Functions that take the arguments of a verb."""
 
 
-def verbs() -> tuple[Verb, tuple[Verb, ...], Verb]:
-    """The verb that prepares a finished run for its use, those that use one, in the order in which
-    ``dragoman --help`` lists them, and the one that looks at pairs."""
+def verbs() -> tuple[Verbs, Verbs, Verbs]:
+    """The verbs that prepare a finished run for its use, those that use one, in the order in which
+    ``dragoman --help`` lists them, and those that look at pairs."""
     from dragoman.tasks.classification import verb as classify
     from dragoman.tasks.detection import verb as detect
     from dragoman.tasks.language_model import verb as write
@@ -93,7 +93,7 @@ def verbs() -> tuple[Verb, tuple[Verb, ...], Verb]:
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
         fill.fill, parse.parse, detect.detect, paint.paint,
     )  # fmt: skip
-    return shortlist.shortlist, runs, align.align
+    return (shortlist.shortlist,), runs, (align.align,)
 
 
 def demos() -> dict[str, Demo]:

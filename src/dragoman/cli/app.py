@@ -26,9 +26,9 @@ _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, studies.sweep, studies.ablate, train.average,
-        _shortlist, prepare.prepare,
+        *_shortlist, prepare.prepare,
     ),
-    "Use": commands(*_use, serve.serve, _align),
+    "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
     "Look inside": commands(look.look, look.figure),
     "Data and machine": {**commands(data.doctor), "data": data.GROUP},
