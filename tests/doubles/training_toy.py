@@ -102,7 +102,7 @@ def toy_objective(model: Any, smoothing: float) -> NextToken:
 def toy_trainer(model: Toy, settings: TrainingSettings, **rest: Any) -> Trainer:
     """A trainer of a ``Toy``."""
     objective = toy_objective(model, settings.label_smoothing)
-    lower = settings.metric in ("loss", "perplexity", "WER")
+    lower = settings.metric in ("loss", "perplexity", "wer")
     return Trainer(model, objective, settings, lower_is_better=lower, **rest)
 
 

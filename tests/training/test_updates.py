@@ -29,9 +29,11 @@ from training_toy import (
 )
 
 from dragoman.base.errors import RunError, TrainingError
+from dragoman.catalogue import TASKS
 from dragoman.data.batches import Batch
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch, Splits
@@ -41,6 +43,7 @@ from dragoman.training.settings import TrainingSettings
 from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.trainer import Trainer
 from dragoman.training.update import Updater
+from dragoman.training.validation import ERROR_RATES
 from dragoman.training.weights import average_weights, load_weights, save_weights
 
 
@@ -481,11 +484,11 @@ def test_loss_decides_between_weights_that_are_no_better_than_silence(tmp_path: 
 
     def evaluate(update: int) -> Evaluation:
         wer, loss = next(scores)
-        return Evaluation({"WER": wer, "loss": loss})
+        return Evaluation({"wer": wer, "loss": loss})
 
     def best(updates: int) -> int:
         settings = {
-            "validate_every": 4, "updates": updates, "precision": "fp32", "metric": "WER"
+            "validate_every": 4, "updates": updates, "precision": "fp32", "metric": "wer"
         }  # fmt: skip
         trainer = toy_trainer(
             Toy(), TrainingSettings.model_validate(settings), seed=1, batches=toy_batches,
@@ -496,6 +499,12 @@ def test_loss_decides_between_weights_that_are_no_better_than_silence(tmp_path: 
     assert best(8) == 8
     assert best(12) == 8  # which is known after a resume, too
     assert best(20) == 16
+
+
+def test_error_rates_are_named_as_tasks_name_their_scores() -> None:
+    """They were in capitals once, so that no recipe's metric was among them."""
+    measured = {name for task in TASKS.values() for name in task.of(FramesSource()).metrics}
+    assert ERROR_RATES & measured == {"wer", "cer"}
 
 
 @pytest.mark.parametrize("how", ["averaged", "removed", "cut short"])

@@ -22,8 +22,8 @@ from dragoman.training.records import Evaluation, ValidationRecord, Weights
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.weights import save_weights, swap
 
-ERROR_RATES = frozenset({"WER", "CER", "TER"})
-"""Metrics in percent of what should have been written."""
+ERROR_RATES = frozenset({"wer", "cer", "ter"})
+"""Metrics in percent of what should have been written, as recipes name them."""
 Evaluate = Callable[[int], Evaluation]
 """Updates done -> how good the model is. Called in evaluation mode, without gradients."""
 
