@@ -133,7 +133,7 @@ def said_of_runs() -> list[str]:
 
 
 def test_what_a_server_says_of_runs_has_korean() -> None:
-    """In ``words_run.ts``, word for word, or by a pattern of it."""
+    """In ``web/src/run/words.ts``, word for word, or by a pattern of it."""
     known = (ROOT / "web/src/run/words.ts").read_text(encoding="utf-8")
     words = {bare or quoted for bare, quoted in re.findall(r'^  (?:(\w+)|"([^"]+)"):', known, re.M)}
     patterns = [re.compile(one) for one in re.findall(r"^  \[/(\^.*\$)/,", known, re.M)]

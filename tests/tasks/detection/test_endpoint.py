@@ -23,10 +23,11 @@ from dragoman.forms.box_form import BoxForm
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sources.picture import form as picture_form
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.tasks.detection.detector import Detector
-from dragoman.tasks.detection.endpoint import FoundBox
+from dragoman.tasks.detection.endpoint import FoundBox, ServedDetector
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +140,13 @@ def test_a_run_that_finds_boxes_as_a_set_tells_of_no_looking(tmp_path: Path) -> 
             assert told["boxes"] and not any("looked" in one for one in told["boxes"])
 
     asyncio.run(check())
+
+
+def test_it_computes_as_the_server_is_told_to(scenes: Run) -> None:
+    asked = ServeSettings(precision="fp32", rows=8)
+    predictor = ServedDetector.open(scenes, asked, "boxes").predictor
+    assert predictor.precision == "fp32"
+    assert predictor.engine.longest == Detector(scenes).engine.longest  # patches, not tokens
 
 
 def test_errors_are_clear(served: Served) -> None:

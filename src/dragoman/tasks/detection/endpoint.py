@@ -97,7 +97,8 @@ class ServedDetector(FileRun[Detector]):
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
         """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
-        return cls(name, Detector(run), settings)
+        asked = settings.model_copy(update={"longest": Detector.usual.longest})
+        return cls(name, Detector(run, asked), settings)
 
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
