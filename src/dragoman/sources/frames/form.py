@@ -126,7 +126,7 @@ class FramesForm(RowsForm):
     def cells(self, read: int) -> StretchCells:
         least = max(1, round(_STRETCH_SECONDS * 1000 / self.settings.hop_ms))
         stretch = max(least, -(-read // _MOST_STRETCHES))
-        ranges = _RANGES if self.settings.features == "log-mel" else 1
+        ranges = _RANGES if self.settings.has_bands else 1
         return StretchCells(ranges, -(-read // stretch), read, stretch)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:

@@ -92,7 +92,9 @@ class FramesFrontEnd(FrontEnd):
         return rows
 
     def forward(self, source: Sequences) -> Sequences:
-        layout, values = source.layout, source.values.to(self.out.weight.dtype) * self.scale
+        layout, values = source.layout, source.values.to(self.out.weight.dtype)
+        if self.scale != 1:
+            values = values * self.scale
         if self.bands is not None:
             values = self.bands.heard(Sequences(values, layout)).values
         grid = layout.pad(values)[:, None]
