@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 648,
-    "code lines in src": 66_691,
+    "code lines in src": 66_689,
     "code lines beside src": 1_019,
     "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 19_490,

@@ -16,7 +16,7 @@ from every_task import CELLS
 from dragoman.base.errors import DataError, DragomanError, SearchError
 from dragoman.catalogue import RUNTIMES, Run
 from dragoman.data.files.corpora import read_pairs
-from dragoman.engine.predictor import Predictor, WritingPredictor
+from dragoman.engine.predictor import Predictor, SearchingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.tasks.transcription.transcriber import Transcriber
 
@@ -211,7 +211,7 @@ def test_a_search_is_asked_for_and_answered(cell: Cell, tmp_path: Path) -> None:
     """What ``stream`` finds is what the server finds with a queue of its own; what cannot be read
     is told of when all before it is answered."""
     predictor = cell.predictor
-    if not isinstance(predictor, WritingPredictor):
+    if not isinstance(predictor, SearchingPredictor):
         return
     asked = predictor.engine.search([predictor.ask(one) for one in cell.given])
     found = [predictor.answer(*both) for both in zip(cell.given, asked, strict=True)]

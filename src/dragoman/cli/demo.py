@@ -67,8 +67,10 @@ def demo(args: DemoArguments) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=100)
-    if (chosen := (every := demos()).get(args.task)) is None:
-        raise RecipeError(f"--task {args.task}: the demo is one of {', '.join(every)}")
+    known = demos()
+    if args.task not in known:
+        raise RecipeError(f"--task {args.task}: the demo is one of {', '.join(known)}")
+    chosen = known[args.task]
     recipe: Recipe = catalogue.Recipe.load(chosen.recipe, args.set_)
     to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
     if to.exists() and not _is_demo(to):

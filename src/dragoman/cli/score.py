@@ -107,9 +107,9 @@ def score(args: ScoreArguments) -> None:
 def _translator(run: Run) -> Any:
     """Scores pairs. Errors: ``RunError`` for a run that does not translate."""
     from dragoman.engine.settings import TranslatorSettings
+    from dragoman.studies.systems import open_translator
 
-    run.require_task("translation", "which does not translate")
-    return run.opened(TranslatorSettings(precision="fp32"))
+    return open_translator(run, TranslatorSettings(precision="fp32"))
 
 
 def _line_of(result: Any, tokens: bool) -> str:

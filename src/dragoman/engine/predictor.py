@@ -169,14 +169,12 @@ class Predictor(ABC, Generic[Answer]):
         return self.engine.attention.record(self.source_values(source), target_ids, through)
 
 
-class WritingPredictor(Predictor[Answer], Generic[Answer, Found]):
-    """A predictor that searches once for each source. Not for several threads at once."""
+class WritingPredictor(Predictor[Answer]):
+    """A predictor whose outputs are searched for. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]]
     """The task of its runs, and what those of others are, as ``Run.require_task`` takes both."""
     usual: ClassVar[EngineSettings] = EngineSettings()
-    together: ClassVar[int] = 256
-    """The sources that ``stream`` reads at once."""
 
     def __init__(
         self,
@@ -187,6 +185,13 @@ class WritingPredictor(Predictor[Answer], Generic[Answer, Found]):
         """Errors: ``RunError``, also for a run of another task."""
         run.require_task(*self.asked_of)
         super().__init__(run, Engine.open(run, settings or self.usual, search_settings))
+
+
+class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
+    """A predictor that searches once for each source. Not for several threads at once."""
+
+    together: ClassVar[int] = 256
+    """The sources that ``stream`` reads at once."""
 
     @classmethod
     def over(cls, engine: Engine) -> Self:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural, shortened
@@ -25,6 +25,9 @@ from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run
 from dragoman.studies.seeds import runs_of
+
+if TYPE_CHECKING:
+    from dragoman.engine.settings import TranslatorSettings
 
 logger = logging.getLogger("dragoman")
 
@@ -67,11 +70,11 @@ Compare = Callable[[ComparisonRequest], ComparisonResult]
 """Compares the runs of a task."""
 
 
-def open_translator(run: Run) -> Any:
+def open_translator(run: Run, settings: TranslatorSettings | None = None) -> Any:
     """The ``Translator`` of a run; this imports torch. Errors: ``RunError``, also for a run of
     another task."""
     run.require_task("translation", "which does not translate")
-    return run.opened()
+    return run.opened(settings)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dragoman.base.errors import DataError
-from dragoman.engine.predictor import WritingPredictor
+from dragoman.engine.predictor import SearchingPredictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.box_form import BoxForm
 from dragoman.forms.box_symbols import PER_BOX
@@ -78,7 +78,7 @@ class DetectedPicture:
         return "; ".join(map(described, self.above(THRESHOLD))) or "nothing"
 
 
-class Detector(WritingPredictor[list[Detection], DetectedPicture]):
+class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     """A trained detector, ready to look. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("detection", "which finds no boxes")

@@ -11,13 +11,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
-from dragoman.engine.settings import EngineSettings
-from dragoman.runs.run import Run
+from dragoman.engine.predictor import WritingPredictor
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -45,18 +43,10 @@ class Written:
         return self.text
 
 
-class Writer(Predictor[list[Written]]):
+class Writer(WritingPredictor[list[Written]]):
     """A trained language model, ready to write. Not for several threads at once."""
 
-    def __init__(
-        self,
-        run: Run,
-        settings: EngineSettings | None = None,
-        search_settings: SearchSettings | None = None,
-    ) -> None:
-        """Errors: ``RunError``, also for a run of another task."""
-        run.require_task("language-model", "not a language model")
-        super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
+    asked_of: ClassVar[tuple[str, str]] = ("language-model", "not a language model")
 
     @cached_property
     def context(self) -> int:

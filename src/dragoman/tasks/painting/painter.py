@@ -33,7 +33,7 @@ import numpy.typing as npt
 from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.wording import plural, shortened
-from dragoman.engine.predictor import WritingPredictor
+from dragoman.engine.predictor import SearchingPredictor
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.forms.lexicon import Lexicon, words_in
@@ -85,7 +85,7 @@ class PaintedPicture:
         return self.caption
 
 
-class Painter(WritingPredictor[list[PaintedPicture], list[PaintedPicture]]):
+class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     """A trained painter, ready to paint. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("painting", "which does not paint")

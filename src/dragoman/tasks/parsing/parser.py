@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.errors import DataError, TooLongError
-from dragoman.engine.predictor import WritingPredictor
+from dragoman.engine.predictor import SearchingPredictor
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.forms.tree import Tree
@@ -50,7 +50,7 @@ class Parse:
         return self.text
 
 
-class Parser(WritingPredictor[Parse, list[Parse]]):
+class Parser(SearchingPredictor[Parse, list[Parse]]):
     """A trained parser, ready to parse. Not for several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("parsing", "which does not parse")
