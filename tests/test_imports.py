@@ -151,9 +151,15 @@ def part(module: str) -> str:
     return pieces[1] if len(pieces) > 1 else "__init__"
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file, parsed once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
 def imports_of(module: str, path: Path) -> Iterator[Import]:
     """All imports of one file: at the top, inside functions, for types alone, and by name."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    tree = tree_of(path)
     package = ".".join(path.relative_to(SOURCE.parent).parent.parts)
     to_do: list[tuple[ast.AST, bool]] = [(tree, True)]
     while to_do:
@@ -220,10 +226,7 @@ def outside() -> list[Import]:
 
 def trees() -> dict[str, ast.Module]:
     """The parsed files of the package, by their paths in the repository."""
-    return {
-        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-        for path in MODULES.values()
-    }
+    return {str(path.relative_to(ROOT)): tree_of(path) for path in MODULES.values()}
 
 
 def classes_of_sources(files: dict[str, ast.Module]) -> set[str]:

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
-
-from dragoman import program
-from dragoman.serving.app import create_app
-from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.catalogue import LanguageDetector
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
@@ -39,8 +35,8 @@ def write_types() -> None:
     """Write ``TYPES``. ``npm ci`` was run in ``web/``."""
     TYPES.parent.mkdir(parents=True, exist_ok=True)
     description = TYPES.with_suffix(".json")
-    described = create_app([], ServeSettings(), LanguageDetector(), program.served())
-    description.write_text(json.dumps(described.openapi()), encoding="utf-8")
+    described = runpy.run_path(str(ROOT / "docs" / "endpoints.py"))["description_of_server"]()
+    description.write_text(json.dumps(described), encoding="utf-8")
     typescript = PACKAGES / "openapi-typescript" / "bin" / "cli.js"
     command = [node(), str(typescript), str(description), "--output", str(TYPES), *_OPTIONS]
     subprocess.run(command, cwd=WEB, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
