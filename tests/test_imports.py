@@ -65,7 +65,7 @@ FOREIGN = {
 
 # How many places outside sources/ ask which kind of source or form they have, by isinstance, kind,
 # is_text or "width is None"; ``slices.py`` prints them.
-QUESTIONS = 8
+QUESTIONS = 7
 _ROOTS = {"SourceSettings", "Form", "FrontEnd"}
 _KINDS = {"frames", "line", "picture", "text"}
 
@@ -83,7 +83,7 @@ LEVELS = (
     {SPEC},
     {"engine", "sizing"},
     {SIZES},
-    {"documents", "recordings"},
+    {"documents"},
     {"tasks"},
     {"catalogue"},
     {"builders", "cluster"},

@@ -27,11 +27,11 @@ from trained_run import trained_run
 from warm_server import serving
 
 from dragoman.engine.ctc_ranking import ctc_log_probabilities
-from dragoman.recordings import cutting
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.sources.frames import cutting
 from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel

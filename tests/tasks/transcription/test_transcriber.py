@@ -15,8 +15,8 @@ import dragoman as package
 from dragoman.base.errors import DataError, RunError
 from dragoman.catalogue import Run
 from dragoman.engine.settings import EngineSettings
-from dragoman.recordings.cutting import CuttingSettings, RecordingCutter
 from dragoman.sources.frames import recording_file
+from dragoman.sources.frames.cutting import CuttingSettings, RecordingCutter
 from dragoman.studies.comparison import compare
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.training import train

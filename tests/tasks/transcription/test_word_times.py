@@ -13,7 +13,7 @@ from tiny_cells import tiny_cell
 
 from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
-from dragoman.recordings.cutting import Span
+from dragoman.sources.frames.cutting import Span
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import HeardWord, Transcriber, best_rows, timed
 

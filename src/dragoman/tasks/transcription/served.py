@@ -23,7 +23,6 @@ from dragoman.engine.ctc_ranking import ctc_log_probabilities
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.text_form import as_text
-from dragoman.recordings.cutting import RecordingPiece, Span
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import TRANSCRIPTIONS
@@ -39,6 +38,7 @@ from dragoman.serving.service.seen import (
     looked_tokens,
     without,
 )
+from dragoman.sources.frames.cutting import RecordingPiece, Span
 from dragoman.sources.frames.recordings import Floats, seconds_of
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.in_memory import InMemory

@@ -4,8 +4,8 @@
     print(transcriber("talk.wav"))
     transcriber("talk.wav").captions("srt")
 
-Each part of a recording is read by itself (``recordings/cutting.py``): an hour takes the memory of
-some parts.
+Each part of a recording is read by itself (``sources/frames/cutting.py``): an hour takes the
+memory of some parts.
 
 When each word is said is told by CTC, which knows its order, and by how loud it is. The best way to
 spread the tokens over the rows of the encoder (``training/losses/ctc.py``) is found by dynamic
@@ -36,7 +36,11 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.forms.form import Values
-from dragoman.recordings.cutting import (
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
+from dragoman.sources.frames.cutting import (
     CuttingSettings,
     RecordingCutter,
     RecordingPiece,
@@ -44,10 +48,6 @@ from dragoman.recordings.cutting import (
     levels_of,
     threshold_of,
 )
-from dragoman.runs.run import Run
-from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import Request
-from dragoman.search.settings import SearchSettings
 from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.rows_form import Rows
@@ -106,7 +106,8 @@ class Transcriber(Predictor[Transcription]):
         self.settings = settings or TranslatorSettings()
         super().__init__(run, Engine.open(run, self.settings, search_settings))
         self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight)
-        cutter = RecordingCutter.of(self.engine.source, run.recipe, cutting)
+        longest = run.recipe.bounded_plan.max_source
+        cutter = RecordingCutter.of(self.engine.source, longest, cutting)
         assert cutter is not None, "the run reads recordings"
         self.cutter = cutter
 

@@ -1,7 +1,7 @@
 """Which parts of a line are translated by themselves, and what is searched for of them: the same
 for ``Translator`` and the server. One line comes back for one line.
 
-A line may name a file: a recording is cut as ``recordings/cutting.py`` says, a picture is not.
+A line may name a file: a recording is cut as ``sources/frames/cutting.py`` says, a picture is not.
 
 A line of several sentences is cut into them where the model has learned from single sentences, or
 where it has more tokens than are read at once; a sentence that is still too long is cut into
@@ -22,10 +22,10 @@ from dragoman.base.wording import shortened
 from dragoman.engine.engine import Engine
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
-from dragoman.recordings.cutting import RecordingCutter
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
+from dragoman.sources.frames.cutting import RecordingCutter
 from dragoman.tasks.translation.ranking import candidates_of
 
 logger = logging.getLogger("dragoman")
@@ -98,7 +98,7 @@ class FilePlan:
 
     def __init__(self, engine: Engine, run: Run) -> None:
         self._engine = engine
-        self._cutter = RecordingCutter.of(engine.source, run.recipe)
+        self._cutter = RecordingCutter.of(engine.source, run.recipe.bounded_plan.max_source)
 
     def cut(self, files: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
         """Each file in the pieces that are searched for, none where it says nothing; they come in

@@ -1,4 +1,4 @@
-"""Where a recording is cut: at its silences, by how loud it is; and its parts, as a run reads them.
+"""Where a recording is cut: at its silences, by how loud it is; and its parts, as they are read.
 
 A frame of 10 ms is loud if its level is above a threshold between the noise of the recording and
 its speech, or if it and the frames around it are clearly above the noise of the half minute in
@@ -23,7 +23,6 @@ from pydantic import Field
 from dragoman.base.settings import Settings
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
-from dragoman.recipe.recipe import Recipe
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.mfcc import FEATURE_FILE
 from dragoman.sources.frames.recording_file import Recording, called
@@ -236,13 +235,14 @@ class RecordingCutter:
 
     @classmethod
     def of(
-        cls, form: Form, recipe: Recipe, settings: CuttingSettings | None = None
+        cls, form: Form, longest: int, settings: CuttingSettings | None = None
     ) -> RecordingCutter | None:
-        """None for a run that reads no recordings. Without ``settings``, parts are as long as
-        recordings that the model has learned from may be, and 20 seconds at most."""
+        """None for a form that reads no recordings. Without ``settings``, parts are as long as
+        recordings that the model has learned from may be, which is ``longest`` frames, and 20
+        seconds at most."""
         if not isinstance(form, FramesForm):
             return None
-        seconds = recipe.bounded_plan.max_source * form.settings.hop_ms / 1000
+        seconds = longest * form.settings.hop_ms / 1000
         return cls(form, settings or CuttingSettings(longest=min(20.0, max(1.0, seconds))))
 
     def spans(self, recording: Recording) -> tuple[list[Span], float]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.recordings.cutting import (
+from dragoman.sources.frames.cutting import (
     CuttingSettings,
     Span,
     cut,
