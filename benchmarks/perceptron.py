@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dragoman.base.measure import percent
 from dragoman.data.files.corpora import read_pairs
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans
 from dragoman.tasks.tagging.sizes import tagged_corpus

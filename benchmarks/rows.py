@@ -29,7 +29,7 @@ import torch
 from provenance import Watch
 
 from dragoman.catalogue import Run
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.runs.corpora import plain_corpora
 from dragoman.tasks.classification.evaluation import evaluate_run, labelled_set
 

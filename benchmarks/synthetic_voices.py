@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from digit_strings import RATE, WORDS, Samples, write
 
-from dragoman.data.augmentation.synthetic_voices import FLITE, VARIANTS, as_recorded, manner
+from dragoman.sources.frames.synthetic_voices import FLITE, VARIANTS, as_recorded, manner
 
 ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-029")
 

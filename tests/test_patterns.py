@@ -97,7 +97,7 @@ MADE = {
 NOT_TEXT = {
     "dragoman.data.files.corpus_settings": "a pattern that the user gives is compiled, no more",
     "dragoman.data.files.encoding": "bytes of a file that the user names",
-    "dragoman.data.files.file_examples": "names of files, by a pattern that the user gives",
+    "dragoman.sources.file_examples": "names of files, by a pattern that the user gives",
     "dragoman.data.files.file_kinds": "the first bytes of a file that the user names",
     "dragoman.sources.frames.sound_containers": "bytes of a recording, by patterns of one length",
     "dragoman.sources.picture.picture_parts": "bytes of a picture, each of which is gone over once",

@@ -26,7 +26,7 @@ from dragoman.catalogue import Recipe, Run
 from dragoman.cluster.prepare import command, later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.runs import prepare as one_process
 from dragoman.runs.corpora import (
     corpora_of,

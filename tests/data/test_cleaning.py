@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError
 from dragoman.data.cleaning import Cleaner, CleaningSettings, _Seen
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 
 BAD = {
     "invalid_utf8": ("a\udcffb", "c"),

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dragoman.data.files.pair import Pair
 from dragoman.data.split import (
     Overlap,
     SplitSettings,
@@ -20,6 +19,7 @@ from dragoman.data.split import (
     side_of_pair,
     split_pairs,
 )
+from dragoman.forms.form import Pair
 
 HALF = SplitSettings(dev=0.3, test=0.3)
 

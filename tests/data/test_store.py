@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from dragoman.base.errors import DataError, FileError
 from dragoman.data import store_writer
-from dragoman.data.files.pair import Pair
 from dragoman.data.store import Tokens, TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store, store_key
+from dragoman.forms.form import Pair
 
 
 class Codepoints:

@@ -80,9 +80,9 @@ def said_of_runs() -> list[str]:
     """What a server says of runs in English: facts, limits, names of curves, filters, tables."""
     from dragoman.catalogue import TASKS
     from dragoman.data.cleaning import CleaningSettings
-    from dragoman.data.files.pair import Pair
     from dragoman.data.split import Overlap
     from dragoman.demo.corpus import NOTICE
+    from dragoman.forms.form import Pair
     from dragoman.pictures.curves import charts_of
     from dragoman.sources.frames.settings import FramesSource
     from dragoman.sources.line.settings import LineSource

@@ -26,7 +26,7 @@ import dragoman as package
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import DataError, FileError, RunError
 from dragoman.catalogue import Recipe, Run
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.inference.fastest import fastest
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
 from dragoman.runs.lock import locked

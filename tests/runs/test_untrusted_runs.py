@@ -29,9 +29,9 @@ from untrained_run import untrained_run
 
 from dragoman.base.errors import DragomanError, RunError, TrainingError
 from dragoman.catalogue import Run
-from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store
+from dragoman.forms.form import Pair
 from dragoman.forms.lexicon import Lexicon
 from dragoman.models.shortlist import Shortlist
 from dragoman.native.measured import NAME, microseconds

@@ -16,7 +16,7 @@ import pytest
 from row_files import RATE, tone, write_bars, write_idx, write_wav
 
 from dragoman.base.errors import DataError
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.recording_file import standard_input
 from dragoman.sources.frames.recordings import blocks_of, rate_of, samples_of
@@ -24,7 +24,7 @@ from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.picture.form import PicturesForm, patches_of
 from dragoman.sources.picture.idx import is_idx, read_idx
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 
 soundfile = pytest.importorskip("soundfile")
 FRAMES = FramesForm(FramesSource(rate=RATE, bands=20))

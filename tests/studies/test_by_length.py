@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import sacrebleu
 
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.pictures.figure import csv_files, figure_svg
 from dragoman.studies.by_length import bins_of, by_length, lengths_of
 

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import GatedConvolution
 from dragoman.models.kinds import KINDS

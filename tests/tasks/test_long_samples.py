@@ -13,7 +13,7 @@ from untrained_run import untrained_run
 from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON
 from dragoman.catalogue import Run
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, SCORES
 from dragoman.runs.scores import keep_scores, samples

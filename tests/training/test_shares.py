@@ -25,10 +25,10 @@ from training_toy import (
 
 from dragoman.base.errors import TrainingError
 from dragoman.catalogue import Recipe, Run
-from dragoman.data.files.pair import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings

@@ -8,17 +8,19 @@ overwritten in place (``cp new old``) would take a process that has it mapped wi
 
 from __future__ import annotations
 
+import csv
 import difflib
 import hashlib
 import json
 import os
 import re
 import stat
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dragoman.base.errors import RunError
+from dragoman.base.errors import DataError, RunError
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as Python carries them in text (``surrogateescape``)."""
@@ -109,3 +111,18 @@ def whole_characters(value: Any) -> Any:
 
 def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
+
+
+def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Each row that holds anything, with the line on which it begins. Errors: ``DataError``."""
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        begins = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{name}, line {begins}: it is no CSV ({error})") from None
+        if row:
+            yield begins, row

@@ -76,11 +76,12 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     Errors: ``DragomanError`` for a folder without such files, or for a name that is empty or
     more than one line.
     """
-    from dragoman.data.files.file_examples import checked, files_in, pictures_in_zip
-    from dragoman.sources.file_kinds import KINDS
+    from dragoman.sources.file_examples import KINDS
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.sources.picture.idx import is_idx, read_idx
-    from dragoman.sources.shared.zipped import is_zip
+    from dragoman.sources.picture.picture_file import pictures_in_zip
+    from dragoman.sources.shared.file_kind import checked, shown_in
+    from dragoman.sources.shared.files import is_zip
 
     kind, found = KINDS[source], list[str]()
     for one in given:
@@ -95,7 +96,7 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
         elif is_zip(one) and source == "picture":
             found += pictures_in_zip(Path(one))
         elif os.path.isdir(one):
-            inside = [str(checked(file)) for file in files_in(Path(one), kind)]
+            inside = [str(checked(file)) for file in kind.among(shown_in(Path(one)))]
             if not inside:
                 raise DataError(f"{one} is a folder without {kind.noun}s ({kind.formats})")
             found += inside

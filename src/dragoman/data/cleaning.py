@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.reading import LONE_SURROGATE, readable
 from dragoman.base.settings import Settings
 from dragoman.base.wording import shortened
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 120

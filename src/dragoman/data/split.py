@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 
 Side = Literal["train", "dev", "test"]
 

@@ -20,9 +20,8 @@ import numpy.typing as npt
 from dragoman.base.atomic import creating_folder
 from dragoman.base.errors import DataError, FileError
 from dragoman.data.chunks import ChunkSums, CorpusRange
-from dragoman.data.files.pair import Pair
 from dragoman.data.store import FORMAT, FORMAT_OF_ROWS, SUMS, TokenStore
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 
 ABOUT = "store.json"
 SHARD_EXAMPLES = 1 << 18

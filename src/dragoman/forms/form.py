@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,22 @@ from dragoman.forms.passage import Passage
 from dragoman.forms.subwords.text import Text
 
 Booleans = npt.NDArray[np.bool_]
+
+
+class Pair(NamedTuple):
+    """One example as it stands in a corpus: a sentence and its translation or its tree. The source
+    of a text that stands alone is empty; where a corpus names files, it is the path of one."""
+
+    line: int
+    """Line in the file, from 1."""
+    source: str
+    target: str
+    whole: str = ""
+    """Of a section of a text that stands alone: what names the text, the same for all of its
+    sections and for copies of it."""
+    group: str = ""
+    """What stays on one side of a split together: a speaker, a document; of a file without one,
+    what it holds."""
 
 
 class Rules(ABC):

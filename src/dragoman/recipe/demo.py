@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import store_key
 from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.demo.trees import demo_trees
+from dragoman.forms.form import Pair
 
 
 def pairs_of_demo(*parts: str) -> Iterator[Pair]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.base.errors import DataError
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels
 from dragoman.models.kinds import KINDS
 from dragoman.recipe.demo import texts_of_demo

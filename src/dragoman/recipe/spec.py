@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from dragoman.base.task import Side, Task
 from dragoman.data.files.corpus_settings import TASK_OF_FORMAT, CorpusSettings
-from dragoman.data.files.pair import Pair
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
 from dragoman.models.kinds import KINDS

@@ -10,22 +10,22 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.data.augmentation.synthetic_voices import spoken
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.data.split import split_pairs
 from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
+from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 from dragoman.runs.run import vocabulary_name
 from dragoman.runs.user_cache import cache_folder
+from dragoman.sources.frames.synthetic_voices import spoken
 
 SYNTHETIC_VOICES = "synthetic voices"
 """What the training texts that they speak are called as a corpus."""

@@ -16,11 +16,11 @@ from dragoman.data.files.columns import file_at
 from dragoman.data.files.corpora import is_one_file, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_kinds import check_is_read
-from dragoman.data.files.pair import Pair
-from dragoman.data.files.spoken import places_of
+from dragoman.forms.form import Pair
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import has_test_set, plain_pairs
 from dragoman.runs.run import TEST, Run
+from dragoman.sources.frames.spoken import places_of
 
 logger = logging.getLogger("dragoman")
 

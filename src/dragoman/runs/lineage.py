@@ -29,13 +29,13 @@ from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes
 from dragoman.base.task import ModelPart
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
 from dragoman.data.split import find_overlaps, hash_of
+from dragoman.forms.form import Pair
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 
 logger = logging.getLogger("dragoman")
 

@@ -14,10 +14,10 @@ from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
+from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links

@@ -19,16 +19,13 @@ import numpy as np
 
 from dragoman.base.errors import DataError, FileError, RunError
 from dragoman.base.wording import plural
-from dragoman.data.augmentation import synthetic_voices
-from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
-from dragoman.data.files.listed_lines import naming_lines
-from dragoman.data.files.pair import Pair
+from dragoman.data.files.corpora import corpus_fingerprint, naming_lines, read_pairs
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import hash_of
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.sides import Forms
@@ -38,6 +35,7 @@ from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
 from dragoman.runs.user_cache import cache_folder
+from dragoman.sources.frames import synthetic_voices
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""

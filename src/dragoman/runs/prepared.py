@@ -37,9 +37,9 @@ from dragoman.base.atomic import replacing_file, sweep, write_bytes
 from dragoman.base.errors import DataError, RecipeError, RunError
 from dragoman.base.reading import read_json
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import alone
+from dragoman.forms.form import Pair
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.stores.opened import is_remote, opened, split_address

@@ -14,7 +14,7 @@ from typing import Any
 from dragoman.base.atomic import write_text
 from dragoman.base.measure import score_table
 from dragoman.base.task import Task
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.runs.run import SCORES, Run
 from dragoman.training.records import MAX_SHOWN, Sample
 

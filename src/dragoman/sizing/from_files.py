@@ -14,7 +14,6 @@ from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.file_kinds import check_is_lines, check_is_read
-from dragoman.data.files.folders import advice_for
 from dragoman.forms.identification import language_of
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.recipe_text import sets
@@ -31,6 +30,7 @@ from dragoman.sizing.start_from import (
     serve_context,
 )
 from dragoman.sizing.vocabulary_size import fit_vocabulary
+from dragoman.sources.file_examples import advice_for
 
 _OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
 """Options that go with files alone."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.labels import MOST, plain
 from dragoman.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder

@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.wording import plural, shortened
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
     MeasuredSystem,
@@ -21,7 +21,7 @@ from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_err
 from dragoman.pictures.labels import visible
 from dragoman.recipe.sections import writes_what_it_reads
 from dragoman.runs.evaluation_set import EvaluationSet
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,

@@ -23,8 +23,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.base.errors import RecipeError
 from dragoman.data.batches import make_batch
-from dragoman.data.files.pair import Pair
 from dragoman.engine.machine import machine_facts
+from dragoman.forms.form import Pair
 from dragoman.insight.cost import (
     Cost,
     attention_cost,

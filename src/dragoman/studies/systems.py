@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpora import read_lines
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
 from dragoman.metrics.unicode_form import composed

@@ -15,9 +15,9 @@ from dragoman.base.errors import DataError
 from dragoman.catalogue import runtime_of
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
-from dragoman.data.files.pair import Pair
 from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
+from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base
 from dragoman.recipe.recipe import Recipe

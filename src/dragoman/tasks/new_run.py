@@ -27,7 +27,7 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
 from dragoman.base.task import ModelPart
 from dragoman.base.wording import plural
-from dragoman.data.files.listed_lines import naming_lines
+from dragoman.data.files.corpora import naming_lines
 from dragoman.data.hashing import torch_seed
 from dragoman.models.interface import Network
 from dragoman.recipe.recipe import Recipe

@@ -22,11 +22,11 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
 from dragoman.base.task import ModelPart
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import torch_seed
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures

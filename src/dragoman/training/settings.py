@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
-from dragoman.data.augmentation.varied_rows import PictureAugmentSettings, SpecAugmentSettings
+from dragoman.sources.frames.augment import SpecAugmentSettings
+from dragoman.sources.picture.augment import PictureAugmentSettings
 from dragoman.training.schedule import ScheduleSettings
 from dragoman.training.way import TrainingWay
 

@@ -20,8 +20,8 @@ from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.checks.correspondence import find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.demo.corpus import demo_corpus
+from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, close_to, identify
 
 Lines = list[tuple[str, str]]

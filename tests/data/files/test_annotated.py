@@ -12,7 +12,7 @@ from command_line import Dragoman
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.tasks.tagging.sizes import tagged_corpus
 
 WORDS, TAGS = "The cat_s does n't sleep .", "DT NNS VBZ RB VB ."

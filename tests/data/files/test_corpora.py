@@ -18,7 +18,7 @@ from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import decode_lines
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 
 
 def _corpus(

@@ -9,8 +9,8 @@ from recipe_of_files import recipe_of
 from row_files import write_pictures
 
 from dragoman.base.errors import DataError
+from dragoman.data.files.corpora import naming_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.listed_lines import naming_lines
 from dragoman.recipe.recipe import Recipe
 from dragoman.tasks.training import train
 

@@ -12,7 +12,7 @@ import soundfile
 
 from dragoman.base.errors import DataError
 from dragoman.sources.frames.recordings import blocks_of, seconds_of
-from dragoman.sources.shared.in_memory import File, InMemory
+from dragoman.sources.shared.files import File, InMemory
 
 RATE = 16_000
 KINDS = {"FLAC": "PCM_16", "OGG": "VORBIS", "OPUS": "OPUS", "MP3": "MPEG_LAYER_III"}

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image, ImageDraw
 
 from dragoman.base.errors import DataError
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.sources.line import form as lines_form
 from dragoman.sources.line.form import DRAWN, LinesForm, drawn
 from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_file import line_of
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 
 TEXT = "A man on a ladder."
 FORM = LinesForm(LineSource(height=20))

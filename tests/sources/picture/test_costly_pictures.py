@@ -17,7 +17,7 @@ from dragoman.base.errors import DataError
 from dragoman.sources.picture import picture_file, picture_parts
 from dragoman.sources.picture.picture_file import picture_size, pixels_of
 from dragoman.sources.picture.picture_parts import check_parts
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 
 GREY = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 200), dtype=np.uint8))
 

@@ -15,7 +15,7 @@ from PIL import Image, PngImagePlugin
 from dragoman.base.errors import DataError
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.sources.picture.picture_file import picture_size, pixels_of
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 
 HALVES = np.zeros((8, 6), np.uint8)
 HALVES[:4] = 200

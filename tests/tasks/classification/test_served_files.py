@@ -31,7 +31,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.classification import served_files
 from dragoman.tasks.classification.labeller import Labeller
 

@@ -17,9 +17,9 @@ from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import Run
-from dragoman.data.files.coco import read_coco
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.forms.boxes import Box, Scene, scene_of
+from dragoman.sources.picture.coco import read_coco
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
 from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled, measured

@@ -16,12 +16,12 @@ from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.catalogue import Recipe, Run
-from dragoman.data.files.coco import read_coco
 from dragoman.forms.box_form import BoxRules
 from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
+from dragoman.sources.picture.coco import read_coco
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import evaluate_run

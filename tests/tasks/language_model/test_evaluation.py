@@ -18,9 +18,9 @@ from trained_run import on_texts, trained_run
 
 from dragoman.base.errors import DragomanError, RecipeError, RunError
 from dragoman.catalogue import TASKS, Recipe, Run, runtime_of
-from dragoman.data.files.pair import Pair
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision

@@ -19,7 +19,7 @@ from trained_run import trained_run
 from dragoman.base.errors import DataError, RecipeError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.pictures.bitmaps import png_of
 from dragoman.search.settings import SamplingSettings
 from dragoman.sources.line.form import DRAWN

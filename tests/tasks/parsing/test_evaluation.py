@@ -19,9 +19,9 @@ from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.form import Pair
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.models.transformer.model import Transformer

@@ -20,8 +20,8 @@ import dragoman as package
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import Recipe, Run, runtime_of
 from dragoman.data.files.corpora import read_pairs
-from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import WordCutter
+from dragoman.forms.form import Pair
 from dragoman.runs.run import LEXICON
 from dragoman.sizing.start_from import for_part
 from dragoman.studies.systems import ComparisonRequest

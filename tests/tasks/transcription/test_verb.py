@@ -18,10 +18,10 @@ from row_files import write_tones
 from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe
 from dragoman.cluster import command
-from dragoman.data.augmentation import synthetic_voices
-from dragoman.data.augmentation.synthetic_voices import Speaker
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.runs import corpora
+from dragoman.sources.frames import synthetic_voices
+from dragoman.sources.frames.synthetic_voices import Speaker
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 SMALL = (

@@ -17,7 +17,7 @@ from untrained_run import untrained_run
 
 from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.corpora import plain_pairs
 from dragoman.search.hypothesis import length_penalty

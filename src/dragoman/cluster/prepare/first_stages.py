@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, object_name
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
-from dragoman.data.files.pair import Pair
 from dragoman.data.split import Side, side_of_pair
+from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import Store, StoreError
 

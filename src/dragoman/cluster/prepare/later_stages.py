@@ -20,9 +20,8 @@ import numpy as np
 from dragoman.cluster.parts.plan import NOTES
 from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, object_name
 from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
-from dragoman.data.files.pair import Pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import (
     learn_vocabularies,

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 
 _BLOCK = 32
 """Pairs of a block."""

@@ -20,7 +20,7 @@ from dragoman.data.checks.block_sampler import Block
 from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.encoding import encoding_of, iconv, piped
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from dragoman.alignment.dictionary import Dictionary, learn_dictionary
 from dragoman.data.checks.block_sampler import Block, spread
-from dragoman.data.files.pair import Pair
 from dragoman.data.word_beginnings import words_of
+from dragoman.forms.form import Pair
 
 _LINKS = 500_000
 """Pairs of words in the sample: they bound the time."""

@@ -6,15 +6,15 @@ Which translations are examples, ``formats/units/document.py`` says for all of t
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
+from dragoman.base.reading import csv_rows
 from dragoman.data.files.lines import decode_lines
 from dragoman.formats.po import MessageCatalogue
 from dragoman.formats.units.document import teaches
@@ -65,21 +65,6 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Fo
                 f"{len(row)}"
             )
         yield begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1])
-
-
-def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Each row that holds anything, with the line on which it begins. Errors: ``DataError``."""
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        begins = rows.line_num + 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(f"{name}, line {begins}: it is no CSV ({error})") from None
-        if row:
-            yield begins, row
 
 
 def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) -> Iterator[Found]:

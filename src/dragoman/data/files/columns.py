@@ -12,7 +12,7 @@ from dragoman.base.errors import DataError, DragomanError, RecipeError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.labels import plain
-from dragoman.sources.file_kinds import KINDS
+from dragoman.sources.file_examples import KINDS
 
 _LOOKED_AT = 20_000
 """Examples by which columns are told apart."""

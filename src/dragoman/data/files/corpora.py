@@ -2,7 +2,7 @@
 
 Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
 texts alone, in a file or a folder of files (``lines.py``), trees (``annotated.py``), or files that
-are examples themselves (``file_examples.py``); plain or gzip. A line ends at
+are examples themselves (``sources/file_examples.py``); plain or gzip. A line ends at
 ``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
 the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
 names and drops them.
@@ -29,26 +29,19 @@ from dragoman.data.files.bilingual import (
     read_messages,
     read_tmx,
 )
-from dragoman.data.files.coco import annotations_in, read_coco
 from dragoman.data.files.corpus_settings import BY, SECTION, CorpusSettings, Format
-from dragoman.data.files.file_examples import (
-    files_in,
-    grouped,
-    listed,
-    read_folders,
-    read_idx_pairs,
-)
 from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
-from dragoman.data.files.pair import Pair
-from dragoman.data.files.spoken import read_spoken
+from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import KINDS, content_of, files_in, grouped, read_folders
+from dragoman.sources.frames.spoken import read_spoken
 from dragoman.sources.line.form import DRAWN
-from dragoman.sources.picture.idx import is_idx
-from dragoman.sources.shared.unusable import unusable
-from dragoman.sources.shared.zipped import is_zip
+from dragoman.sources.picture.coco import annotations_in, read_coco
+from dragoman.sources.picture.idx import is_idx, read_idx_pairs
+from dragoman.sources.shared.file_kind import listed
+from dragoman.sources.shared.files import is_zip, unusable
 
 _GZIP = b"\x1f\x8b"
 
@@ -65,10 +58,11 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     """
     pairs = _read_pairs(corpus)
     if corpus.lists_files:
-        pairs = listed(pairs, Path(corpus.source))
+        pairs = listed(pairs, Path(corpus.source), KINDS.values())
     elif corpus.holds == "drawn":
         pairs = (pair._replace(source=DRAWN + pair.source) for pair in pairs)
-    pairs = grouped(pairs, corpus) if corpus.names_files else pairs
+    if corpus.names_files:
+        pairs = grouped(pairs, Path(corpus.source), corpus.group_pattern, corpus.name)
     if corpus.holds == "captions":
         return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
     return pairs
@@ -84,7 +78,7 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
         case "folders":
             return read_folders(Path(corpus.source))
         case "spoken":
-            return read_spoken(corpus, read_lines)
+            return _read_spoken(corpus)
         case "coco":
             return read_coco(Path(corpus.source))
         case "idx":
@@ -127,12 +121,12 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         for path in files_in(Path(corpus.source)):
             digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
     if corpus.lists_files:
-        for pair in listed(_read_pairs(corpus), Path(corpus.source)):
+        for pair in listed(_read_pairs(corpus), Path(corpus.source), KINDS.values()):
             digest.update(content_of(pair.source).encode())
     sides: tuple[str | None, ...] = (corpus.source, corpus.target)
     if corpus.format == "spoken":
         sides = ()
-        for pair in read_spoken(corpus, read_lines):
+        for pair in _read_spoken(corpus):
             told = f"{content_of(pair.source)} {pair.target}\n"
             digest.update(told.encode("utf-8", "surrogateescape"))
     elif corpus.format == "coco":
@@ -196,6 +190,16 @@ def format_of(corpus: CorpusSettings) -> Format:
                 f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, "
                 ".xliff or .po (say which with format = ...); for two files, name the target"
             )
+
+
+def _read_spoken(corpus: CorpusSettings) -> Iterator[Pair]:
+    keys = [corpus.source_key, corpus.target_key]
+    if corpus.group_key is not None:
+        keys.append(corpus.group_key)
+    columns = [corpus.source_column, corpus.target_column]
+    if corpus.group_column is not None:
+        columns.append(corpus.group_column)
+    return read_spoken(Path(corpus.source), keys, columns, read_lines)
 
 
 def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
@@ -326,3 +330,24 @@ def _opened(
         raise DataError(f"{path} is a folder: give a file") from error
     except OSError as error:
         raise unusable(path, error) from error
+
+
+@contextmanager
+def naming_lines(*corpora: CorpusSettings | None) -> Iterator[None]:
+    """An error of a file that one of these lists names also says in which line.
+
+    Files are decoded long after a list was read, many at once, and by then only their names are
+    known; so lists are read once more, where there is an error. Its message begins with the file.
+    """
+    try:
+        yield
+    except DataError as error:
+        told = str(error)
+        for corpus in corpora:
+            if corpus is None or not corpus.lists_files:
+                continue
+            for pair in read_pairs(corpus):
+                file = pair.target if corpus.holds == "captions" else pair.source
+                if told.startswith((f"{file} ", f"{file}:")):
+                    raise DataError(f"{corpus.name}, line {pair.line}: {told}") from error
+        raise

@@ -13,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 """How an array of records begins."""

@@ -33,7 +33,7 @@ from dragoman.serving.http.connection import (
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, body_too_large
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 
 FIELDS_BYTES = 65_536
 """What a request may hold beside its files."""

@@ -26,7 +26,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import AskedRun, Asks
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 from dragoman.sources.shared.rows_form import Extent, Rows, RowsForm
 
 

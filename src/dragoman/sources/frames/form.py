@@ -16,7 +16,7 @@ from dragoman.sources.frames.mfcc import FEATURE_FILE, read_features
 from dragoman.sources.frames.recording_file import Recording, called, library
 from dragoman.sources.frames.recordings import Floats, blocks_of, costly_seconds, samples_of
 from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.files import File
 from dragoman.sources.shared.rows_form import Cells, Extent, Rows, RowsForm, check_count, low
 
 _WIDEST = 1_024

@@ -12,7 +12,7 @@ import numpy as np
 from dragoman.base.errors import DataError
 from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.frames.settings import COEFFICIENTS
-from dragoman.sources.shared.unusable import unusable
+from dragoman.sources.shared.files import unusable
 
 FEATURE_FILE = ".mfc"
 """Ending of a file that holds coefficients."""

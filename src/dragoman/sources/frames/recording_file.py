@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError
 from dragoman.base.extras import install
-from dragoman.sources.frames.sound_containers import check_length, check_pages
-from dragoman.sources.shared.in_memory import InMemory
-from dragoman.sources.shared.unusable import conversion, several, unusable
+from dragoman.sources.frames.sound_containers import check_length, check_pages, several
+from dragoman.sources.shared.file_kind import FileKind
+from dragoman.sources.shared.files import InMemory, conversion, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -223,3 +223,11 @@ def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
             behind = file.read(2)
             if size - end > _LONGEST_FRAME and (behind == b"ID" or behind == head[:2]):
                 raise several(name, end)
+
+
+RECORDINGS = FileKind(
+    "recording",
+    ENDINGS,
+    FOREIGN_ENDINGS,
+    foreign,
+)

@@ -19,7 +19,6 @@ from itertools import islice
 from typing import IO
 
 from dragoman.base.errors import DataError
-from dragoman.sources.shared.unusable import several
 
 _HEADER = 42
 """Bytes up to the end of the section that tells the length (section 8.2)."""
@@ -163,3 +162,11 @@ def checksum(page: bytes) -> int:
     opposite order, from 0."""
     turned = zlib.crc32(page.translate(_TURNED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{turned:032b}"[::-1], 2)
+
+
+def several(name: str, at: int) -> DataError:
+    """The error of a file in which a second recording begins at byte ``at``."""
+    return DataError(
+        f"{name} holds several recordings: another one begins at byte {at:,}, and the first alone "
+        "would be read. Write each to a file of its own"
+    )

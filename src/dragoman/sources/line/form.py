@@ -20,9 +20,8 @@ from dragoman.base.wording import plural, shortened
 from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_file import library, line_of, picture_size
-from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.files import File, file_of
 from dragoman.sources.shared.rows_form import MOST_ROWS, Extent, Rows, RowsForm
-from dragoman.sources.shared.zipped import file_of
 
 _PAPER = 128
 """A picture that is darker than it, for the most part, has light letters on dark paper."""

@@ -4,24 +4,18 @@ rows are square patches, from left to right and from top to bottom."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
-from dragoman.sources.picture.idx import Bytes, is_idx, read_idx
+from dragoman.sources.picture.idx import Bytes, is_place, picture_at
 from dragoman.sources.picture.picture_file import library, picture_size, pixels_of
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.files import File, file_of
 from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm, check_count
-from dragoman.sources.shared.zipped import file_of
 
-_DIGITS = 20
-"""More than the number of any picture has."""
 _TOGETHER = 64 << 20
 """Bytes of pictures that are encoded together."""
 
@@ -124,33 +118,3 @@ def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
     whole[: len(patches)] = patches
     grid = whole.reshape(down, across, patch, patch, channels)
     return grid.swapaxes(1, 2).reshape(height, width, channels)
-
-
-def is_place(raw: str) -> bool:
-    """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
-    path, _, number = raw.rpartition("#")
-    is_place = is_idx(path) or (bool(path) and number.isdecimal())
-    return is_idx(raw) or (is_place and not os.path.exists(raw))
-
-
-def picture_at(raw: str) -> Bytes:
-    """(H, W, C). Errors: ``DataError`` for a place that there is not."""
-    path, _, number = raw.rpartition("#")
-    if not path or not (number.isascii() and number.isdecimal()):
-        raise DataError(
-            f"{raw} names no picture: write the place in an IDX file, from 0, as "
-            "t10k-images-idx3-ubyte.gz#17"
-        )
-    found = read_idx(Path(path))
-    if found.ndim not in (3, 4):
-        raise DataError(
-            f"{path} holds {plural(found.ndim - 1, 'size')} of each example; pictures have two"
-        )
-    number = number.lstrip("0") or "0"
-    if len(number) > _DIGITS or int(number) >= len(found):
-        raise DataError(
-            f"{path} has {plural(len(found), 'picture')}, the first of them number 0: there is no "
-            f"number {shortened(number, _DIGITS)}"
-        )
-    one: Bytes = found[int(number)]
-    return one[..., None] if one.ndim == 2 else one

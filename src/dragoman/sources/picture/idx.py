@@ -2,6 +2,8 @@
 
 bytes 0, 1: zero; byte 2: 8 (unsigned bytes); byte 3: number of sizes; then each size, 4 bytes,
 the highest first; then the numbers, the last size running fastest.
+
+The raw example of a picture is its place, ``train-images-idx3-ubyte.gz#17``, counted from 0.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import gzip
 import math
 import os.path
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.sources.shared.unusable import unusable
+from dragoman.base.wording import plural, shortened
+from dragoman.forms.form import Pair
+from dragoman.sources.shared.files import unusable
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -26,6 +31,8 @@ _LARGEST = 4 << 30
 _UNSIGNED_BYTES = 8
 _MOST_SIZES = 4
 _LONGEST_HEAD = 4 + 4 * _MOST_SIZES
+_DIGITS = 20
+"""More than the number of any picture has."""
 
 
 def is_idx(path: str) -> bool:
@@ -109,3 +116,50 @@ def _wanted(sizes: list[int]) -> int:
 
 def _told(sizes: list[int]) -> str:
     return " x ".join(map(str, sizes))
+
+
+def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
+    """A pair for each picture of an IDX file and its label; its line is its number, from 1.
+
+    Errors: ``DataError``, also where there are not as many of both.
+    """
+    images, numbers = read_idx(pictures), read_idx(labels)
+    if numbers.ndim != 1:
+        raise DataError(f"{labels} holds arrays of {numbers.ndim} sizes, not a label an example")
+    if len(images) != len(numbers):
+        raise DataError(
+            f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels: "
+            "label n must be that of picture n"
+        )
+    for place, label in enumerate(numbers.tolist()):
+        yield Pair(place + 1, f"{pictures}#{place}", str(label))
+
+
+def is_place(raw: str) -> bool:
+    """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
+    path, _, number = raw.rpartition("#")
+    is_place = is_idx(path) or (bool(path) and number.isdecimal())
+    return is_idx(raw) or (is_place and not os.path.exists(raw))
+
+
+def picture_at(raw: str) -> Bytes:
+    """(H, W, C). Errors: ``DataError`` for a place that there is not."""
+    path, _, number = raw.rpartition("#")
+    if not path or not (number.isascii() and number.isdecimal()):
+        raise DataError(
+            f"{raw} names no picture: write the place in an IDX file, from 0, as "
+            "t10k-images-idx3-ubyte.gz#17"
+        )
+    found = read_idx(Path(path))
+    if found.ndim not in (3, 4):
+        raise DataError(
+            f"{path} holds {plural(found.ndim - 1, 'size')} of each example; pictures have two"
+        )
+    number = number.lstrip("0") or "0"
+    if len(number) > _DIGITS or int(number) >= len(found):
+        raise DataError(
+            f"{path} has {plural(len(found), 'picture')}, the first of them number 0: there is no "
+            f"number {shortened(number, _DIGITS)}"
+        )
+    one: Bytes = found[int(number)]
+    return one[..., None] if one.ndim == 2 else one

@@ -16,8 +16,8 @@ from dragoman.base.errors import DataError
 from dragoman.base.extras import install
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_parts import MOST_EXIF, check_parts
-from dragoman.sources.shared.in_memory import File, InMemory
-from dragoman.sources.shared.unusable import conversion, unusable
+from dragoman.sources.shared.file_kind import FileKind
+from dragoman.sources.shared.files import File, InMemory, conversion, names_in, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -228,3 +228,20 @@ def has_colours(file: File) -> bool:
     """Whether its header tells of colours. Errors: ``DataError``."""
     with _opened(file) as image:
         return image.mode not in {"1", "L", "LA", "F", *_DEEP}
+
+
+PICTURES = FileKind(
+    "picture",
+    frozenset({".png", ".jpg", ".jpeg", ".jpe", ".gif", ".bmp", ".webp"}),
+    FOREIGN_ENDINGS,
+    foreign,
+)
+
+
+def pictures_in_zip(archive: Path) -> list[str]:
+    """All pictures of a ZIP file. Errors: ``DataError`` where there are none, or for one that
+    cannot be read."""
+    found = [f"{archive}#{name}" for name in names_in(archive) if PICTURES.reads(name)]
+    if not found:
+        raise DataError(f"{archive} has no picture ({PICTURES.formats})")
+    return found

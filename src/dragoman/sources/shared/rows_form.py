@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dragoman.base.errors import DataError
 from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage, Piece
-from dragoman.sources.shared.in_memory import File
+from dragoman.sources.shared.files import File
 from dragoman.sources.shared.settings import RowsSource
 
 Rows = npt.NDArray[Any]

@@ -14,7 +14,7 @@ from dragoman.cli.demo_files import Demo, new_folder, reading
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.data.files.pair import Pair
+    from dragoman.forms.form import Pair
     from dragoman.pictures.figure import Figure, Panel
     from dragoman.recipe.recipe import Recipe
     from dragoman.runs.run import Run

@@ -16,8 +16,8 @@ from dragoman.base.reading import readable
 from dragoman.base.wording import plural, shortened
 from dragoman.data.files.columns import is_tabbed, labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import LabelledBatch, labelled_batch
+from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table

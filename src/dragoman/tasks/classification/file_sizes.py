@@ -16,10 +16,8 @@ from typing import Any, ClassVar
 from dragoman.base.errors import RecipeError
 from dragoman.base.wording import plural
 from dragoman.data.files.columns import listed_corpus
-from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpora import naming_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.file_examples import check_undivided, passed_over
-from dragoman.data.files.listed_lines import naming_lines
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections, check_two_labels, held_like
@@ -27,8 +25,9 @@ from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.inputs import Inputs, absolute, grouped_corpus
 from dragoman.sizing.labelled_texts import HeadBuilder
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.file_examples import check_undivided, passed_over
 from dragoman.sources.picture.idx import is_idx
-from dragoman.sources.shared.zipped import is_zip
+from dragoman.sources.shared.files import is_zip
 from dragoman.tasks.classification.spec import CLASSIFICATION
 
 FILE_TABLE = (

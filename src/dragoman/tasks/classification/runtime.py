@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dragoman.base.measure import percent
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.labels import plain
 from dragoman.forms.sides import Forms
 from dragoman.recipe.recipe import Recipe

@@ -13,15 +13,14 @@ from dragoman.base.reading import readable
 from dragoman.base.task import Side
 from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.sides import Forms
 from dragoman.recipe.demo import labels_of_demo
 from dragoman.recipe.families import WithHead
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Examples
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.sources.shared.rows_form import input_of
 
 if TYPE_CHECKING:

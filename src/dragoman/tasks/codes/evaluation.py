@@ -23,8 +23,8 @@ from torch.nn import functional as F
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.data.batches import Values, join_rows, rows_of
-from dragoman.data.files.pair import Pair
 from dragoman.data.store import TokenStore
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled

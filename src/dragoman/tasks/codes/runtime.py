@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.errors import RunError
-from dragoman.data.files.pair import Pair
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec

@@ -14,9 +14,8 @@ from typing import ClassVar
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.columns import is_tabbed, listed_corpus
-from dragoman.data.files.corpora import read_pairs
+from dragoman.data.files.corpora import naming_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.listed_lines import naming_lines
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held_like

@@ -24,9 +24,9 @@ from dragoman.forms.boxes import Box
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.picture.form import is_place
+from dragoman.sources.picture.idx import is_place
 from dragoman.sources.picture.picture_file import picture_size
-from dragoman.sources.shared.zipped import file_of
+from dragoman.sources.shared.files import file_of
 
 THRESHOLD = 0.5
 """The least score of a box that is shown, unless somebody asks for another."""

@@ -15,10 +15,10 @@ from typing import Any
 from dragoman.base.wording import plural
 from dragoman.data.batches import Batch
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.boxes import Scene, scene_of
+from dragoman.forms.form import Pair
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.files.pair import Pair
 from dragoman.forms.boxes import scene_of
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.data.files.coco import annotations_in, is_coco
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.box_symbols import PER_BOX
@@ -22,6 +21,7 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, chec
 from dragoman.sizing.file_sources import source_of_pictures
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
+from dragoman.sources.picture.coco import annotations_in, is_coco
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.detection.spec import DETECTION
 

@@ -151,9 +151,9 @@ def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
     if args.draw is None and not args.show:
         return one
     from dragoman.base.atomic import write_bytes, write_text
-    from dragoman.sources.picture.form import is_place, picture_at
+    from dragoman.sources.picture.idx import is_place, picture_at
     from dragoman.sources.picture.picture_file import whole_picture
-    from dragoman.sources.shared.zipped import file_of
+    from dragoman.sources.shared.files import file_of
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
 
     shown = [drawn_box(box) for box in one.above(args.threshold)]

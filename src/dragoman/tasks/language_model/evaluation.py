@@ -21,8 +21,8 @@ from typing import Any
 
 from dragoman.base.wording import plural
 from dragoman.data.batches import Batch, window_batch
-from dragoman.data.files.pair import Pair
 from dragoman.data.windows import part_of, read_and_predicted, slide
+from dragoman.forms.form import Pair
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec

@@ -24,10 +24,10 @@ import torch
 
 from dragoman.base.wording import plural
 from dragoman.data.batches import MaskedBatch, masked_batch
-from dragoman.data.files.pair import Pair
 from dragoman.data.hashing import hashes, torch_seed
 from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
+from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network

@@ -18,11 +18,11 @@ import numpy as np
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
+from dragoman.forms.form import Pair
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painter, painting_settings
 from dragoman.tasks.painting.spec import PAINTING, count_seen

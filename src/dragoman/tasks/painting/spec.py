@@ -17,15 +17,14 @@ from dragoman.base.measure import LOSS, Measure, percent
 from dragoman.base.reading import hash_of_file, read_bytes
 from dragoman.base.task import Side
 from dragoman.base.wording import plural
+from dragoman.data.files.corpora import naming_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.listed_lines import naming_lines
-from dragoman.data.files.pair import Pair
 from dragoman.data.split import hash_of
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Examples, Spec
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
 from dragoman.sources.picture.codes_form import WEIGHTS, Coder, CodesForm
 

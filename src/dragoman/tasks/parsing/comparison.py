@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.figure import Cell
 from dragoman.pictures.labels import plain_table

@@ -16,9 +16,9 @@ from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.form import Pair
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
 from dragoman.pictures.records import TreePair

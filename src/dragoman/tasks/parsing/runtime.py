@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree import read_trees
 from dragoman.forms.tree_form import tree_of

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.measure import LOSS, PERPLEXITY, percent
 from dragoman.base.task import Side
-from dragoman.data.files.pair import Pair
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols

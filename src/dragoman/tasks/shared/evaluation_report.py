@@ -16,8 +16,8 @@ from dragoman.base.errors import DragomanError
 from dragoman.data.files.corpora import files_of, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
-from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import for_test_set
+from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set

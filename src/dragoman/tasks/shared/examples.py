@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.data.augmentation.varied_rows import masked, mixed, mixing, varied
 from dragoman.data.batches import Batch, MaskedBatch, Values, make_batch, masked_batch, window_batch
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.hashing import torch_seed
@@ -28,6 +27,8 @@ from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.recipe.recipe import Recipe
+from dragoman.sources.frames.augment import masked
+from dragoman.sources.picture.augment import mixed, mixing, varied
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.training.gradients import MakeBatch

@@ -17,7 +17,7 @@ from dragoman.base.wording import shortened
 from dragoman.data.files.columns import CorpusOf, file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import Heatmap, Table

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Table
 from dragoman.recipe.recipe import Recipe

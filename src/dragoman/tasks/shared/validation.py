@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 import torch
 
 from dragoman.data.batches import Batch, make_batch
-from dragoman.data.files.pair import Pair
 from dragoman.engine.engine import Engine
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.inference.fastest import fastest
 from dragoman.metrics.perplexity import perplexity

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.studies.comparison import ComparisonReport, by_statistics
 from dragoman.studies.systems import ComparisonRequest, runs_at

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
+from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.evaluation_set import nothing_to_measure

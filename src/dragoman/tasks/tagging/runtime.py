@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dragoman.base.measure import percent
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Table
 from dragoman.recipe.recipe import Recipe

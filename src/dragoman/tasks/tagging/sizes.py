@@ -14,7 +14,7 @@ from dragoman.data.files.annotated import CONLLU_COLUMNS, Layout, columns_of, is
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import files_of, read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.inputs import Inputs, with_label_ends

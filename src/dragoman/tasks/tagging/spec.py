@@ -11,8 +11,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.measure import LOSS, percent
 from dragoman.base.task import Side
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe.families import WithHead
 from dragoman.recipe.sections import Sections

@@ -25,7 +25,7 @@ from dragoman.serving.http.messages import (
 from dragoman.serving.http.stream import EventStream, until
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.transcription.captions import Segment, SpokenWord, captions
 from dragoman.tasks.transcription.schema import (
     ListedModel,

@@ -41,7 +41,7 @@ from dragoman.serving.service.seen import (
 from dragoman.sources.frames.cutting import RecordingPiece, Span
 from dragoman.sources.frames.recordings import Floats, seconds_of
 from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 from dragoman.sources.shared.rows_form import Rows, RowsForm
 from dragoman.tasks.transcription.captions import Segment
 from dragoman.tasks.transcription.schema import (

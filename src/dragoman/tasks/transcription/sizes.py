@@ -1,5 +1,5 @@
 """A sane size and schedule of a model that writes what is said in recordings, when a user gives
-nothing but recordings and their texts (``data/files/spoken.py``).
+nothing but recordings and their texts (``sources/frames/spoken.py``).
 
 ``SPOKEN_TABLE`` is what is chosen: the hours of sound choose a row.
 """
@@ -16,7 +16,6 @@ from dragoman.base.wording import plural
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.spoken import places_of
 from dragoman.forms.identification import language_of
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
@@ -25,6 +24,7 @@ from dragoman.sizing.inputs import Inputs, absolute, given_language, given_langu
 from dragoman.sizing.size import Size
 from dragoman.sources.frames.recordings import rate_of, samples_of
 from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.frames.spoken import places_of
 from dragoman.tasks.translation.spec import TRANSLATION
 
 SPOKEN_TABLE = (

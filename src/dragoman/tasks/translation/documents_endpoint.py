@@ -43,7 +43,7 @@ from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import EventStream, event_of, until
 from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.sources.shared.in_memory import InMemory
+from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck

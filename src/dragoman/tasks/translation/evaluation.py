@@ -10,7 +10,7 @@ from typing import Any
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import islice
 
 from dragoman.base.errors import RunError
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.measure import BLEU, WER
-from dragoman.data.files.pair import Pair
 from dragoman.engine.search_settings import parse_search
+from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec

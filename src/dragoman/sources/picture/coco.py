@@ -20,11 +20,11 @@ from typing import Any, TypeGuard
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural, shortened
-from dragoman.data.files.file_examples import checked
-from dragoman.data.files.pair import Pair
 from dragoman.forms.boxes import Box, Scene
+from dragoman.forms.form import Pair
 from dragoman.sources.picture.picture_file import picture_size
-from dragoman.sources.shared.unusable import unusable
+from dragoman.sources.shared.file_kind import checked
+from dragoman.sources.shared.files import unusable
 
 _EDGE = 1.0
 """Pixels by which a box may stand out of its picture: tools round differently."""

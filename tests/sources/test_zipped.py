@@ -13,7 +13,7 @@ from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.pictures.bitmaps import png_of
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.sources.picture.settings import PictureSource
 

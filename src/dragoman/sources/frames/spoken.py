@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from dragoman.base.errors import DataError
-from dragoman.data.files.bilingual import csv_rows
-from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.file_examples import checked, files_in, listed
-from dragoman.data.files.pair import Pair
-from dragoman.sources.file_kinds import RECORDINGS
-from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS
-from dragoman.sources.shared.unusable import unusable
+from dragoman.base.reading import csv_rows
+from dragoman.forms.form import Pair
+from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS, RECORDINGS
+from dragoman.sources.shared.file_kind import checked, listed, shown_in
+from dragoman.sources.shared.files import unusable
 
 Layout = Literal["folder", "table", "lines", "kaldi"]
 Lines: TypeAlias = Callable[[Path], Iterator[str]]
@@ -57,7 +55,7 @@ def layout_of(root: Path) -> Layout | None:
         return "kaldi"
     if (listing := _listing(root)) != root:
         return layout_of(listing)
-    has_text = (file.with_suffix(".txt").is_file() for file in files_in(root, RECORDINGS))
+    has_text = (file.with_suffix(".txt").is_file() for file in RECORDINGS.among(shown_in(root)))
     return "folder" if any(has_text) else None
 
 
@@ -117,25 +115,29 @@ def _is_sound(name: str, listing: Path) -> bool:
     return ending in ENDINGS or ending in FOREIGN_ENDINGS
 
 
-def read_spoken(corpus: CorpusSettings, lines: Lines) -> Iterator[Pair]:
+def read_spoken(
+    root: Path, keys: Sequence[str], columns: Sequence[int], lines: Lines
+) -> Iterator[Pair]:
     """A pair for each recording and what is said in it; its group is its speaker, where that is
-    told.
+    told. ``keys``: those of a list that hold the recording, its text and, where it is told, its
+    speaker; ``columns``: the same of a table whose columns have no names, from 1.
 
     Errors: ``DataError`` with file and place for a recording that is missing or named twice, for
     one without a text and for a text without one.
     """
-    root = Path(corpus.source)
     match layout_of(root):
         case "kaldi":
-            return listed(_kaldi(root, lines, corpus.group_key), root / "wav.scp")
+            speakers = keys[2] if len(keys) > 2 else None
+            return listed(_kaldi(root, lines, speakers), root / "wav.scp", [RECORDINGS])
         case "folder":
             return _beside(root)
         case "table":
             listing = _listing(root)
-            return listed(_of_table(corpus, listing, lines), listing)
+            pairs = _of_table(listing, keys, columns, lines)
+            return listed(pairs, listing, [RECORDINGS])
         case "lines":
             listing = _listing(root)
-            return listed(_of_lines(corpus, listing, lines), listing)
+            return listed(_of_lines(listing, keys, lines), listing, [RECORDINGS])
         case None:
             _refuse(root)
 
@@ -158,7 +160,7 @@ def _refuse(root: Path) -> NoReturn:
 
 def _beside(root: Path) -> Iterator[Pair]:
     texts: dict[Path, Path] = {}
-    for number, file in enumerate(files_in(root, RECORDINGS), start=1):
+    for number, file in enumerate(RECORDINGS.among(shown_in(root)), start=1):
         beside = checked(file).with_suffix(".txt")
         if beside in texts:
             raise DataError(f"{file} and {texts[beside]} have one text, {beside}: keep one of them")
@@ -194,25 +196,23 @@ def _said(beside: Path, file: Path) -> str:
 # --- lists ----------------------------------------------------------------------------------------
 
 
-def _of_table(corpus: CorpusSettings, listing: Path, lines: Lines) -> Iterator[Pair]:
+def _of_table(
+    listing: Path, keys: Sequence[str], columns: Sequence[int], lines: Lines
+) -> Iterator[Pair]:
     rows = _rows(listing, lines)
     first = next(rows, None)
     if first is None:
         return
     names = [name.strip() for name in first[1]]
-    keys = [corpus.source_key, corpus.target_key]
-    keys += [] if corpus.group_key is None else [corpus.group_key]
     if set(keys) <= set(names):
         places = [names.index(key) for key in keys]
-    elif corpus.group_key is not None or set(keys[:2]) & set(names):
+    elif len(keys) > 2 or set(keys) & set(names):
         missing = ", ".join(repr(key) for key in keys if key not in names)
         raise DataError(
             f"{listing}, line {first[0]}: no column {missing}; there are {', '.join(names)}"
         )
     else:
         rows = chain([first], rows)
-        columns = [corpus.source_column, corpus.target_column]
-        columns += [] if corpus.group_column is None else [corpus.group_column]
         places = [column - 1 for column in columns]
     for line, cells in rows:
         if len(cells) <= max(places):
@@ -259,9 +259,7 @@ def _rows(listing: Path, lines: Lines) -> Iterator[tuple[int, list[str]]]:
     yield from csv_rows((f"{line}\n" for line in chain([first], read)), mark, str(listing))
 
 
-def _of_lines(corpus: CorpusSettings, listing: Path, lines: Lines) -> Iterator[Pair]:
-    keys = [corpus.source_key, corpus.target_key]
-    keys += [] if corpus.group_key is None else [corpus.group_key]
+def _of_lines(listing: Path, keys: Sequence[str], lines: Lines) -> Iterator[Pair]:
     for line, text in enumerate(lines(listing), start=1):
         if (record := _record(text)) is None:
             raise DataError(f"{listing}, line {line}: it is no object of JSON")

@@ -13,10 +13,10 @@ from PIL import Image
 from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError
-from dragoman.data.files.coco import read_coco
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.boxes import scene_of
+from dragoman.sources.picture.coco import read_coco
 
 About = dict[str, Any]
 

@@ -10,48 +10,53 @@ where a column or a part of its name tells a group, such as a speaker, the whole
 from __future__ import annotations
 
 import hashlib
-import os
+import os.path
 import re
 import shlex
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.pair import Pair
-from dragoman.sources.content import content_of
-from dragoman.sources.file_kinds import KINDS, PICTURES, RECORDINGS, FileKind, kind_among
-from dragoman.sources.picture.idx import read_idx
-from dragoman.sources.shared.unusable import unusable
-from dragoman.sources.shared.zipped import is_zip, names_in
+from dragoman.forms.form import Pair
+from dragoman.forms.languages import CODES
+from dragoman.sources.frames.recording_file import RECORDINGS
+from dragoman.sources.line.form import DRAWN
+from dragoman.sources.picture.idx import is_idx, picture_at
+from dragoman.sources.picture.picture_file import PICTURES
+from dragoman.sources.shared.file_kind import FileKind, checked, shown_in
+from dragoman.sources.shared.files import file_of, is_zip, names_in, place_of, unusable
 
+KINDS = {"frames": RECORDINGS, "picture": PICTURES, "line": PICTURES}
+"""By the kind of source that reads them (``source.kind``)."""
 _SIDES = {
     "train": "", "training": "", "dev": "--dev", "val": "--dev", "valid": "--dev",
     "validation": "--dev", "test": "--test", "testing": "--test",
 }  # fmt: skip
 """Folders of a corpus that comes divided, and the option that takes each."""
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_KEPT = 1 << 17
+"""Files whose hashes are kept, some 300 bytes each: a training asks for them eight times."""
+_TREES = (".mrg", ".ptb", ".parse")
+_TEXTS = (".txt", ".md")
 
 
-def files_in(root: Path, kind: FileKind | None = None) -> Iterator[Path]:
-    """All recordings or all pictures of a folder and of the folders in it, by their names; hidden
-    ones are passed over. ``kind``: which of both; None: those of which there are more.
+def kind_among(files: Collection[Path]) -> FileKind:
+    """The kind of most of the files: recordings may lie beside the picture of a cover, and pictures
+    beside a film."""
+    return max(KINDS.values(), key=lambda kind: kind.count(files))  # the first of equals
 
-    Errors: ``DataError`` for a folder that cannot be read, and for a file of that kind in a format
-    that is not read, unless the same name stands beside it with an ending that is.
+
+def files_in(root: Path) -> Iterator[Path]:
+    """All recordings or all pictures of a folder and of the folders in it, whichever there are more
+    of, by their names; hidden ones are passed over.
+
+    Errors: ``DataError`` for a folder that cannot be read, and as ``FileKind.among``.
     """
-
     found = shown_in(root)
-    kind = kind or kind_among(found)
-    converted = {file.with_suffix("") for file in found if kind.reads(file)}
-    for file in sorted(found):
-        if file.suffix.lower() in kind.foreign_endings and file.with_suffix("") not in converted:
-            raise kind.foreign(file, file.suffix.removeprefix(".").upper())
-        if kind.reads(file) and _is_file(file):
-            yield file
+    return kind_among(found).among(found)
 
 
 def passed_over(root: Path) -> str:
@@ -88,37 +93,6 @@ def check_undivided(root: Path) -> None:
         f"{root} has folders named {' and '.join(one.name for one in inside)}, and the folders of "
         f"labels are in these. Name them apart: dragoman train {command} --task classification"
     )
-
-
-def shown_in(root: Path) -> list[Path]:
-    """Whatever lies in a folder and in the folders in it, but what is hidden."""
-
-    def refuse(error: OSError) -> None:
-        raise unusable(error.filename, error) from error
-
-    found: list[Path] = []
-    for folder, inside, names in os.walk(root, onerror=refuse):
-        inside[:] = [name for name in inside if not name.startswith(".")]
-        found += (Path(folder, name) for name in names if not name.startswith("."))
-    return found
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError as error:  # in a folder that is listed, and no more
-        raise unusable(path, error) from error
-
-
-def checked(path: Path, place: str = "") -> Path:
-    """The same path. Errors: ``DataError`` for a name that would not stay on one line, where tables
-    and messages have it."""
-    if _CONTROL.search(str(path)):
-        raise DataError(
-            f"{place}{': ' if place else ''}{str(path)!r} has an end of line, a tab or another "
-            "control character in its name: rename it"
-        )
-    return path
 
 
 def read_folders(root: Path) -> Iterator[Pair]:
@@ -170,77 +144,18 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
         yield Pair(number, f"{archive}#{name}", _composed(inside[start]))
 
 
-def pictures_in_zip(archive: Path) -> list[str]:
-    """All pictures of a ZIP file. Errors: ``DataError`` where there are none, or for one that
-    cannot be read."""
-    found = [f"{archive}#{name}" for name in names_in(archive) if PICTURES.reads(name)]
-    if not found:
-        raise DataError(f"{archive} has no picture ({PICTURES.formats})")
-    return found
-
-
-def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
-    """A pair for each picture of an IDX file and its label; its line is its number, from 1.
-
-    Errors: ``DataError``, also where there are not as many of both.
-    """
-    images, numbers = read_idx(pictures), read_idx(labels)
-    if numbers.ndim != 1:
-        raise DataError(f"{labels} holds arrays of {numbers.ndim} sizes, not a label an example")
-    if len(images) != len(numbers):
-        raise DataError(
-            f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels: "
-            "label n must be that of picture n"
-        )
-    for place, label in enumerate(numbers.tolist()):
-        yield Pair(place + 1, f"{pictures}#{place}", str(label))
-
-
 def _composed(name: str) -> str:
     """A name as people write it: some systems take letters of names apart (NFD)."""
     return unicodedata.normalize("NFC", name)
 
 
-def listed(pairs: Iterable[Pair], listing: Path) -> Iterator[Pair]:
-    """Pairs whose source is a file that ``listing`` names, with its path.
-
-    Errors: ``DataError`` naming the line of a file that does not exist or is listed twice.
+def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str) -> Iterator[Pair]:
+    """The same pairs, each with its group: what ``pattern`` finds first in the name of its file, or
+    in its path below ``root`` where the pattern has a ``/``, or what a column has told; else what
+    the file holds. Errors: ``DataError`` for a name without one, in the corpus that is ``called``
+    so.
     """
-    seen: dict[bytes, int] = {}
-    for pair in pairs:
-        name, place = pair.source.strip(), f"{listing}, line {pair.line}"
-        if not name:
-            raise DataError(f"{place}: the name of the file is empty")
-        path = checked(listing.parent / name, place)
-        try:
-            kind = path.stat().st_mode
-        except (OSError, ValueError) as error:
-            raise DataError(f"{place}: {unusable(path, error)}{_header(pair)}") from error
-        if not stat.S_ISREG(kind):
-            what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
-            raise DataError(f"{place}: {path} is {what}: name a file")
-        key = hashlib.blake2b(os.fsencode(os.path.abspath(path)), digest_size=8).digest()
-        if key in seen:
-            raise DataError(f"{place}: {path} stands in line {seen[key]} already")
-        seen[key] = pair.line
-        yield pair._replace(source=str(path))
-
-
-def _header(pair: Pair) -> str:
-    """What to do where the first line seems to name columns."""
-    if pair.line > 1 or any(kind.reads(pair.source.strip()) for kind in KINDS.values()):
-        return ""
-    return ". Is it the name of a column? A list has no header: remove its first line"
-
-
-def grouped(pairs: Iterable[Pair], corpus: CorpusSettings) -> Iterator[Pair]:
-    """The same pairs, each with its group: what ``group_pattern`` finds first in the name of its
-    file, or in its path where the pattern has a ``/``, or what a column has told; else what the
-    file holds. Errors: ``DataError`` for a name without one.
-    """
-    pattern = corpus.group_pattern
     compiled = None if pattern is None else re.compile(pattern)
-    root = Path(corpus.source)
     root = root if root.is_dir() else root.parent
     for pair in pairs:
         if compiled is not None:
@@ -250,7 +165,7 @@ def grouped(pairs: Iterable[Pair], corpus: CorpusSettings) -> Iterator[Pair]:
             found = compiled.search(name)
             if found is None or not found[1]:
                 raise DataError(
-                    f"{corpus.name}, line {pair.line}: {pattern!r} (group_pattern) finds nothing "
+                    f"{called}, line {pair.line}: {pattern!r} (group_pattern) finds nothing "
                     f"in {name!r}"
                 )
             yield pair._replace(group=found[1])
@@ -258,3 +173,73 @@ def grouped(pairs: Iterable[Pair], corpus: CorpusSettings) -> Iterator[Pair]:
             yield pair
         else:
             yield pair._replace(group=content_of(pair.source))
+
+
+def content_of(raw: str) -> str:
+    """What the file that a raw example names holds, as a name of its own: copies have the same,
+    wherever they lie. It is a hash, in hex; of a text to be drawn that of the text, of a picture in
+    an IDX file that of its pixels, of any other file, such as clips.idx#1.wav, that of its bytes.
+
+    Errors: ``DataError`` for a file that is missing or cannot be read.
+    """
+    if raw.startswith(DRAWN):
+        text = raw.encode("utf-8", "surrogateescape")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
+    path, _, place = raw.rpartition("#")
+    if is_idx(path) and place.isascii() and place.isdecimal() and not os.path.isfile(raw):
+        return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()
+    try:
+        about = place_of(raw)[0].stat()
+        return _hash_of(raw, about.st_mtime_ns, about.st_size)
+    except (OSError, ValueError) as error:
+        raise unusable(raw, error) from error
+
+
+@lru_cache(maxsize=_KEPT)
+def _hash_of(raw: str, changed: int, size: int) -> str:
+    """``changed`` and ``size`` tell a file from one that took its place."""
+    with file_of(raw).open("rb") as file:
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
+
+
+def advice_for(root: Path) -> str:
+    """A sentence that says what a folder holds, and the command that learns from it.
+
+    Errors: ``DataError`` for a folder that cannot be read.
+    """
+    files = sorted(shown_in(root))
+    train = f"dragoman train {shlex.quote(str(root))}"
+    if (root / "recipe.toml").is_file():
+        return (
+            f"{root} is a run. To go on with its training: dragoman resume {shlex.quote(str(root))}"
+        )
+    kind = kind_among(files)
+    if count := kind.count(files):
+        has = f"{root} has {plural(count, kind.noun)}"
+        if any(file.suffix == ".json" for file in files):
+            return f"{has} and a .json file. If it lists boxes (COCO): {train} --task detection"
+        folders = {file.relative_to(root).parts[0] for file in files if file.parent != root}
+        if len(folders) > 1:
+            return (
+                f"{has} in {len(folders)} folders. If the name of each folder is a label: {train} "
+                "--task classification"
+            )
+        said = "a text of the same name (.txt) with what is said in it beside each recording, or "
+        return (
+            f"{has}, and nothing says what is to be learned of them. Put "
+            f"{said if '.wav' in kind.endings else ''}the files into a folder for each label: "
+            f"{train} --task classification"
+        )
+    if any(file.suffix in _TREES for file in files):
+        return f"{root} has files of bracketed trees: {train} --task parsing"
+    sides = [file for file in files if file.name.removesuffix(".gz").rpartition(".")[2] in CODES]
+    if len(sides) == 2:
+        pair = " ".join(shlex.quote(str(file)) for file in sides)
+        return f"{root} has two files of parallel text: dragoman train {pair}"
+    if sides or any(file.suffix in _TEXTS for file in files):
+        return (
+            f"{root} is a folder of {plural(len(files), 'file')}. To learn to translate, name the "
+            "two files of parallel text. To learn to write such text: "
+            f"{train} --task language-model"
+        )
+    return f"{root} is a folder without texts, recordings, pictures or trees"

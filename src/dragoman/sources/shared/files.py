@@ -1,21 +1,64 @@
-"""Pictures in a ZIP file, read where they are: a raw example is ``photos.zip#cat/1.png``.
+"""Files that raw examples name: on a disk, in memory, or in a ZIP file; and what is said of those
+that cannot be read.
 
-Nothing is unpacked to a disk. A name that lies outside, that is hidden, or that macOS adds is
-passed over.
+A picture in a ZIP file is read where it is: its raw example is ``photos.zip#cat/1.png``. Nothing is
+unpacked to a disk. A name that lies outside, that is hidden, or that macOS adds is passed over.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import zipfile
 import zlib
+from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from dragoman.base.errors import DataError
-from dragoman.sources.shared.in_memory import File, InMemory
-from dragoman.sources.shared.unusable import unusable
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A file whose bytes are in memory: what a client of a server sends, and no file system has.
+    ``str`` is what messages call it."""
+
+    called: str
+    data: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.called
+
+    def open(self, mode: Literal["rb"] = "rb") -> BytesIO:
+        """Its bytes, to be read, as a path opens them."""
+        return BytesIO(self.data)
+
+
+File = Path | InMemory
+"""What a form reads."""
+
+
+def unusable(path: object, error: OSError | ValueError) -> DataError:
+    """The error of a file, from what the system says of it; a ``ValueError`` is that of a name that
+    no file can have, such as one with a NUL."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path} does not exist")
+    if isinstance(error, OSError):
+        return DataError(f"{path} cannot be read: {error.strerror or error}")
+    return DataError(f"{str(path)!r} cannot be the name of a file: {error}")
+
+
+def conversion(program: str, given: Path, ending: str) -> str:
+    """The command by which ``program`` writes a file anew beside it, with another ending."""
+    made = given.with_suffix(ending)
+    if made == given:
+        made = given.with_name(f"{given.stem}-converted{ending}")
+    # A name that begins with a dash is not an option.
+    names = (f"./{name}" if str(name).startswith("-") else str(name) for name in (given, made))
+    return f"{program} {' '.join(map(shlex.quote, names))}"
+
 
 _PLACE = ".zip#"
 _LARGEST = 512 << 20

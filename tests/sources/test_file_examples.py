@@ -18,9 +18,8 @@ from row_files import tone, write_bars, write_idx, write_pictures, write_tones, 
 from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.file_examples import passed_over
 from dragoman.data.split import SplitSettings, side_of_pair
-from dragoman.sources.content import content_of
+from dragoman.sources.file_examples import content_of, passed_over
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:

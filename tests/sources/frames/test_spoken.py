@@ -11,7 +11,7 @@ from row_files import tone, write_wav
 from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.spoken import layout_of, places_of
+from dragoman.sources.frames.spoken import layout_of, places_of
 
 SAID = ["one two", "three", "four five six"]
 

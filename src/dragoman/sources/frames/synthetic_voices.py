@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import DataError
-from dragoman.data.files.pair import Pair
+from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 
 PROGRAMS = ("espeak-ng", "flite")

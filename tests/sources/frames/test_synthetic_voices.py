@@ -12,13 +12,8 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.data.augmentation import synthetic_voices
-from dragoman.data.augmentation.synthetic_voices import (
-    fingerprint,
-    missing_programs,
-    spoken,
-    voices,
-)
+from dragoman.sources.frames import synthetic_voices
+from dragoman.sources.frames.synthetic_voices import fingerprint, missing_programs, spoken, voices
 
 VOICES = """\
 Pty Language       Age/Gender VoiceName          File                 Other Languages

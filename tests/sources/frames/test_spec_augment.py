@@ -10,10 +10,10 @@ from tiny_cells import tiny_cell
 
 from dragoman.base.errors import RecipeError
 from dragoman.catalogue import Recipe, runtime_of
-from dragoman.data.augmentation.varied_rows import SpecAugmentSettings, masked, stretched
 from dragoman.data.plan import Plan
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
+from dragoman.sources.frames.augment import SpecAugmentSettings, masked, stretched
 from dragoman.tasks.shared.examples import TrainingBatches
 
 ROWS = np.ones((100, 20), np.float16)

@@ -1,1 +1,0 @@
-"""Examples are varied in training, by draws that are keyed."""
