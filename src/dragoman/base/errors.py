@@ -1,4 +1,5 @@
-"""The few exceptions that a user can meet.
+"""The few exceptions that a user can meet, and the command that installs what an optional feature
+needs.
 
 Every message says what was given, where (file and line), and what is allowed or what to do next.
 The command line prints the message alone and exits with ``exit_code``; a traceback is for our own
@@ -7,6 +8,9 @@ mistakes only.
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Literal
 
 LengthUnit = Literal["tokens", "characters"]
@@ -58,3 +62,24 @@ class FileError(DragomanError):
 
 class SearchError(DragomanError):
     """A request for a translation cannot be met (a prefix that is too long, say)."""
+
+
+def install(extra: str) -> str:
+    """The command line that adds the packages of an extra of ``pyproject.toml`` to this Python.
+
+    dragoman is on no package index, so no message names it to pip: whoever took its name there
+    would be installed. The packages of the extra are named themselves.
+    """
+    import shlex  # these two take more time than the rest of this file
+    from importlib import metadata
+
+    try:
+        known = metadata.requires("dragoman") or []
+    except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
+        wanted = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
+    else:
+        ends = (f"; extra == '{extra}'", f'; extra == "{extra}"')
+        wanted = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
+        assert wanted, f"pyproject.toml has no extra {extra!r}"
+    python = min(sys.executable, os.path.relpath(sys.executable), key=len)
+    return shlex.join([python, "-m", "pip", "install", *wanted])

@@ -69,7 +69,7 @@ def serve(args: ServeArguments) -> None:
 
             tasks = served()
         except ModuleNotFoundError as error:
-            from dragoman.base.extras import install
+            from dragoman.base.errors import install
 
             if (error.name or "").startswith("dragoman"):
                 raise

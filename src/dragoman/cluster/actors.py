@@ -10,8 +10,7 @@ import logging
 from concurrent.futures import Future
 from typing import Any
 
-from dragoman.base.errors import DragomanError
-from dragoman.base.extras import install
+from dragoman.base.errors import DragomanError, install
 from dragoman.cluster.parts.job import Work
 from dragoman.cluster.workers import Answer, Hand, Workers
 from dragoman.native.processor import THREADS, share_cores

@@ -16,8 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.errors import DragomanError
-from dragoman.base.extras import install
+from dragoman.base.errors import DragomanError, install
 from dragoman.formats.markdown_codes import BREAK, ESCAPE, Walk, plain
 from dragoman.formats.units.document import (
     BadDocument,

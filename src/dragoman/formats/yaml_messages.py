@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from dragoman.base.errors import DragomanError
-from dragoman.base.extras import install
+from dragoman.base.errors import DragomanError, install
 from dragoman.formats.units.document import (
     BadDocument,
     Document,

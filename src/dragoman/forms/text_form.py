@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from dragoman.base.errors import DataError, RunError
-from dragoman.base.extras import install
+from dragoman.base.errors import DataError, RunError, install
 from dragoman.forms.form import Form
 from dragoman.forms.languages import base, writes_spaces
 from dragoman.forms.passage import Passage, Piece

@@ -1,4 +1,5 @@
-"""What a process keeps in memory: blocks that are free, and code that oneDNN has compiled.
+"""The memory of this process: how much it has taken, and what it keeps: free blocks, and code that
+oneDNN has compiled.
 
 glibc is told to keep the memory that it has, instead of returning it after every layer. By default
 it takes each large block from the kernel and gives it back when it is freed. Every activation of
@@ -12,8 +13,11 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import re
+import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 
 # From <malloc.h>.
 _M_TRIM_THRESHOLD = -1
@@ -112,3 +116,20 @@ def _glibc() -> ctypes.CDLL | None:
         return None
     library = ctypes.CDLL(None)
     return library if hasattr(library, "gnu_get_libc_version") else None
+
+
+def peak_bytes() -> int:
+    """The most that was resident at once since the program began.
+
+    Linux' ``getrusage`` would not do: what it tells begins with the peak of the program that
+    started this one.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return 0 if found is None else int(found[1]) * 1024

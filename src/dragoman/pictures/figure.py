@@ -27,8 +27,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from dragoman.base.atomic import replacing_file, write_text
-from dragoman.base.errors import DragomanError
-from dragoman.base.extras import install
+from dragoman.base.errors import DragomanError, install
 from dragoman.pictures.labels import escape
 from dragoman.pictures.theme import FONT_SIZE, LIGHT, svg
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from dragoman.base.extras import install
+from dragoman.base.errors import install
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 if TYPE_CHECKING:

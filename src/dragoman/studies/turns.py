@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.base.memory import peak_bytes
+from dragoman.native.allocator import peak_bytes
 from dragoman.studies.systems import open_translator
 
 Answer = TypeVar("Answer")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.base.errors import TrainingError
-from dragoman.base.extras import install
+from dragoman.base.errors import TrainingError, install
 from dragoman.training.records import Listener, UpdateRecord, ValidationRecord
 
 if TYPE_CHECKING:

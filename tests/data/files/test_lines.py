@@ -125,7 +125,7 @@ _READ = """
 import io, sys
 from dragoman.data.files.lines import decode_lines
 from dragoman.base.errors import DataError
-from dragoman.base.memory import peak_bytes
+from dragoman.native.allocator import peak_bytes
 before = peak_bytes()
 try:
     for line in decode_lines(sys.stdin.buffer):

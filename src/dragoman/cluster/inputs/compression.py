@@ -7,8 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from dragoman.base.errors import DataError
-from dragoman.base.extras import install
+from dragoman.base.errors import DataError, install
 
 Compression = Literal["", "gz", "zst"]
 """As the name of a file ends; nothing for plain bytes."""

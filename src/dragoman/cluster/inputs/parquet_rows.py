@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from typing import Any
 
-from dragoman.base.errors import DataError
-from dragoman.base.extras import install
+from dragoman.base.errors import DataError, install
 from dragoman.base.reading import readable
 from dragoman.cluster.inputs.compression import Compression
 from dragoman.cluster.inputs.files import File, OpenedFile

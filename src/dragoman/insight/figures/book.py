@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from dragoman.base.extras import install
+from dragoman.base.errors import install
 from dragoman.demo.corpus import NOTICE
 from dragoman.insight.figures.catalogue import every_figure
 from dragoman.insight.subject import Subject

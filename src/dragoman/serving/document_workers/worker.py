@@ -17,12 +17,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.base.memory import peak_bytes
 from dragoman.documents.languages import fitted
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.formats.units.unit import Target
+from dragoman.native.allocator import peak_bytes
 from dragoman.serving.document_workers.frames import targets_read, units_written
 
 _NICE = 5

@@ -14,8 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dragoman.base.errors import DataError
-from dragoman.base.extras import install
+from dragoman.base.errors import DataError, install
 from dragoman.sources.frames.sound_containers import check_length, check_pages, several
 from dragoman.sources.shared.file_kind import FileKind
 from dragoman.sources.shared.files import InMemory, conversion, unusable

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.base.errors import DataError
-from dragoman.base.extras import install
+from dragoman.base.errors import DataError, install
 from dragoman.sources.frames.recording_file import Recording, called, converting, library, opened
 
 Floats = npt.NDArray[np.float32]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dragoman.base.errors import DataError
-from dragoman.base.extras import install
+from dragoman.base.errors import DataError, install
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_parts import MOST_EXIF, check_parts
 from dragoman.sources.shared.file_kind import FileKind

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import torch
 from torch import nn
 
-from dragoman.base.memory import peak_bytes
+from dragoman.native.allocator import peak_bytes
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Splits

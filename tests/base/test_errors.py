@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.base.extras import install
+from dragoman.base.errors import install
 
 ROOT = Path(__file__).parents[2]
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
