@@ -10,7 +10,7 @@ import torch
 from dragoman.models.picture_codes import PictureCodes
 from dragoman.models.settings import CodesSettings
 from dragoman.pictures.bitmaps import png_of
-from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
+from dragoman.sources.picture.codes_form import CODES, CodeSymbols
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.training.weights import save_weights
 

@@ -1,23 +1,213 @@
-"""Boxes in pictures as a form: what a detector writes of the picture that it reads.
+"""Boxes in pictures as a form: what a detector writes of the picture that it reads. As people have
+them, the boxes of a picture are one line (``forms/boxes.py``).
 
-As people have them, the boxes of a picture are one line (``forms/boxes.py``). Their tokens are the
-symbols of ``box_symbols.py``. Every output has the same number of boxes, so that none is missed
-because the end came early: a model is not asked whether there is another one, but how sure it is of
-each.
+As symbols (Chen et al., 2022, *Pix2seq*, section 2.1), a box is five: top, left, bottom, right and
+what is in it. A coordinate is one of ``bins`` + 1 places from one edge of what is read of a picture
+to the other, and the same symbols count down and across. The last symbol stands for what is no
+object: it is learned, and never written.
+
+Every output has the same number of boxes, so that none is missed because the end came early: a
+model is not asked whether there is another one, but how sure it is of each.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
-from dragoman.forms.boxes import Scene, scene_of
+from dragoman.base.errors import DataError, RunError
+from dragoman.base.reading import read_json
+from dragoman.base.settings import Settings
+from dragoman.forms.boxes import Box, Scene, scene_of
 from dragoman.forms.form import Booleans, Rules
+from dragoman.forms.labels import LONGEST, MOST
 from dragoman.forms.pieces import SPACE
-from dragoman.forms.written_form import WrittenForm
+from dragoman.forms.written_form import SPECIAL, Symbols, WrittenForm
+
+PER_BOX = 5
+"""Symbols of a box."""
+_NOTHING = "<nothing>"
+
+
+BoxKind = Literal["tokens", "set"]
+
+
+class BoxSettings(Settings):
+    """How boxes are found and represented as symbols (task detection)."""
+
+    kind: BoxKind = "tokens"
+    """tokens: the decoder writes one box after the other, symbol by symbol (Pix2Seq); set: it finds
+    all boxes at once, each by a learned query that looks at all others (DETR)."""
+    bins: int = Field(64, ge=2, le=4_096)
+    """The number of equal steps into which the height and the width of a picture are divided.
+    Coordinates are rounded to a step; one step per pixel that the model reads loses nothing."""
+    most: int = Field(10, ge=1, le=400)
+    """The number of boxes that are written for each picture; those whose probability is low are
+    left out of what you see. In training, what is missing is filled up with boxes of nothing. A
+    picture with more boxes is refused. Of kind set, it is the number of queries."""
+    jitter: float = Field(0.1, ge=0, le=1)
+    """How far from a true box a box of nothing may lie, as a share of its sides. Half of them lie
+    beside a true box, the others anywhere. Of kind tokens alone."""
+
+
+class Read(NamedTuple):
+    """The size at which pictures are read, in pixels."""
+
+    height: int
+    width: int
+
+
+class _BoxFile(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    format: Literal[1] = 1
+    labels: list[str] = Field(min_length=1, max_length=MOST)
+    bins: int = Field(ge=2, le=4_096)
+    most: int = Field(ge=1, le=400)
+    height: int = Field(ge=1, le=4_096)
+    width: int = Field(ge=1, le=4_096)
+    kind: BoxKind = "tokens"
+
+
+class BoxSymbols(Symbols):
+    """The symbols of boxes, in one file ``target.json``.
+
+    Ids: 0 to 2 as in a vocabulary of text, then the places, then the labels, then nothing.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        bins: int,
+        most: int,
+        read: Read,
+        kind: BoxKind = "tokens",
+    ) -> None:
+        """``most`` and ``kind``: see ``BoxSettings``."""
+        self.kind = kind
+        self.labels = tuple(labels)
+        self.bins = bins
+        self.most = most
+        self.read = read
+        self.places = range(len(SPECIAL), len(SPECIAL) + bins + 1)
+        self.classes = range(self.places.stop, self.places.stop + len(self.labels))
+        self._value = dict(zip(self.labels, self.classes, strict=True))
+
+    @classmethod
+    def learn(cls, scenes: Iterable[Scene], settings: BoxSettings, read: Read) -> Self:
+        """Those of some pictures. Errors: ``DataError`` where there is nothing to tell apart, or
+        there are more labels than there can be."""
+        labels: set[str] = set()
+        for scene in scenes:
+            labels.update(box.label for box in scene.single)
+        if len(labels) < 2:
+            which = f"one category, {labels.pop()!r}" if labels else "no box"
+            raise DataError(
+                f"the training pictures have {which}: there is nothing to tell apart. Give "
+                "pictures of two categories at least"
+            )
+        too_long = next((label for label in labels if len(label) > LONGEST), None)
+        if len(labels) > MOST or too_long is not None:
+            what = f"{len(labels):,} categories" if too_long is None else f"{too_long[:60]!r}"
+            raise DataError(f"{what}: at most {MOST:,} of {LONGEST:,} characters each are learned")
+        return cls(sorted(labels), settings.bins, settings.most, read, settings.kind)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Errors: ``RunError`` if the file is missing or damaged."""
+        try:
+            found = _BoxFile.model_validate(read_json(path))
+        except ValidationError as error:
+            raise RunError(f"{path} does not hold the labels of boxes") from error
+        if len(set(found.labels)) < len(found.labels):
+            raise RunError(f"{path} does not hold the labels of boxes")
+        read = Read(found.height, found.width)
+        return cls(found.labels, found.bins, found.most, read, found.kind)
+
+    @property
+    def _json(self) -> str:
+        about = {"format": 1, "labels": list(self.labels), "bins": self.bins, "most": self.most}
+        kind = {} if self.kind == "tokens" else {"kind": self.kind}  # older files have none
+        return json.dumps(about | self.read._asdict() | kind, indent=1, ensure_ascii=False)
+
+    @property
+    def nothing(self) -> int:
+        """The class of what is no object."""
+        return self.classes.stop
+
+    @property
+    def size(self) -> int:
+        return self.nothing + 1
+
+    def encode(self, scene: Scene) -> list[int]:
+        """Of all boxes that are no crowds, in their order; of boxes that are partly read, that
+        part, and none of those that are not. Labels must be known."""
+        return [
+            symbol
+            for box in scene.single
+            if box.label in self._value and (places := self._places(box, scene)) is not None
+            for symbol in (*places, self._value[box.label])
+        ]
+
+    def unknown_label(self, scene: Scene) -> str | None:
+        """A label that was not learned."""
+        return next((box.label for box in scene.single if box.label not in self._value), None)
+
+    def decode(self, tokens: Sequence[int], width: float, height: float) -> list[Box]:
+        """The boxes of whole fives of symbols, in a picture of that size; what is cut off is left
+        out."""
+        across, down = self._window(width, height)
+        boxes = []
+        for at in range(0, len(tokens) - PER_BOX + 1, PER_BOX):
+            *places, label = tokens[at : at + PER_BOX]
+            if label not in self.classes or any(place not in self.places for place in places):
+                continue
+            top, left, bottom, right = ((place - self.places.start) / self.bins for place in places)
+            x, y = (across.start + left * across.length, down.start + top * down.length)
+            wide, high = (right - left) * across.length, (bottom - top) * down.length
+            boxes.append(Box(self.labels[label - self.classes.start], x, y, wide, high))
+        return boxes
+
+    def shown(self, tokens: Iterable[int]) -> list[str]:
+        """Each as it is shown to a person."""
+        names = [*SPECIAL, *map(str, range(self.bins + 1)), *self.labels, _NOTHING]
+        return [names[token] for token in tokens]
+
+    def _places(self, box: Box, scene: Scene) -> tuple[int, int, int, int] | None:
+        across, down = self._window(scene.width, scene.height)
+        sides = []
+        for first, last, window in (
+            (box.top, box.bottom, down), (box.left, box.right, across)
+        ):  # fmt: skip
+            begin, end = (
+                min(max((edge - window.start) / window.length, 0.0), 1.0) for edge in (first, last)
+            )
+            if end <= begin:
+                return None
+            at, to = round(begin * self.bins), round(end * self.bins)
+            if to <= at:  # thinner than a step
+                at = min(at, self.bins - 1)
+                to = at + 1
+            sides.append((at + self.places.start, to + self.places.start))
+        (top, bottom), (left, right) = sides
+        return top, left, bottom, right
+
+    def _window(self, width: float, height: float) -> tuple[_Window, _Window]:
+        """What is read of a picture's width and height: it is scaled until it covers the size at
+        which pictures are read, and cut around its middle."""
+        scale = max(self.read.width / width, self.read.height / height)
+        wide, high = self.read.width / scale, self.read.height / scale
+        return _Window((width - wide) / 2, wide), _Window((height - high) / 2, high)
+
+
+class _Window(NamedTuple):
+    start: float
+    length: float
 
 
 class BoxRules(Rules):

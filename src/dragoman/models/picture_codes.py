@@ -34,7 +34,7 @@ from dragoman.models.settings import CodesSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
 from dragoman.nn.quantisation import FiniteScalars
-from dragoman.sources.picture.code_symbols import CodeSymbols
+from dragoman.sources.picture.codes_form import CodeSymbols
 from dragoman.sources.picture.settings import PictureSource
 
 _KERNEL = 3

@@ -21,7 +21,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.base.settings import Settings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
-from dragoman.forms.box_symbols import BoxSettings
+from dragoman.forms.box_form import BoxSettings
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import AnyModel

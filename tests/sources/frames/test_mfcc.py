@@ -11,8 +11,7 @@ import pytest
 from row_files import write_wav
 
 from dragoman.base.errors import DataError
-from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.mfcc import read_features
+from dragoman.sources.frames.form import FramesForm, read_features
 from dragoman.sources.frames.settings import FramesSource
 
 

@@ -17,7 +17,7 @@ from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.catalogue import Run
-from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
+from dragoman.forms.box_form import PER_BOX, BoxSymbols, Read
 from dragoman.forms.boxes import Box, Scene, scene_of
 from dragoman.sources.picture.coco import read_coco
 from dragoman.tasks.detection.detector import Detector

@@ -16,8 +16,7 @@ from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.catalogue import Recipe, Run
-from dragoman.forms.box_form import BoxRules
-from dragoman.forms.box_symbols import PER_BOX, BoxSymbols, Read
+from dragoman.forms.box_form import PER_BOX, BoxRules, BoxSymbols, Read
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences

@@ -26,9 +26,9 @@ from dragoman.cluster.parts.mapper import Way
 from dragoman.cluster.parts.part import PartNote
 from dragoman.cluster.parts.plan import MOST_PARTS, NOTES, VERSION
 from dragoman.data.files import corpora
+from dragoman.data.files.bilingual import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged

@@ -23,15 +23,17 @@ from typing import Any, BinaryIO
 from dragoman.base.errors import DataError
 from dragoman.data.files.annotated import read_examples, read_tagged
 from dragoman.data.files.bilingual import (
+    different_counts,
+    jsonl_pairs,
     languages_in,
     path_format,
     read_csv,
     read_messages,
     read_tmx,
+    tsv_pairs,
 )
 from dragoman.data.files.corpus_settings import BY, SECTION, CorpusSettings, Format
 from dragoman.data.files.file_kinds import check_is_text
-from dragoman.data.files.line_corpora import different_counts, jsonl_pairs, tsv_pairs
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS

@@ -16,8 +16,7 @@ from dragoman.forms.sides import Forms
 from dragoman.models.settings import CodesSettings
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Examples, Spec
-from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
-from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.picture.codes_form import CODES, CodesForm, CodeSymbols
 from dragoman.sources.picture.settings import PictureSource
 
 

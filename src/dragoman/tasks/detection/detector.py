@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 from dragoman.base.errors import DataError
 from dragoman.engine.predictor import SearchingPredictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.forms.box_form import BoxForm
-from dragoman.forms.box_symbols import PER_BOX
+from dragoman.forms.box_form import PER_BOX, BoxForm
 from dragoman.forms.boxes import Box
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request

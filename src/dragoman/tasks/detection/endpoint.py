@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import Field
 
-from dragoman.forms.box_symbols import PER_BOX
+from dragoman.forms.box_form import PER_BOX
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message

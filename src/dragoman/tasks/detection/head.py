@@ -5,7 +5,7 @@ of a picture at once.
     h = Decoder(q, Encoder(picture)), where each query looks at all others
     P(label) = softmax(h Wᵀ + b), over all labels and nothing;  centre and size = sigmoid(MLP(h))
 
-What it has found is then written as any detector writes (``forms/box_symbols.py``), the surest box
+What it has found is then written as any detector writes (``forms/box_form.py``), the surest box
 first. A search reads it out symbol by symbol: coordinates are certain, rounded to their places, and
 a label has its probability. So searching, serving and measuring are the same for both kinds.
 
@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.forms.box_form import PER_BOX, BoxSymbols
 from dragoman.models.catalogue.classifier import LabelHead
 from dragoman.models.encoding import embed_source, parts_of, read
 from dragoman.models.front_ends import SourceInput, front_end

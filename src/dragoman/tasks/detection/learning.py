@@ -19,7 +19,7 @@ from torch import Tensor
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
 from dragoman.data.hashing import torch_seed
 from dragoman.data.store import TokenStore
-from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.forms.box_form import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network, Scores, Writing
 from dragoman.recipe.recipe import Recipe

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.data.batches import Batch
-from dragoman.forms.box_symbols import PER_BOX, BoxSymbols
+from dragoman.forms.box_form import PER_BOX, BoxSymbols
 from dragoman.tasks.detection.head import FoundSet, SetPredictor
 from dragoman.training.losses.objectives import Sums
 

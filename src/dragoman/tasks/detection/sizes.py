@@ -13,7 +13,7 @@ from typing import ClassVar
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.box_symbols import PER_BOX
+from dragoman.forms.box_form import PER_BOX
 from dragoman.forms.boxes import scene_of
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.recipe.spec import Spec

@@ -18,7 +18,7 @@ from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections, check_default
 from dragoman.sizing.inputs import Inputs, absolute
 from dragoman.sizing.size import Size
-from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
+from dragoman.sources.picture.codes_form import CODES, CodeSymbols
 from dragoman.tasks.codes.sizes import PicturesBuilder, pictures_corpus
 from dragoman.tasks.painting.spec import PAINTING, codes_run
 

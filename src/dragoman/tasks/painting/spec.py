@@ -25,8 +25,7 @@ from dragoman.forms.sides import Forms
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Examples, Spec
 from dragoman.sources.file_examples import content_of
-from dragoman.sources.picture.code_symbols import CODES, CodeSymbols
-from dragoman.sources.picture.codes_form import WEIGHTS, Coder, CodesForm
+from dragoman.sources.picture.codes_form import CODES, WEIGHTS, Coder, CodesForm, CodeSymbols
 
 LEARNED = "codes.learned"
 """In a painter's run: hashes of the pictures that its codes were learned from."""

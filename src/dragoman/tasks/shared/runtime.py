@@ -17,8 +17,7 @@ from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Tab
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.sources.picture.code_symbols import CodeSymbols
-from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.picture.codes_form import CodesForm, CodeSymbols
 from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
