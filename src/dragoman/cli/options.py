@@ -247,7 +247,7 @@ def _is_option(word: str) -> bool:
 
 
 def _holds_all(path: str) -> bool:
-    from dragoman.data.files.corpora import is_one_file
+    from dragoman.data.files.corpus_settings import format_by_name
     from dragoman.sizing.inputs import is_treebank
 
-    return is_one_file(path) or is_treebank(path)
+    return format_by_name(path) is not None or is_treebank(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from dragoman.base.task import Side, Task
-from dragoman.data.files.corpus_settings import TASK_OF_FORMAT, CorpusSettings
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
@@ -238,10 +238,10 @@ class Spec(Task):
         only, holds = self.only_format
         if only and corpus.format != only:
             raise ValueError(f"{corpus.name}: a {self.called} learns from {holds}: format = {only}")
-        task = TASK_OF_FORMAT.get(corpus.format, self.name)
-        if task != self.name:
+        if corpus.task not in (None, self.name):
             raise ValueError(
-                f"{corpus.name}: format {corpus.format} is for {task}, and this is a {self.called}"
+                f"{corpus.name}: format {corpus.format} is for {corpus.task}, and this is a "
+                f"{self.called}"
             )
 
     def check_model(self, recipe: Sections) -> None:

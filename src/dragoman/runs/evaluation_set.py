@@ -13,8 +13,8 @@ from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural
 from dragoman.data.checks.corpus_checks import find_doubts
 from dragoman.data.files.columns import file_at
-from dragoman.data.files.corpora import is_one_file, read_lines, read_pairs
-from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.corpora import read_lines, read_pairs
+from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.data.files.file_kinds import check_is_read
 from dragoman.forms.form import Pair
 from dragoman.recipe.recipe import Recipe
@@ -63,7 +63,7 @@ class EvaluationSet:
             pairs = list(read_pairs(spoken))
             return cls(pairs, _with_further(pairs, []), spoken.name)
         placed = file_at(files, columns, keys)
-        if len(files) == 1 and not is_one_file(str(files[0])):
+        if len(files) == 1 and format_by_name(str(files[0])) is None:
             raise DragomanError(
                 "give both the source sentences and their references, or one file with both "
                 "(.tsv, .jsonl), or neither"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dragoman import catalogue
 from dragoman.base.errors import RecipeError
-from dragoman.data.files.bilingual import path_format
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
+from dragoman.data.files.corpus_settings import format_by_name
 from dragoman.data.files.file_kinds import check_is_lines, check_is_read
 from dragoman.forms.identification import language_of
 from dragoman.recipe.recipe import Recipe
@@ -195,7 +195,7 @@ def name_of(inputs: Inputs) -> str | None:
     """How a run on files of text will be called, before any of them is read; None for recipes, and
     for files that say their languages."""
     names, task, languages = inputs.names, inputs.task, inputs.languages
-    says = path_format(names[0]) in ("tmx", "xliff", "po") and not languages
+    says = format_by_name(names[0]) in ("tmx", "xliff", "po") and not languages
     if says or not all(map(is_text, names)):
         return None
     stem = Path(names[0]).name.split(".")[0]

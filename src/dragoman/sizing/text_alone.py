@@ -18,7 +18,7 @@ from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.task import Side
 from dragoman.base.wording import plural
 from dragoman.data.files.corpora import files_of, read_lines, read_pairs
-from dragoman.data.files.corpus_settings import BY, CorpusSettings
+from dragoman.data.files.corpus_settings import ALONE, CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.recipe.recipe import Recipe
@@ -104,7 +104,7 @@ class TextsBuilder(RecipeBuilder):
                 break
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
-        if inputs.texts not in (None, *BY):
+        if inputs.texts not in (None, *ALONE):
             raise RecipeError(f"--texts {inputs.texts}: it is text, documents or file")
         layout = inputs.texts or _format(inputs.first, inputs.base)
         return CorpusSettings.model_validate({"source": inputs.first, "format": layout})

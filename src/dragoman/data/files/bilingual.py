@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO, TypeAlias
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
@@ -30,16 +30,6 @@ from dragoman.forms.languages import base
 
 Found: TypeAlias = tuple[int, str, str]
 """The line or the number of an entry, its text and its translation."""
-
-Translated: TypeAlias = Literal["tmx", "xliff", "po", "csv"]
-ENDINGS: dict[str, Translated] = {
-    ".tmx": "tmx",
-    ".xlf": "xliff",
-    ".xliff": "xliff",
-    ".po": "po",
-    ".csv": "csv",
-}
-"""The ending of a name -> the format of such files."""
 
 _BLOCK = 1 << 20
 _MOST_BYTES = 1 << 28
@@ -221,11 +211,6 @@ def _held(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
     return Xliff.read(data, name) if how == "xliff" else MessageCatalogue.read(data, name)
 
 
-def path_format(path: str) -> Translated | None:
-    """The format of a file by its name; None for another."""
-    return ENDINGS.get(Path(path.removesuffix(".gz")).suffix.lower())
-
-
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 """How an array of records begins."""
 
@@ -235,9 +220,8 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
 
     Errors: ``DataError`` for a line without the columns of the corpus.
     """
-    path, group = corpus.source, corpus.group_column
+    path, group, last = corpus.source, corpus.group_column, max(corpus.columns)
     source, target = corpus.source_column, corpus.target_column
-    last = max(source, target, group or 0)
     for line, text in enumerate(lines, start=first):
         columns = text.split("\t")
         if len(columns) < 2:
@@ -256,7 +240,7 @@ def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) ->
 
     Errors: ``DataError`` for a line that is no record, or has no text where the corpus says.
     """
-    path = Path(corpus.source)
+    path, keys = Path(corpus.source), corpus.keys
     for line, text in enumerate(lines, start=first):
         try:
             record = json.loads(text)
@@ -265,9 +249,8 @@ def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) ->
             raise DataError(f"{path}, line {line}: not JSON ({error}): {_shown(text)}") from error
         if isinstance(record, list):
             _refuse_array(path, line, text)
-        sides = [_at(record, key, path, line) for key in (corpus.source_key, corpus.target_key)]
-        told = "" if corpus.group_key is None else _at(record, corpus.group_key, path, line).strip()
-        yield Pair(line, sides[0], sides[1], group=told)
+        source, target, *group = (_at(record, key, path, line) for key in keys)
+        yield Pair(line, source, target, group=group[0].strip() if group else "")
 
 
 def different_counts(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError
 from dragoman.data.files.corpora import read_pairs
-from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.forms.labels import plain
 from dragoman.sources.file_examples import KINDS
 
@@ -35,10 +35,10 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
     Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or
     where it cannot be told which column holds the labels.
     """
+    if keys is None and not is_tabbed(path):
+        keys = "text", "label"
     if keys is not None:
-        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
-    if not is_tabbed(path):
-        return CorpusSettings(source=path, source_key="text", target_key="label")
+        return paired_corpus(path, None, keys)
     if columns is None:
         columns = _columns_found(path)
     text, label = _NAMED[columns] if columns in _NAMED else numbered(columns)
@@ -55,8 +55,7 @@ def listed_corpus(
     if not path.removesuffix(".gz").lower().endswith(_LISTS) or not Path(path).is_file():
         return None
     if not is_tabbed(path):
-        file, label = keys or ("file", "label")
-        corpora = [CorpusSettings(source=path, source_key=file, target_key=label)]
+        corpora = [paired_corpus(path, None, keys or ("file", "label"))]
     elif columns is None:
         corpora = [_in_columns(path, *numbers) for numbers in _NAMED.values()]
     else:
@@ -91,7 +90,7 @@ def numbered(columns: str) -> tuple[int, int]:
 
 def is_tabbed(path: str) -> bool:
     """Whether a file has columns, and not keys as JSON Lines and TMX have, by its name."""
-    return not path.removesuffix(".gz").lower().endswith((".jsonl", ".ndjson", ".json", ".tmx"))
+    return format_by_name(path) not in ("jsonl", "tmx")
 
 
 def _columns_found(path: str) -> str:
@@ -115,12 +114,13 @@ def _columns_found(path: str) -> str:
 
 
 def paired_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
-    """A file of sources and their targets, which are where ``columns`` or ``keys`` say."""
+    """A file of sources and their targets, which are where ``columns`` or ``keys`` say; else in the
+    usual places of its format. Errors: ``RecipeError`` for columns that are none."""
+    if columns is not None:
+        return _in_columns(path, *numbered(columns))
     if keys is not None:
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
-    assert columns is not None
-    source, target = numbered(columns)
-    return CorpusSettings(source=path, source_column=source, target_column=target)
+    return CorpusSettings(source=path)
 
 
 def file_at(

@@ -26,13 +26,16 @@ from dragoman.data.files.bilingual import (
     different_counts,
     jsonl_pairs,
     languages_in,
-    path_format,
     read_csv,
     read_messages,
     read_tmx,
     tsv_pairs,
 )
-from dragoman.data.files.corpus_settings import BY, SECTION, CorpusSettings, Format
+from dragoman.data.files.corpus_settings import (
+    SECTION,
+    CorpusSettings,
+    format_by_name,
+)
 from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.forms.form import Pair
@@ -48,8 +51,6 @@ from dragoman.sources.shared.files import is_zip, unusable
 _GZIP = b"\x1f\x8b"
 
 _NAMED_BY = 1 << 16
-
-_ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 
 def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
@@ -71,6 +72,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
+    if corpus.by is not None:
+        return _read_alone(Path(corpus.source), corpus.by, corpus.section)
     match format_of(corpus):
         case "lines":
             assert corpus.target is not None
@@ -80,14 +83,12 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
         case "folders":
             return read_folders(Path(corpus.source))
         case "spoken":
-            return _read_spoken(corpus)
+            return read_spoken(Path(corpus.source), corpus.keys, corpus.columns, read_lines)
         case "coco":
             return read_coco(Path(corpus.source))
         case "idx":
             assert corpus.target is not None
             return read_idx_pairs(Path(corpus.source), Path(corpus.target))
-        case "text" | "documents" | "file" as how:
-            return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case "trees":
             return starmap(Pair, read_examples(_lines_of_files(corpus.source), corpus.label_ends))
         case "tags":
@@ -98,12 +99,6 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_translated(corpus, how)
         case _:
             return _read_one(corpus, jsonl_pairs)
-
-
-def is_one_file(path: str) -> bool:
-    """Whether its name is that of one file with both sides."""
-    is_translated = path_format(path) is not None
-    return is_translated or path.removesuffix(".gz").lower().endswith(_ONE_FILE)
 
 
 def read_lines(
@@ -128,12 +123,12 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     sides: tuple[str | None, ...] = (corpus.source, corpus.target)
     if corpus.format == "spoken":
         sides = ()
-        for pair in _read_spoken(corpus):
+        for pair in _read_pairs(corpus):
             told = f"{content_of(pair.source)} {pair.target}\n"
             digest.update(told.encode("utf-8", "surrogateescape"))
     elif corpus.format == "coco":
         sides = (str(annotations_in(Path(corpus.source))),)
-        for pair in read_coco(Path(corpus.source)):
+        for pair in _read_pairs(corpus):
             digest.update(content_of(pair.source).encode())
     for path in chain.from_iterable(map(files_of, sides)):
         with _opened(path, packed=True) as file:
@@ -174,34 +169,19 @@ def files_of(name: str | None) -> list[Path]:
     return found
 
 
-def format_of(corpus: CorpusSettings) -> Format:
+def format_of(corpus: CorpusSettings) -> str:
     """Its own, or the one that the names of its files tell. Errors: ``DataError``."""
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
         return "idx" if is_idx(corpus.source) else "lines"
-    match Path(corpus.source.removesuffix(".gz")).suffix.lower():
-        case ".tsv" | ".tab":
-            return "tsv"
-        case ".jsonl" | ".ndjson" | ".json":
-            return "jsonl"
-        case _:
-            if (found := path_format(corpus.source)) is not None:
-                return found
-            raise DataError(
-                f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, "
-                ".xliff or .po (say which with format = ...); for two files, name the target"
-            )
-
-
-def _read_spoken(corpus: CorpusSettings) -> Iterator[Pair]:
-    keys = [corpus.source_key, corpus.target_key]
-    if corpus.group_key is not None:
-        keys.append(corpus.group_key)
-    columns = [corpus.source_column, corpus.target_column]
-    if corpus.group_column is not None:
-        columns.append(corpus.group_column)
-    return read_spoken(Path(corpus.source), keys, columns, read_lines)
+    found = format_by_name(corpus.source)
+    if found is None:
+        raise DataError(
+            f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, .xliff or "
+            ".po (say which with format = ...); for two files, name the target"
+        )
+    return found
 
 
 def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
@@ -254,7 +234,7 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
     with _opened(path, None if how != "csv" else check_is_text) as file:
         match how:
             case "tmx":
-                found = read_tmx(file, str(path), *_keys_of(corpus))
+                found = read_tmx(file, str(path), *corpus.languages)
             case "xliff" | "po":
                 found = read_messages(file, str(path), how)
             case _:
@@ -268,13 +248,7 @@ def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:
     if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
         return None
     with _opened(Path(corpus.source), None) as file:
-        return languages_in(file, corpus.source, how, *_keys_of(corpus))
-
-
-def _keys_of(corpus: CorpusSettings) -> tuple[str, str] | tuple[None, None]:
-    """The languages of a TMX that are named; what is called so by default says none."""
-    keys = corpus.source_key, corpus.target_key
-    return (None, None) if keys == ("source", "target") else keys
+        return languages_in(file, corpus.source, how, *corpus.languages)
 
 
 def _read_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
@@ -25,17 +26,56 @@ Format = Literal[
 ]  # fmt: skip
 """How the files of a corpus are laid out."""
 
-TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging", "coco": "detection"}
-"""The only task that learns from a format, where there is but one."""
 
-_TABBED = (".tsv", ".tab")
-_JSON_LINES = (".jsonl", ".ndjson", ".json")
+@dataclass(frozen=True)
+class Layout:
+    """What a format has of the settings of a corpus, and how it is told."""
 
-FILES = ("folders", "spoken", "idx", "coco")
-"""Formats whose examples are files themselves."""
+    endings: tuple[str, ...] = ()
+    """Those of the names of such files, where one holds both sides."""
+    second: str = ""
+    """What to do where the second file is missing; empty: one file has both sides, or the only
+    one."""
+    groups: tuple[str, ...] = ()
+    """The settings that say where the group of an example stands."""
+    are_files: bool = False
+    """Whether its examples are files themselves."""
+    by: By | None = None
+    """What ends a text that stands alone; None: its examples have two sides."""
+    task: str | None = None
+    """The only task that learns from it, where there is but one."""
 
-BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
-"""What ends a text that stands alone, by the format of its corpus."""
+
+LAYOUTS: dict[str, Layout] = {
+    "lines": Layout(second="name target too"),
+    "tsv": Layout((".tsv", ".tab"), groups=("group_column",)),
+    "csv": Layout((".csv",)),
+    "jsonl": Layout((".jsonl", ".ndjson", ".json"), groups=("group_key",)),
+    "tmx": Layout((".tmx",)),
+    "xliff": Layout((".xlf", ".xliff")),
+    "po": Layout((".po",)),
+    "text": Layout(by="line"),
+    "documents": Layout(by="blank"),
+    "file": Layout(by="file"),
+    "trees": Layout(task="parsing"),
+    "tags": Layout(task="tagging"),
+    "folders": Layout(are_files=True),
+    "spoken": Layout(are_files=True, groups=("group_column", "group_key")),
+    "idx": Layout(are_files=True, second="name the labels as target"),
+    "coco": Layout(are_files=True, task="detection"),
+}
+"""Each format of a corpus but "auto"."""
+ALONE = tuple(name for name, layout in LAYOUTS.items() if layout.by is not None)
+"""The formats of texts that stand alone."""
+_BY_ENDING = {ending: name for name, layout in LAYOUTS.items() for ending in layout.endings}
+_GROUPS = {"group_column": "tab-separated files", "group_key": "JSON Lines"}
+"""The settings that say where a group stands, and the files in which it does."""
+
+
+def format_by_name(path: str) -> str | None:
+    """The format of one file that holds both sides, told by its name, which may end in .gz; None
+    for another name."""
+    return _BY_ENDING.get(Path(path.removesuffix(".gz")).suffix.lower())
 
 
 class CorpusSettings(Settings):
@@ -104,15 +144,14 @@ class CorpusSettings(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if (self.target is not None) and self.format not in ("auto", "lines", "idx"):
+        layout = self._layout
+        if self.target is not None and self.format != "auto" and not layout.second:
             raise ValueError(f"format {self.format} is one file: leave target out")
-        if self.target is None and self.format == "lines":
-            raise ValueError("format lines needs two files: name target too")
+        if self.target is None and layout.second:
+            raise ValueError(f"format {self.format} needs two files: {layout.second}")
         if self.source_column == self.target_column:
             raise ValueError("source_column and target_column are the same column")
-        if self.format == "idx" and self.target is None:
-            raise ValueError("format idx needs two files: name the labels as target")
-        if self.holds == "drawn" and self.format in (*FILES, *BY, *TASK_OF_FORMAT):
+        if self.holds == "drawn" and (layout.are_files or layout.by or layout.task):
             raise ValueError(f"format {self.format} has no text beside its target to be drawn")
         self._check_groups()
         return self
@@ -130,28 +169,56 @@ class CorpusSettings(Settings):
         told = (self.group_column, self.group_key, self.group_pattern)
         if sum(one is not None for one in told) > 1:
             raise ValueError("give one of group_column, group_key and group_pattern")
-        wanted = [
-            ("group_column", self.group_column, "tsv", _TABBED, "tab-separated files"),
-            ("group_key", self.group_key, "jsonl", _JSON_LINES, "JSON Lines"),
-        ]
-        ending = Path(self.source.removesuffix(".gz")).suffix.lower()
-        for name, value, layout, endings, files in wanted:
-            fits = self.format in (layout, "spoken") or (
-                self.format == "auto" and ending in endings
-            )
-            if value is not None and (self.target is not None or not fits):
+        by_name = format_by_name(self.source) if self.format == "auto" else None
+        layout = LAYOUTS[by_name] if by_name else self._layout
+        for name, files in _GROUPS.items():
+            fits = name in layout.groups and self.target is None
+            if getattr(self, name) is not None and not fits:
                 raise ValueError(f"{name} is for {files}, and {self.name} is none: leave it out")
+
+    @property
+    def _layout(self) -> Layout:
+        """That of its format; nothing is known of "auto"."""
+        return LAYOUTS.get(self.format, Layout())
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of source, target and, where there is one, group."""
+        keys = [self.source_key, self.target_key]
+        return keys if self.group_key is None else [*keys, self.group_key]
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns, from 1, of source, target and, where there is one, group."""
+        columns = [self.source_column, self.target_column]
+        return columns if self.group_column is None else [*columns, self.group_column]
+
+    @property
+    def languages(self) -> tuple[str, str] | tuple[None, None]:
+        """The languages of a TMX that are named; keys that are left out say none."""
+        keys = self.source_key, self.target_key
+        return (None, None) if keys == ("source", "target") else keys
+
+    @property
+    def by(self) -> By | None:
+        """What ends a text that stands alone; None: its examples have two sides."""
+        return self._layout.by
+
+    @property
+    def task(self) -> str | None:
+        """The only task that learns from its format, where there is but one."""
+        return self._layout.task
 
     @property
     def names_files(self) -> bool:
         """Whether the sources of its examples are files: recordings, pictures."""
-        return self.format in FILES or self.holds != "text" or is_idx(self.source)
+        return self._layout.are_files or self.holds != "text" or is_idx(self.source)
 
     @property
     def lists_files(self) -> bool:
         """Whether it is a list that names a file in each line."""
         return self.holds in ("files", "captions") and not (
-            self.format in FILES or is_idx(self.source)
+            self._layout.are_files or is_idx(self.source)
         )
 
     @property
@@ -165,7 +232,7 @@ class CorpusSettings(Settings):
     @property
     def is_alone(self) -> bool:
         """Whether its texts stand alone: examples of one side."""
-        return self.format in BY
+        return self._layout.by is not None
 
     @property
     def name(self) -> str:

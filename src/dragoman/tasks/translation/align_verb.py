@@ -148,9 +148,8 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     beginning is said at once."""
     from itertools import chain, islice
 
-    from dragoman.data.files.bilingual import path_format
     from dragoman.data.files.corpora import read_lines, read_pairs
-    from dragoman.data.files.corpus_settings import CorpusSettings
+    from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
     from dragoman.data.files.lines import decode_lines
 
     if len(files) > 2:
@@ -160,17 +159,13 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     if not files:
         return _cut(decode_lines(sys.stdin.buffer), "standard input")
     found: Iterator[TextPair]
-    has_records = files[0].name.removesuffix(".gz").endswith(_RECORDS)
-    if len(files) == 2 or has_records or path_format(str(files[0])) is not None:
+    if len(files) == 2 or format_by_name(str(files[0])) not in (None, "tsv"):
         target = str(files[1]) if len(files) == 2 else None
         corpus = CorpusSettings(source=str(files[0]), target=target)
         found = ((pair.source, pair.target) for pair in read_pairs(corpus))
     else:
         found = _cut(read_lines(files[0]), str(files[0]))
     return chain(list(islice(found, 1)), found)
-
-
-_RECORDS = (".jsonl", ".ndjson", ".json")
 
 
 def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:

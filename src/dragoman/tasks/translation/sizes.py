@@ -12,9 +12,9 @@ from itertools import islice
 from typing import ClassVar
 
 from dragoman.base.errors import DataError
-from dragoman.data.files.columns import numbered
-from dragoman.data.files.corpora import is_one_file, read_pairs, said_languages
-from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.columns import paired_corpus
+from dragoman.data.files.corpora import read_pairs, said_languages
+from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
@@ -43,19 +43,12 @@ class TranslationBuilder(RecipeBuilder):
     task: ClassVar[Spec] = TRANSLATION
 
     def takes(self, inputs: Inputs) -> bool:
-        return len(inputs.names) > 1 or is_one_file(inputs.names[0])
+        return len(inputs.names) > 1 or format_by_name(inputs.names[0]) is not None
 
     def corpus(self, inputs: Inputs) -> CorpusSettings:
         if len(inputs.names) == 2:
             return two_files(inputs)
-        corpus = CorpusSettings(source=inputs.first)
-        if inputs.columns is not None:
-            source, target = numbered(inputs.columns)
-            return corpus.model_copy(update={"source_column": source, "target_column": target})
-        if inputs.keys is not None:
-            source_key, target_key = inputs.keys
-            return corpus.model_copy(update={"source_key": source_key, "target_key": target_key})
-        return corpus
+        return paired_corpus(inputs.first, inputs.columns, inputs.keys)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         """Behind the first pairs every source counts as different."""
