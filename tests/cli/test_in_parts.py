@@ -33,7 +33,7 @@ ODD = [
 @pytest.fixture(autouse=True)
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of this process: what they do does not depend on where they are."""
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
 
 
 @pytest.fixture(scope="module")

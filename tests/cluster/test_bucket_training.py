@@ -18,7 +18,9 @@ from tiny_recipe import TINY
 
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.catalogue import Recipe, Run
-from dragoman.cluster.prepare import command
+from dragoman.cluster import command
+from dragoman.cluster.driver import Console
+from dragoman.cluster.prepare import command as prepare_command
 from dragoman.data import store_writer
 from dragoman.runs import prepared
 from dragoman.runs.prepared import local_folder
@@ -53,12 +55,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     recipe = Recipe.load(here / "small.toml")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(command, "workers_at", lambda place: InlineWorkers(1))
+        patched.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
-        command.run(
-            recipe, str(here / "prepared"), None, None, 60,
-            lambda line: None, lambda text: None, terminal=False,
-        )  # fmt: skip
+        quiet = Console(lambda text: None, False)
+        prepare_command.run(command.Command(str(here / "prepared"), None, None, quiet), recipe, 60)
     return here / "prepared"
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked_parts import asked, joined, run, wanted
+from asked_parts import Wanted, asked, joined, run, wanted
 from inline_workers import InlineWorkers
 
 from dragoman.base.errors import DragomanError
 from dragoman.cluster import command
-from dragoman.cluster.parts.mapper import LineMapper, Way
-from dragoman.cluster.progress import ProgressLine, duration
+from dragoman.cluster.driver import Console, ProgressLine, duration
+from dragoman.cluster.lines import LineMapper
+from dragoman.cluster.work import Way, agreed_way
 
 TEXT = "".join(f"line {number}\n" for number in range(12))
 
@@ -24,7 +25,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 
     def use(*arguments: Any, **options: Any) -> InlineWorkers:
         workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr(command, "workers_at", lambda place: workers)
+        monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
         return workers
 
     return use
@@ -99,16 +100,7 @@ def test_a_worker_that_chose_otherwise_by_itself_makes_room_for_one_that_knows(
 ) -> None:
     int8, bf16 = Way("int8", "avx512", "1", "2"), Way("bf16", "", "1", "2")
     # Another command agrees on int8 while the first worker of this one opens its model.
-    workers = inline(1, ways=[bf16, int8])
-    start = workers.start
-
-    def late(worker: int, job: Any) -> Any:
-        from dragoman.cluster.parts.standing import agreed_way
-
-        agreed_way(job.store, int8)
-        return start(worker, job)
-
-    workers.start = late  # type: ignore[method-assign]
+    inline(1, ways=[bf16, int8], before_open=lambda work: agreed_way(work.store, int8))
     run(wanted(asked([source]), tmp_path / "out"))
     assert joined(tmp_path / "out") == TEXT.upper().encode()
 
@@ -122,7 +114,7 @@ def test_a_model_that_cannot_be_opened_leaves_no_plan(
     inline(1)
     what = asked([source], beam=0)
     with pytest.raises(DragomanError, match="no such setting"):
-        run(command.CommandOptions(what, str(tmp_path / "out"), broken, None, None, False))
+        run(Wanted(what, str(tmp_path / "out"), broken))
     run(wanted(asked([source], beam=1), tmp_path / "out"))  # it is not in the way
     assert joined(tmp_path / "out") == TEXT.upper().encode()
 
@@ -131,11 +123,11 @@ def test_progress_tells_lines_speed_and_time_left(monkeypatch: pytest.MonkeyPatc
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     told: list[str] = []
-    progress = ProgressLine(50_000, 10_000, told.append, True)
+    progress = ProgressLine(50_000, 10_000, Console(told.append, True))
     progress.show(1)
     progress.begin()
     now[0] = 100.0
-    progress.add(2_000)
+    progress.fresh += 2_000
     progress.show(2)
     assert told == ["\r12,000 of 50,000 lines (24 %), 20 lines/s, 32 min left, 2 workers"]
 

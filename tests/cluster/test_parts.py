@@ -21,9 +21,11 @@ from loud import REFUSED
 
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.cluster import command
-from dragoman.cluster.inputs.compression import plain_blocks
-from dragoman.cluster.inputs.lines_and_rows import raw_lines, stretches
-from dragoman.cluster.parts.part import do_part
+from dragoman.cluster.files import plain_blocks
+from dragoman.cluster.lines import Job
+from dragoman.cluster.plan import make_plan
+from dragoman.cluster.rows import raw_lines, stretches
+from dragoman.cluster.work import Way
 from dragoman.data.files.lines import LONGEST
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import InputChanged, StoreError
@@ -37,7 +39,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 
     def use(*arguments: Any, **options: Any) -> InlineWorkers:
         workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr(command, "workers_at", lambda place: workers)
+        monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
         return workers
 
     use(1)
@@ -225,7 +227,7 @@ def test_a_document_is_refused_unless_it_is_taken_as_it_is(tmp_path: Path) -> No
 def test_sides_that_do_not_agree_line_by_line_are_told(source: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_bytes(text_of(LINES[:-1]))
-    with pytest.raises(DataError, match=r"10 lines.*has 9: they must agree"):
+    with pytest.raises(DataError, match=r"10 lines but .*has 9: line n of one"):
         run(wanted(asked([source], [other], read=("source", "target")), tmp_path / "out"))
     other.write_bytes(text_of(LINES))
     run(wanted(asked([source], [other], read=("source", "target")), tmp_path / "out"))
@@ -491,10 +493,7 @@ def test_what_was_packed_comes_back_whatever_the_blocks_are(data: bytes, size: i
 def test_a_part_whose_input_lost_lines_is_told(source: Path, tmp_path: Path) -> None:
     from loud import loud
 
-    from dragoman.cluster.parts.mapper import Way
-    from dragoman.cluster.parts.plan import make_plan
-
     plan = make_plan(asked([source]))
     source.write_bytes(text_of(LINES[:2]))
     with pytest.raises(InputChanged):
-        do_part(plan, 0, plan.parts[0], loud(""), Way(), FolderStore(tmp_path / "out"))
+        Job(str(tmp_path / "out"), plan, loud).do(0, loud(""), Way())

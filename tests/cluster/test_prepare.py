@@ -23,7 +23,10 @@ from tiny_tasks import tiny_recipe_of
 
 from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe, Run
-from dragoman.cluster.prepare import command, later_stages
+from dragoman.cluster import command
+from dragoman.cluster.driver import Console
+from dragoman.cluster.prepare import command as prepare_command
+from dragoman.cluster.prepare import later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.forms.form import Pair
@@ -101,7 +104,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 
     def use(*arguments: Any, **options: Any) -> InlineWorkers:
         workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr(command, "workers_at", lambda place: workers)
+        monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
         return workers
 
     use(1)
@@ -111,10 +114,8 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     told: list[str] = []
     on, part = options.get("on"), options.get("part")
-    command.run(
-        recipe, str(to), on, part, lines,
-        lambda line: told.append(f"{line}\n"), told.append, terminal=False,
-    )  # fmt: skip
+    given = command.Command(str(to), on, part, Console(told.append, False))
+    prepare_command.run(given, recipe, lines)
     return "".join(told)
 
 

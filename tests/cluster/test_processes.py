@@ -14,13 +14,13 @@ import pytest
 from asked_parts import asked, joined, run, wanted
 from loud import DEADLY, described_process
 
+from dragoman.base import workers as base_workers
 from dragoman.base.errors import DragomanError
-from dragoman.cluster import workers as processes
-from dragoman.cluster.parts.job import Job
-from dragoman.cluster.parts.standing import plan_of
+from dragoman.cluster import workers
+from dragoman.cluster.lines import Job
+from dragoman.cluster.plan import make_plan
 from dragoman.native.measured import machine_key
 from dragoman.native.processor import all_cores
-from dragoman.stores.folder import FolderStore
 
 DOUBLES = Path(__file__).parents[1] / "doubles"
 LINES = [f"line {number}" for number in range(40)]
@@ -86,7 +86,7 @@ def wait_for(parts: int, to: Path) -> None:
 def test_processes_do_what_one_process_does(
     source: Path, tmp_path: Path, forks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_may_fork", lambda: forks)
+    monkeypatch.setattr(workers, "may_copy", lambda: forks)
     told = run(wanted(asked([source]), tmp_path / "out", on="local:2"))
     assert joined(tmp_path / "out").decode() == source.read_text().upper()
     assert "40 lines in 10 parts" in told
@@ -97,18 +97,16 @@ def test_processes_do_what_one_process_does(
 def test_workers_share_the_cores_and_choose_kernels_as_the_command_does(
     source: Path, tmp_path: Path, forks: bool, threads: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_may_fork", lambda: forks)
+    monkeypatch.setattr(workers, "may_copy", lambda: forks)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if threads is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    found = processes.Processes(2, 8)
-    what = asked([source])
-    plan, _ = plan_of(FolderStore(tmp_path / "out"), what, mixed=False)
+    job = Job(str(tmp_path / "out"), make_plan(asked([source])), described_process)
+    worker = workers.LocalWorker(4)
     try:
-        job = Job(str(tmp_path / "out"), plan, described_process)
-        _, description = found.start(0, job).result(60)
+        _, description = worker.ask(job).result(60)
     finally:
-        found.close()
+        worker.stop()
     expected = f"{min(4, all_cores())} cores, {threads or 4} threads, {machine_key()}"
     assert description == expected
 
@@ -117,17 +115,17 @@ def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -
     for name in ("torch", "obstore", "pyarrow", "ray"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     alone = threading.active_count() == 1 and sys.platform == "linux"
-    assert processes._may_fork() == alone
+    assert base_workers.may_copy() == alone
     waiting = threading.Event()
     thread = threading.Thread(target=waiting.wait)
     thread.start()
     try:
-        assert not processes._may_fork()
+        assert not base_workers.may_copy()
     finally:
         waiting.set()
         thread.join()
     monkeypatch.setitem(sys.modules, "obstore", None)
-    assert not processes._may_fork()
+    assert not base_workers.may_copy()
 
 
 def test_a_line_that_kills_processes_costs_three_and_the_rest_is_done(tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from loud import loud
 
 from dragoman.cluster import command
-from dragoman.cluster.inputs.files import files_of
-from dragoman.cluster.inputs.lines_and_rows import Fields
-from dragoman.cluster.parts.plan import Asked
+from dragoman.cluster.driver import Console
+from dragoman.cluster.files import files_of
+from dragoman.cluster.lines import MakeMapper
+from dragoman.cluster.plan import Asked
+from dragoman.cluster.rows import Fields
 
 
 def asked(
@@ -29,18 +32,30 @@ def asked(
     return Asked(verb, {"runs/x": run}, options, lines, Fields(read, "out"), files, language)
 
 
+class Wanted(NamedTuple):
+    """A whole command."""
+
+    what: Asked
+    to: str
+    make: MakeMapper
+    on: str | None = None
+    part: str | None = None
+    mixed: bool = False
+
+
 def wanted(
     what: Asked, to: object, *, on: str | None = None, part: str | None = None,
     mixed: bool = False, pause: float = 0.0,
-) -> command.CommandOptions:  # fmt: skip
+) -> Wanted:  # fmt: skip
     """The same as a whole command."""
-    return command.CommandOptions(what, str(to), partial(loud, pause=pause), on, part, mixed)
+    return Wanted(what, str(to), partial(loud, pause=pause), on, part, mixed)
 
 
-def run(what: command.CommandOptions) -> str:
+def run(one: Wanted) -> str:
     """Do it, and give what was told."""
     told: list[str] = []
-    command.run(what, lambda line: told.append(f"{line}\n"), told.append, terminal=False)
+    given = command.Command(one.to, one.on, one.part, Console(told.append, False))
+    command.run(given, one.what, one.make, mixed=one.mixed)
     return "".join(told)
 
 

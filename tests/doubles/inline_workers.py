@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from dragoman.cluster.parts.job import Work
-from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.workers import Answer, Hand, Workers
+from dragoman.cluster.work import Way, Work
+from dragoman.cluster.workers import Answer, Hand, Worker, Workers
 
 
-class InlineWorkers(Workers):
+class InlineWorkers:
     """``dies``: whether a worker dies at a part, asked before it begins with it. ``ways``: those of
     each worker that is started; the last one is that of all further ones."""
 
@@ -22,39 +21,38 @@ class InlineWorkers(Workers):
         dies: Callable[[int], bool] = lambda part: False,
         ways: Sequence[Way] | None = None,
         before_part: Callable[[int], None] = lambda part: None,
+        before_open: Callable[[Work], None] = lambda work: None,
     ) -> None:
-        self.number = number
-        self._dies, self._before_part = dies, before_part
-        self._ways = None if ways is None else deque(ways)
-        self._running: dict[int, Hand] = {}
+        self.dies, self.before_part, self.before_open = dies, before_part, before_open
+        self.ways = None if ways is None else deque(ways)
         self.given: list[int] = []
         """Parts, in the order in which they were given."""
-
-    def start(self, worker: int, work: Work) -> Future[Answer]:
-        hand = self._running[worker] = Hand()
-        answer = hand.open(work)
-        if self._ways is not None and not isinstance(answer, str):
-            way = self._ways.popleft() if len(self._ways) > 1 else self._ways[0]
-            hand._way, answer = way, (way, str(answer[1]))
-        return _answered(answer)
-
-    def give(self, worker: int, part: int) -> Future[Answer]:
-        self.given.append(part)
-        self._before_part(part)
-        if self._dies(part):
-            lost = Future[Answer]()
-            lost.set_exception(ValueError("it was ended by a test"))
-            return lost
-        return _answered(self._running[worker].do(part))
-
-    def stop(self, worker: int) -> None:
-        self._running.pop(worker, None)
-
-    def close(self) -> None:
-        self._running.clear()
+        self.all: Workers = (number, lambda: _InlineWorker(self))
 
 
-def _answered(answer: Answer) -> Future[Answer]:
-    future = Future[Answer]()
-    future.set_result(answer)
-    return future
+class _InlineWorker(Worker):
+    def __init__(self, of: InlineWorkers) -> None:
+        self._of, self._hand = of, Hand()
+
+    def ask(self, asked: Work | int) -> Future[Answer]:
+        future = Future[Answer]()
+        if isinstance(asked, Work):
+            future.set_result(self._opened(asked))
+            return future
+        self._of.given.append(asked)
+        self._of.before_part(asked)
+        if self._of.dies(asked):
+            future.set_exception(ValueError("it was ended by a test"))
+        else:
+            future.set_result(self._hand.answer(asked))
+        return future
+
+    def _opened(self, work: Work) -> Answer:
+        self._of.before_open(work)
+        answer, ways = self._hand.answer(work), self._of.ways
+        if ways is None or isinstance(answer, str):
+            return answer
+        self._hand._way = ways.popleft() if len(ways) > 1 else ways[0]
+        return self._hand._way, answer[1]
+
+    def stop(self) -> None: ...

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.base.errors import DragomanError
-from dragoman.cluster.parts.mapper import LineMapper, Texts
+from dragoman.cluster.lines import LineMapper, Texts
 
 DEADLY = "this line kills"
 REFUSED = "this line is refused"

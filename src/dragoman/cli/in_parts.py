@@ -15,7 +15,8 @@ from dragoman.cli.console import writer
 from dragoman.cli.options import arguments
 
 if TYPE_CHECKING:
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.cluster.driver import Console
+    from dragoman.cluster.lines import LineMapper
     from dragoman.runs.run import Run
 
 To = Annotated[
@@ -94,7 +95,7 @@ def in_parts(
 
     Errors: ``DragomanError``.
     """
-    from dragoman.cluster.command import CommandOptions, run
+    from dragoman.cluster.command import Command, run
 
     option = "--on" if args.on is not None else "--part"
     for name in unfit:
@@ -113,11 +114,15 @@ def in_parts(
         )
     given = _absolute(args)
     asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
-    wanted = CommandOptions(
-        asked, args.to, partial(_mapper, make, given, reads), args.on, args.part, args.mixed, seen
-    )
-    write = writer(getattr(args, "quiet", False))
-    run(wanted, lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty())
+    command = Command(args.to, args.on, args.part, console(getattr(args, "quiet", False)))
+    run(command, asked, partial(_mapper, make, given, reads), mixed=args.mixed, seen=seen)
+
+
+def console(quiet: bool) -> Console:
+    """Standard error, or nowhere."""
+    from dragoman.cluster.driver import Console
+
+    return Console(writer(quiet), sys.stderr.isatty())
 
 
 def _mapper(
@@ -125,7 +130,7 @@ def _mapper(
 ) -> LineMapper:
     """What a worker does to rows."""
     from dragoman import catalogue
-    from dragoman.cluster.parts.mapper import LineMapper
+    from dragoman.cluster.lines import LineMapper
 
     predictor, outputs, *seen = make(args, catalogue.Run.open(args.run), precision)
     way = predictor.precision, predictor.level, predictor.description
@@ -138,10 +143,10 @@ def _asked(
     verb: str, args: Any, inputs: Sequence[Sequence[str]], reads: int, left_out: set[str],
     language: str, further: Mapping[str, Any],
 ) -> Any:  # fmt: skip
-    from dragoman.cluster.inputs.files import files_of
-    from dragoman.cluster.inputs.lines_and_rows import Fields
-    from dragoman.cluster.parts.job import version
-    from dragoman.cluster.parts.plan import Asked
+    from dragoman.cluster.files import files_of
+    from dragoman.cluster.lines import version
+    from dragoman.cluster.plan import Asked
+    from dragoman.cluster.rows import Fields
 
     names = tuple(args.field.split(","))
     if reads == 2 and names == ("text",):
@@ -177,7 +182,7 @@ def run_fingerprint(folder: Path) -> str:
     """Of all that a run computes with. Errors: ``RunError``."""
     from dragoman import catalogue
     from dragoman.base.reading import hash_of_file
-    from dragoman.cluster.parts.plan import fingerprint
+    from dragoman.cluster.plan import fingerprint
 
     found = [("weights", catalogue.Run.open(folder).weights_hash)]
     for name in _OF_RUN:
@@ -188,11 +193,7 @@ def run_fingerprint(folder: Path) -> str:
 
 def _absolute(args: Arguments) -> Arguments:
     """Workers of other machines may stand in another folder."""
-    changes: Mapping[str, Any] = {
-        one.name: _absolute_value(getattr(args, one.name))
-        for one in fields(args)  # type: ignore[arg-type]
-        if one.name in _RUNS
-    }
+    changes = {name: _absolute_value(getattr(args, name)) for name in _RUNS if hasattr(args, name)}
     return replace(args, **changes)  # type: ignore[type-var]
 
 

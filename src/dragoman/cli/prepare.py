@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr, writer
+from dragoman.cli.console import log_to_stderr
+from dragoman.cli.in_parts import console
 from dragoman.cli.options import Quiet, argument, arguments, option
 
 
@@ -47,6 +47,7 @@ def prepare(args: PrepareArguments) -> None:
       dragoman train prepared
     """
     from dragoman import catalogue
+    from dragoman.cluster.command import Command
     from dragoman.cluster.prepare.command import run
 
     if args.to is None:
@@ -59,9 +60,5 @@ def prepare(args: PrepareArguments) -> None:
             "data.train: docs/recipes.md"
         )
     log_to_stderr(args.quiet)
-    write = writer(args.quiet)
     recipe = catalogue.Recipe.load(args.recipe, args.set_)
-    run(
-        recipe, args.to, args.on, args.part, args.lines,
-        lambda line: write(f"{line}\n"), write, terminal=sys.stderr.isatty(),
-    )  # fmt: skip
+    run(Command(args.to, args.on, args.part, console(args.quiet)), recipe, args.lines)

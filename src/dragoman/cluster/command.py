@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural, shortened
-from dragoman.cluster.driver import Driver
-from dragoman.cluster.parts.job import Job
-from dragoman.cluster.parts.mapper import MakeMapper
-from dragoman.cluster.parts.plan import PLAN, Asked
-from dragoman.cluster.parts.standing import (
+from dragoman.cluster.driver import Console, Driver, duration
+from dragoman.cluster.lines import (
     BAD_LINES,
+    Job,
+    MakeMapper,
     finish,
     missing,
-    plan_of,
     standing,
     was_done,
-    way_that_stands,
 )
-from dragoman.cluster.progress import duration
-from dragoman.cluster.workers import Workers
-from dragoman.native.processor import cores
-from dragoman.stores.folder import FolderStore
+from dragoman.cluster.plan import PARTS_PLANS, PLAN, Asked, check_same, make_plan, stored_plan
+from dragoman.cluster.work import Work, way_that_stands
+from dragoman.cluster.workers import Workers, actors, processes
 from dragoman.stores.opened import opened, whole_address
+from dragoman.stores.store import Store
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHOWN = 1_000
 """Characters of names that are told."""
 _SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")
+
+Place = tuple[str, int | None]
+"""Where workers are, and how many; None for as many as there are cores."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Share:
 
     number: int = 1
     of: int = 1
+
+    def has(self, part: int) -> bool:
+        """Whether a part is one of them."""
+        return part % self.of == self.number - 1
 
 
 def share_of(given: str | None) -> Share:
@@ -57,102 +62,97 @@ def share_of(given: str | None) -> Share:
     return Share(int(found[1]), int(found[2]))
 
 
-def place_of(given: str | None) -> tuple[str, int | None]:
-    """Of ``--on local:4``: where workers are, and how many, None for as many as there are cores;
-    without it one process. Errors: ``DragomanError``."""
+def place_of(given: str | None) -> Place:
+    """Of ``--on local:4``; without it one process. Errors: ``DragomanError``."""
     found = _PLACE.match(given or "local:1")
     if found is None:
         raise DragomanError(f"--on {given}: give local, local:4, ray or ray:40")
     return found[1], int(found[2]) if found[2] else None
 
 
-def workers_at(place: tuple[str, int | None]) -> Workers:
+def workers_at(place: Place) -> Workers:
     """Those of a place. Errors: ``DragomanError`` where Ray is not there."""
     name, number = place
-    if name == "ray":
-        from dragoman.cluster.actors import Actors
-
-        return Actors(number)
-    from dragoman.cluster.workers import Processes
-
-    return Processes(number or cores(), cores())
+    return actors(number) if name == "ray" else processes(number)
 
 
-@dataclass(frozen=True)
-class CommandOptions:
-    """What a command is to do."""
+class Command:
+    """Where a command in parts writes to, who works, and which share of the parts it does."""
 
-    asked: Asked
-    to: str
-    make: MakeMapper
-    on: str | None
-    part: str | None
-    mixed: bool
-    seen: Callable[[Any], None] = lambda seen: None
-    """Gets what was seen in each part that this command does (``PartNote.seen``)."""
+    def __init__(self, to: str, on: str | None, part: str | None, console: Console) -> None:
+        """Errors: ``DragomanError`` for what cannot be."""
+        self.part, self.share, self._place = part, share_of(part), place_of(on)
+        self.to = whole_address(to)
+        self.console = console
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the parts go."""
+        return opened(self.to)
+
+    def drive(
+        self, work: Work, parts: Sequence[int], of_command: Sequence[int], *, mixed: bool = False,
+        seen: Callable[[Any], None] = lambda seen: None,
+    ) -> None:  # fmt: skip
+        """Do parts, as ``Driver`` has them. Errors: ``DragomanError``."""
+        workers = workers_at(self._place)
+        Driver(work, workers, parts, of_command, self.console, mixed=mixed, seen=seen).run()
 
 
 def run(
-    wanted: CommandOptions,
-    say: Callable[[str], None],
-    write: Callable[[str], object],
-    *,
-    terminal: bool,
-) -> None:
-    """Do it, or go on with it. ``say``: writes a line for people; ``write``: text as it is.
+    command: Command, asked: Asked, make: MakeMapper, *, mixed: bool = False,
+    seen: Callable[[Any], None] = lambda seen: None,
+) -> None:  # fmt: skip
+    """Do what is asked to lines, or go on with it. ``mixed``, ``seen``: as ``Driver`` has them.
 
     Errors: ``DragomanError``, also where parts were given up.
     """
-    share, place = share_of(wanted.part), place_of(wanted.on)
-    to = whole_address(wanted.to)
-    store = opened(to)
+    share, store, say = command.share, command.store, command.console.say
     began = time.monotonic()
-    plan, is_new = plan_of(store, wanted.asked, mixed=wanted.mixed)
-    job = Job(to, plan, wanted.make, way=way_that_stands(store))
-    total = len(job.places)
+    plan, is_new = stored_plan(
+        store, PARTS_PLANS, lambda: make_plan(asked),
+        lambda plan: check_same(plan, asked, store.address, mixed=mixed),
+    )  # fmt: skip
+    job = Job(command.to, plan, make, way=way_that_stands(store))
+    total = len(job.parts)
     if is_new:
         took = duration(time.monotonic() - began)
         say(f"{plural(plan.lines, 'line')} in {plural(total, 'part')}, counted in {took}")
     if share.number == 0:
         return
     listed = standing(job)
-    done = was_done(job, listed)
-    if done is not None:
+    bad = was_done(job, listed)
+    if bad is not None:
         say(f"all {plural(total, 'part stands', 'parts stand')} already: nothing to do")
-        _tell_bad(job, done["bad"], say)
+        _tell_bad(job, bad, say)
         return
     of_share = range(share.number - 1, total, share.of)
     mine = [number for number in of_share if number not in listed]
     if mine:
         if len(mine) < len(of_share):
             say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} stand already")
-        driver = Driver(
-            job, workers_at(place), mine, of_share, say, write,
-            terminal=terminal, mixed=wanted.mixed, seen=wanted.seen,
-        )  # fmt: skip
         try:
-            driver.run()
+            command.drive(job, mine, of_share, mixed=mixed, seen=seen)
         except DragomanError:
             # Where no model could be opened, the plan is not to be in the way of the next command.
             if is_new and way_that_stands(store) is None:
                 store.remove(PLAN)
             raise
     lacking = missing(job, standing(job))
-    own = [job.name(number) for number in lacking if number % share.of == share.number - 1]
+    own = [job.name(number) for number in lacking if share.has(number)]
     if own:
         count, names = plural(len(own), "part is", "parts are"), shortened(", ".join(own), _SHOWN)
         raise DragomanError(
-            f"{count} missing in {to}, though all were written: {names}. Something has removed "
-            "them. The same command makes them again"
+            f"{count} missing in {command.to}, though all were written: {names}. Something has "
+            "removed them. The same command makes them again"
         )
     if lacking:
         count = plural(len(lacking), "part", "parts")
-        say(f"the parts of {wanted.part} stand; {count} of other shares are missing yet")
+        say(f"the parts of {command.part} stand; {count} of other shares are missing yet")
         return
-    _tell_bad(job, finish(job)["bad"], say)
-    if isinstance(store, FolderStore):
-        store.sweep()
-    say(f"all {plural(total, 'part stands', 'parts stand')}: {to}")
+    _tell_bad(job, finish(job), say)
+    store.sweep()
+    say(f"all {plural(total, 'part stands', 'parts stand')}: {command.to}")
 
 
 def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Gives parts to workers until all stand.
+"""Gives parts to workers until all stand, and tells how far they are.
 
 A worker that dies loses one part, which goes to the end of the queue. Each part is tried
 ``TRIES`` times, as a task of Ray is with ``max_task_retries=2``, and is then given up. Nothing that
@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.parts.job import Work
-from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.parts.standing import agreed_way
-from dragoman.cluster.progress import ProgressLine, duration, in_figures
-from dragoman.cluster.workers import Answer, Workers
+from dragoman.cluster.work import Way, Work, agreed_way
+from dragoman.cluster.workers import Answer, Worker, Workers
 
 logger = logging.getLogger("dragoman.cluster")
 
@@ -30,6 +29,34 @@ TRIES = 3
 _STARTS = 3
 """Workers that may die one after another before their model is open."""
 _TICK = 1.0
+_EVERY = 2.0
+"""Seconds between two lines of progress on a terminal."""
+_EVERY_IN_LOGS = 30.0
+
+
+@dataclass(frozen=True)
+class Console:
+    """Where people read what a command does."""
+
+    write: Callable[[str], object]
+    """Writes text as it is."""
+    terminal: bool
+
+    def say(self, line: str) -> None:
+        """Write a line."""
+        self.write(f"{line}\n")
+
+
+@dataclass(eq=False)
+class _Begun:
+    """A worker that was started."""
+
+    worker: Worker
+    wished: bool
+    """Whether it was told how to compute."""
+    is_open: bool = False
+    part: int | None = None
+    """What it is at."""
 
 
 class Driver:
@@ -37,27 +64,22 @@ class Driver:
 
     def __init__(
         self, work: Work, workers: Workers, parts: Sequence[int], of_command: Sequence[int],
-        say: Callable[[str], None], write: Callable[[str], object], *, terminal: bool,
-        mixed: bool = False, seen: Callable[[Any], None] = lambda seen: None,
+        console: Console, *, mixed: bool = False, seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
-        """``parts``: those that are to be done, of all that the command is for; ``say``: writes a
-        line for people; ``write``: text as it is; ``seen``: gets what was seen in each part."""
-        self._work, self._workers = work, workers
+        """``parts``: those that are to be done, of all that the command is for; ``mixed``: whether
+        workers may compute in different ways; ``seen``: gets what was seen in each part."""
+        self._work, (self._number, self._new_worker) = work, workers
         self._waiting = deque(parts)
         self._total, missing = (sum(map(work.lines, some)) for some in (of_command, parts))
-        self._progress = ProgressLine(self._total, self._total - missing, write, terminal)
-        self._say, self._mixed, self._seen = say, mixed, seen
-        self._asked: dict[Future[Answer], int] = {}
-        """What is under way -> its worker."""
-        self._busy: dict[int, int] = {}
-        """Worker -> its part."""
-        self._ready: set[int] = set()
-        self._starting: set[int] = set()
-        self._wished: set[int] = set()
+        self._progress = ProgressLine(self._total, self._total - missing, console)
+        self._mixed, self._seen = mixed, seen
+        self._asked: dict[Future[Answer], _Begun] = {}
+        """What is under way -> who is at it."""
+        self._workers: list[_Begun] = []
         self._tries: Counter[int] = Counter()
         """Part -> workers that died with it."""
         self._starts = 0
-        self._started = 0
+        """Workers that died before their model was open, one after another."""
         self._stood = self._died = 0
         """Parts that somebody else did meanwhile, and workers that were replaced."""
         self._given_up: dict[int, str] = {}
@@ -68,15 +90,16 @@ class Driver:
         parts were given up; all workers are ended first."""
         try:
             self._start()  # one alone: how it computes is how all do
-            while self._waiting or self._busy:
+            while self._waiting or any(begun.part is not None for begun in self._workers):
                 answered, _ = wait(self._asked, _TICK, FIRST_COMPLETED)
                 for future in answered:
                     self._take(self._asked.pop(future), future)
                 self._give()
-                self._progress.show(len(self._ready))
+                self._progress.show(sum(begun.is_open for begun in self._workers))
         finally:
             self._progress.clear()
-            self._workers.close()
+            for begun in self._workers:
+                begun.worker.stop()
         if self._total:
             self._tell()
         if self._given_up:
@@ -97,109 +120,191 @@ class Driver:
             told += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
         if self._stood:
             told += f"; {plural(self._stood, 'part', 'parts')} somebody else did meanwhile"
-        self._say(told)
+        progress.say(told)
 
     # ---- workers
 
     def _start(self) -> None:
-        worker = self._started
-        self._started += 1
-        self._starting.add(worker)
-        if self._work.way is not None:
-            self._wished.add(worker)
-        self._asked[self._workers.start(worker, self._work)] = worker
+        begun = _Begun(self._new_worker(), wished=self._work.way is not None)
+        self._workers.append(begun)
+        self._asked[begun.worker.ask(self._work)] = begun
 
-    def _fill(self) -> None:
-        """As many workers as there are to be, and no more than there are parts."""
-        wanted = min(self._workers.number, len(self._waiting) + len(self._busy))
-        if self._ready or self._work.way is not None:
-            for _ in range(wanted - len(self._ready) - len(self._starting)):
-                self._start()
+    def _stop(self, begun: _Begun) -> None:
+        self._workers.remove(begun)
+        begun.worker.stop()
 
     def _give(self) -> None:
-        self._fill()
-        for worker in sorted(self._ready - self._busy.keys()):
+        """As many workers as there are to be, and no more than there are parts; and parts to those
+        that have none."""
+        if self._work.way is not None:
+            busy = sum(begun.part is not None for begun in self._workers)
+            for _ in range(min(self._number, len(self._waiting) + busy) - len(self._workers)):
+                self._start()
+        for begun in self._workers:
+            if not begun.is_open or begun.part is not None:
+                continue
             while self._waiting:
                 number = self._waiting.popleft()
                 if self._work.store.stat(self._work.name(number)) is not None:
                     self._pass_over(number)
                     continue
-                self._busy[worker] = number
-                self._asked[self._workers.give(worker, number)] = worker
+                begun.part = number
+                self._asked[begun.worker.ask(number)] = begun
                 break
 
     # ---- what they answer
 
-    def _take(self, worker: int, future: Future[Answer]) -> None:
+    def _take(self, begun: _Begun, future: Future[Answer]) -> None:
         if (error := future.exception()) is not None:
-            self._lose(worker, error)
+            self._lose(begun, error)
             return
         answer = future.result()
         if isinstance(answer, str):
             raise DragomanError(answer)
-        found, more = answer
-        if isinstance(found, Way):
-            self._begin(worker, found, str(more))
+        number, begun.part = begun.part, None
+        if number is None:
+            self._begin(begun, *answer)
             return
-        number = self._busy.pop(worker)
-        if more:
-            self._progress.add(found.lines)
-            self._seen(found.seen)
+        seen, is_own = answer
+        if is_own:
+            self._progress.fresh += self._work.lines(number)
+            self._seen(seen)
         else:
             self._pass_over(number)
 
-    def _begin(self, worker: int, way: Way, description: str) -> None:
-        self._starting.discard(worker)
+    def _begin(self, begun: _Begun, way: Way, description: str) -> None:
         agreed = agreed_way(self._work.store, way)
         self._work = self._work.with_way(agreed)
         if way != agreed and not self._mixed:
-            if worker not in self._wished:
-                self._workers.stop(worker)  # another will compute as is agreed
+            if not begun.wished:
+                self._stop(begun)  # another will compute as is agreed
                 return
             raise DragomanError(
                 f"parts of {self._work.to} were computed in {agreed.words}, and here it would be "
                 f"{way.words}: in rare ties the output may differ. Work on machines that are "
                 "alike, or allow both: --mixed"
             )
-        if not self._ready:
+        if not any(other.is_open for other in self._workers):
             logger.debug(description)
         self._starts = 0
-        self._ready.add(worker)
+        begun.is_open = True
         self._progress.begin()
 
-    def _lose(self, worker: int, error: BaseException) -> None:
+    def _lose(self, begun: _Begun, error: BaseException) -> None:
         logger.debug("a worker is lost", exc_info=error)
-        self._workers.stop(worker)
-        self._ready.discard(worker)
-        number = self._busy.pop(worker, None)
+        self._stop(begun)
         self._died += 1
         how = str(error).strip().partition("\n")[0][:300]
         if isinstance(error, BrokenExecutor):
             how = "its process was ended, as the system does where memory runs out"
+        number = begun.part
         if number is None:
-            self._starting.discard(worker)
             self._starts += 1
             if self._starts == _STARTS:
                 raise DragomanError(
                     f"{plural(_STARTS, 'worker')} ended before the model was open: {how}"
                 )
-            if not self._ready and not self._starting:
+            if not self._workers:
                 self._start()
             return
         self._tries[number] += 1
-        name = self._work.described(number)
-        self._progress.clear()
+        name = f"{self._work.name(number)} ({self._work.place(number)})"
         if self._tries[number] < TRIES:
             self._waiting.append(number)
-            self._say(f"a worker is lost: {how}. Once more: {name}")
+            self._progress.say(f"a worker is lost: {how}. Once more: {name}")
         else:
             self._given_up[number] = how
-            self._say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")
+            self._progress.say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")
 
     def _pass_over(self, number: int) -> None:
         """Somebody else works on the same parts: take the rest in another order than theirs."""
         self._stood += 1
-        self._progress.stood(self._work.lines(number))
+        self._progress.before += self._work.lines(number)
         rest = list(self._waiting)
         random.shuffle(rest)
         self._waiting = deque(rest)
+
+
+class ProgressLine:
+    """How far all parts are: one line, written anew on a terminal, and now and then into a log."""
+
+    def __init__(self, total: int, before: int, console: Console) -> None:
+        """``total``: lines."""
+        self._total, self._console = total, console
+        self.before = before
+        """Lines of parts that stood already, or that somebody else has done."""
+        self.fresh = 0
+        """Lines of parts that this command has done."""
+        self._began: float | None = None
+        self._told = 0.0
+        self._width = 0
+
+    def begin(self) -> None:
+        """Measure from now on: a model is ready."""
+        if self._began is None:
+            self._began = self._told = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since the first model was ready."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    @property
+    def rate(self) -> float:
+        """Lines a second, of this command."""
+        return self.fresh / self.seconds if self.seconds else 0.0
+
+    def show(self, workers: int) -> None:
+        """If it is time again."""
+        now, terminal = time.monotonic(), self._console.terminal
+        if self._began is None or now - self._told < (_EVERY if terminal else _EVERY_IN_LOGS):
+            return
+        self._told = now
+        text = self._text(workers)
+        if terminal:
+            self._console.write(f"\r{text.ljust(self._width)}")
+            self._width = len(text)
+        else:
+            self._console.say(text)
+
+    def clear(self) -> None:
+        """Make room for other text on a terminal."""
+        if self._width:
+            self._console.write(f"\r{' ' * self._width}\r")
+            self._width = 0
+
+    def say(self, line: str) -> None:
+        """Another line."""
+        self.clear()
+        self._console.say(line)
+
+    def _text(self, workers: int) -> str:
+        """12,000 of 50,000 lines (24 %), 148 lines/s, 4 min left, 2 workers"""
+        done = self.before + self.fresh
+        share = 100 * done // self._total if self._total else 100
+        parts = [f"{done:,} of {plural(self._total, 'line')} ({share} %)"]
+        if self.rate:
+            parts += [
+                f"{in_figures(self.rate)} lines/s",
+                f"{duration((self._total - done) / self.rate)} left",
+            ]
+        return ", ".join([*parts, plural(workers, "worker")])
+
+
+def in_figures(rate: float) -> str:
+    """Lines a second, as exact as it can be meant."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def duration(seconds: float) -> str:
+    """40 s, 12 min, 3 h 20 min, 5 days 2 h"""
+    if seconds < 90:
+        return f"{max(0.0, seconds):.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h" if hours else f"{days} days"

@@ -15,11 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.cluster.inputs.files import File, blocks, files_of
-from dragoman.cluster.parts.plan import NOTES
-from dragoman.cluster.parts.standing import check_conditional
+from dragoman.cluster.files import File, files_of
+from dragoman.cluster.work import NOTES, check_conditional
 from dragoman.stores.opened import is_remote, opened, whole_address
-from dragoman.stores.store import InputChanged, Stat, Store
+from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
 
 BAD = f"{NOTES}/bad"
 """The folder beside the outputs with a file for each input that could not be done."""
@@ -27,7 +26,6 @@ SETTLED = 2.0
 """Seconds for which size and time of a file stay as they are before it is taken to be whole."""
 PAUSE = 0.5
 """Seconds between two looks."""
-_BLOCK = 8 << 20
 
 Do = Callable[[Path, Path], None]
 """Makes an output, the second path, of a file. Errors: ``DragomanError``."""
@@ -111,7 +109,7 @@ class Watch:
                     self._set_aside(name, file, str(error).replace(str(source), file.place))
                     return True
                 self._check_same(file)
-                own = self._store.create_of(name, _blocks(output))
+                own = self._store.create(name, _blocks(output))
         except InputChanged:
             self._seen.pop(name, None)
             return False
@@ -141,7 +139,7 @@ class Watch:
         path = folder / "in" / Path(file.name).name
         path.parent.mkdir()
         with path.open("wb") as copy:
-            copy.writelines(blocks(file))
+            copy.writelines(file.blocks())
         return path
 
     def _check_same(self, file: File) -> None:
@@ -180,5 +178,5 @@ def _note(name: str) -> str:
 
 def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(BLOCK):
             yield block

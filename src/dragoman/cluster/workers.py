@@ -1,57 +1,27 @@
-"""Who does parts: processes of this machine, or actors of Ray (``actors.py``).
+"""Who does parts: processes of this machine, or actors of Ray on the machines of its cluster.
 
 What a worker is asked comes back as a future. One that has an exception in place of an answer is
-that of a worker that is lost. Each process is the only one of a ``ProcessPoolExecutor``: so it is
-known with which part it died. When the driver is gone, however it ended, its processes end too.
+that of a worker that is lost. Ray runs its actors and says which are gone; which parts stand, the
+store alone knows, so the loss of Ray's head loses nothing.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import signal
-import sys
-import threading
 from abc import ABC, abstractmethod
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from multiprocessing import active_children, get_context, parent_process
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
-from dragoman.base.errors import DragomanError
-from dragoman.cluster.parts.job import Work
-from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.parts.part import PartNote
-from dragoman.native.processor import THREADS, share_cores
+from dragoman.base.errors import DragomanError, install
+from dragoman.base.workers import WorkerProcess, may_copy
+from dragoman.cluster.work import Way, Work
+from dragoman.native.processor import THREADS, cores, share_cores
 
-Answer = tuple[Way, str] | tuple[PartNote, bool] | str
-"""How a worker computes, and a line for people; or what is noted of a part, and whether it is this
+Answer = tuple[Any, Any] | str
+"""How a worker computes, and a line for people; or what was seen in a part, and whether it is this
 worker's that stands; or the message of an error that no other try can mend."""
-
-
-class Workers(ABC):
-    """Processes somewhere, each with a model of its own."""
-
-    number: int
-    """How many work at once."""
-    _running: dict[int, Any]
-    """By their numbers."""
-
-    @abstractmethod
-    def start(self, worker: int, work: Work) -> Future[Answer]:
-        """Begin another, which opens its model."""
-
-    @abstractmethod
-    def give(self, worker: int, part: int) -> Future[Answer]:
-        """Let a worker that is ready do a part."""
-
-    @abstractmethod
-    def stop(self, worker: int) -> None:
-        """End one, whatever it is at, if it is there yet."""
-
-    def close(self) -> None:
-        """End all."""
-        for worker in list(self._running):
-            self.stop(worker)
 
 
 class Hand:
@@ -62,87 +32,98 @@ class Hand:
         self._tools: Any = None
         self._way = Way()
 
-    def open(self, work: Work) -> Answer:
-        """Open the model."""
+    def answer(self, asked: Work | int) -> Answer:
+        """Open the model of some work, or then do a part of it."""
         try:
-            self._work = work
-            self._tools, self._way, description = work.begun()
-        except DragomanError as error:
-            return str(error)
-        return self._way, description
-
-    def do(self, part: int) -> Answer:
-        """Do a part, once the model is open."""
-        assert self._work is not None, "open comes first"
-        try:
-            return self._work.do(part, self._tools, self._way)
+            if isinstance(asked, Work):
+                self._work = asked
+                self._tools, self._way, description = asked.begun()
+                return self._way, description
+            assert self._work is not None, "work comes first"
+            return self._work.do(asked, self._tools, self._way)
         except DragomanError as error:
             return str(error)
 
 
-_WITH_THREADS = ("torch", "obstore", "pyarrow", "ray")
-"""Modules with threads of which Python does not know."""
+class Worker(ABC):
+    """One process somewhere, with a model of its own."""
+
+    @abstractmethod
+    def ask(self, asked: Work | int) -> Future[Answer]:
+        """Let it open the model of some work; then, do a part."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it, whatever it is at."""
+
+
+Workers = tuple[int, Callable[[], Worker]]
+"""How many work at once, and what starts another."""
+
+
+class LocalWorker(Worker):
+    """A process of this machine, which uses some of the cores that this one may use."""
+
+    def __init__(self, cores: int) -> None:
+        self._process = WorkerProcess(share_cores, cores, os.environ.get(THREADS), copy=may_copy())
+
+    def ask(self, asked: Work | int) -> Future[Answer]:
+        return self._process.ask(_answer, asked)
+
+    def stop(self) -> None:
+        self._process.stop()
+
+
 _hand = Hand()
 """That of this process, where it is a worker."""
 
 
-class Processes(Workers):
-    """``number`` processes, which share the cores that this one may use."""
-
-    def __init__(self, number: int, cores: int) -> None:
-        self.number = number
-        self._running: dict[int, tuple[ProcessPoolExecutor, set[BaseProcess]]] = {}
-        self._share = max(1, cores // number), os.environ.get(THREADS)
-
-    def start(self, worker: int, work: Work) -> Future[Answer]:
-        context = get_context("fork" if _may_fork() else "spawn")
-        before = set(active_children())
-        pool = ProcessPoolExecutor(1, context, _begin, self._share)
-        opened = pool.submit(_open, work)
-        self._running[worker] = pool, set(active_children()) - before
-        return opened
-
-    def give(self, worker: int, part: int) -> Future[Answer]:
-        try:
-            return self._running[worker][0].submit(_do, part)
-        except BrokenExecutor as error:  # it died between two parts
-            lost = Future[Answer]()
-            lost.set_exception(error)
-            return lost
-
-    def stop(self, worker: int) -> None:
-        if worker in self._running:
-            pool, processes = self._running.pop(worker)
-            for process in processes:
-                process.kill()
-            pool.shutdown(cancel_futures=True)
+def _answer(asked: Work | int) -> Answer:
+    return _hand.answer(asked)
 
 
-def _may_fork() -> bool:
-    """Whether a worker can be a copy of this process, which saves it the imports: only where no
-    thread could hold a lock at that moment. numpy's own threads are made for copies."""
-    if sys.platform != "linux" or threading.active_count() > 1:
-        return False
-    return sys.modules.keys().isdisjoint(_WITH_THREADS)
+def processes(number: int | None) -> Workers:
+    """Processes that share the cores; None: one for each."""
+    wanted = number or cores()
+    return wanted, lambda: LocalWorker(max(1, cores() // wanted))
 
 
-def _begin(cores: int, threads: str | None) -> None:
-    """What a process begins with."""
-    share_cores(cores, threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for all of a group: the driver's
-    threading.Thread(target=_end_with_driver, daemon=True).start()
+class RayWorker(Worker):
+    """An actor of one core."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        made = ray.remote(num_cpus=1, max_restarts=0)(_Actor)
+        self._actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
+
+    def ask(self, asked: Work | int) -> Future[Answer]:
+        answered: Future[Answer] = self._actor.answer.remote(asked).future()
+        return answered
+
+    def stop(self) -> None:
+        self._ray.kill(self._actor)
 
 
-def _end_with_driver() -> None:
-    driver = parent_process()
-    assert driver is not None, "a worker has been started by its driver"
-    driver.join()
-    os._exit(1)
+class _Actor(Hand):
+    """Runs elsewhere, on one core."""
+
+    def __init__(self) -> None:
+        share_cores(1, None)
+        super().__init__()
 
 
-def _open(work: Work) -> Answer:
-    return _hand.open(work)
-
-
-def _do(part: int) -> Answer:
-    return _hand.do(part)
+def actors(number: int | None) -> Workers:
+    """Actors of Ray; None: one for each core of its cluster. Errors: ``DragomanError`` without
+    Ray."""
+    try:
+        import ray
+    except ImportError:
+        raise DragomanError(
+            f"Ray is not installed: {install('ray')}. Without it: --on local:4"
+        ) from None
+    if not ray.is_initialized():
+        # A cluster that RAY_ADDRESS names, or one of this machine alone.
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+    there: Any = ray
+    number = number or max(1, int(there.cluster_resources().get("CPU", 1)))
+    return number, lambda: RayWorker(there)

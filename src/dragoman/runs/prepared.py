@@ -42,7 +42,7 @@ from dragoman.data.store_writer import alone
 from dragoman.forms.form import Pair
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
-from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.opened import is_remote, opened, whole_address
 from dragoman.stores.store import Stat, Store
 
 logger = logging.getLogger("dragoman")
@@ -52,7 +52,6 @@ TOKENS = "tokens"
 SUMS_OF_FILES = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ((?:tokens/)?\w[\w.-]*)", re.ASCII)
 _AT_ONCE = 16
-_BLOCK = 8 << 20
 _EVERY = 5.0
 """Seconds between two lines about what has come."""
 
@@ -80,13 +79,12 @@ class PreparedFile(BaseModel):
 def is_prepared(path: str | os.PathLike[str]) -> bool:
     """Whether it is such a folder, or one that is being prepared; an address is always taken for
     one."""
-    return of_address(path) is not None or any((Path(path) / one).exists() for one in (FILE, BEGUN))
+    return is_remote(path) or any((Path(path) / one).exists() for one in (FILE, BEGUN))
 
 
 def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
     """Errors: ``RunError`` where there is none, or where it is not whole."""
-    address = of_address(folder)
-    path = (local_folder(address) if address else Path(folder)) / FILE
+    path = local_folder(folder) / FILE
     if not path.is_file():
         raise _not_prepared(folder)
     try:
@@ -111,7 +109,7 @@ def recipe_of_prepared(
     Errors: ``RecipeError`` for a change of what the tokens depend on.
     """
     values = read_prepared(folder).recipe
-    place = of_address(folder) or os.path.abspath(folder)
+    place = str(folder) if is_remote(folder) else os.path.abspath(folder)
     values = {**values, "data": {**values["data"], "prepared": place}}
     plain = recipes.parse(values, where=str(Path(folder) / FILE))
     changed = recipes.parse(values, changes, where=str(Path(folder) / FILE))
@@ -170,15 +168,14 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
 def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
     folder = _folder(recipe)
     mend = "prepare the text again, in another folder"
-    if of_address(_place(recipe)) is not None:
+    if is_remote(_place(recipe)):
         mend = f"delete {folder}, and it is fetched again"
     return TokenStore(folder / TOKENS, sizes, mend)
 
 
 def _folder(recipe: Recipe) -> Path:
     """The folder of the text on this machine."""
-    address = of_address(_place(recipe))
-    return local_folder(address) if address else Path(_place(recipe))
+    return local_folder(_place(recipe))
 
 
 def _place(recipe: Recipe) -> str:
@@ -186,23 +183,21 @@ def _place(recipe: Recipe) -> str:
     return recipe.data.prepared
 
 
-def of_address(place: str | os.PathLike[str]) -> str | None:
-    """The address, if it is one; None for a folder."""
-    return str(place) if isinstance(place, str) and is_remote(place) else None
-
-
-def local_folder(address: str) -> Path:
-    """The folder of a prepared text on this machine, fetched where it is not whole yet.
+def local_folder(place: str | os.PathLike[str]) -> Path:
+    """The folder of a prepared text on this machine: of an address, it is fetched where it is not
+    whole yet.
 
     Errors: ``RunError`` where none was prepared there, and where the disk has no room for it;
     ``DataError`` where a file is not what was written; ``StoreError`` where it cannot be read.
     """
-    split_address(address)
-    store = opened(address.rstrip("/"))
+    if not is_remote(place):
+        return Path(place)
+    address = whole_address(str(place))
+    store = opened(address)
     stat = store.stat(FILE)
     if stat is None:
-        raise _not_prepared(address)
-    name = hashlib.sha256(f"{address.rstrip('/')} {stat.tag}".encode()).hexdigest()[:24]
+        raise _not_prepared(place)
+    name = hashlib.sha256(f"{address} {stat.tag}".encode()).hexdigest()[:24]
     folder = (cache_folder("buckets") or _temporary()) / name
     if not (folder / FILE).is_file():
         (folder / TOKENS).mkdir(parents=True, exist_ok=True)
@@ -283,14 +278,10 @@ def _check_room(store: Store, folder: Path, total: int) -> None:
 
 
 def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) -> None:
-    blocks = (
-        store.read(name, start, min(_BLOCK, stat.size - start), stat.tag)
-        for start in range(0, stat.size, _BLOCK)
-    )
     sums: dict[str, str] = {}
     with replacing_file(path) as temporary:
         with temporary.open("wb") as file:
-            file.writelines(summed(sums, name, blocks))
+            file.writelines(summed(sums, name, store.blocks(name, stat)))
         if sums[name] != expected:
             raise DataError(
                 f"{store.place(name)} is damaged: it has the SHA-256 {sums[name]}, and {expected} "

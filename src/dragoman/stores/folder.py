@@ -10,11 +10,11 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman.base.atomic import TEMPORARY
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores.store import Content, InputChanged, Stat, Store, StoreError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -67,17 +67,14 @@ class FolderStore(Store):
             if (stat := self.stat(name)) is not None:
                 yield name, stat
 
-    def create(self, name: str, data: bytes) -> bool:
-        return self.create_of(name, [data])
-
-    def create_of(self, name: str, blocks: Iterable[bytes]) -> bool:
+    def create(self, name: str, content: Content) -> bool:
         path = self.folder / name
         temporary = path.with_name(f"{TEMPORARY}{os.urandom(4).hex()}-{path.name}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with open(temporary, "xb") as file:
-                    file.writelines(blocks)
+                    file.writelines([content] if isinstance(content, bytes) else content)
                     file.flush()
                     os.fsync(file.fileno())
                 os.link(temporary, path)
@@ -98,7 +95,6 @@ class FolderStore(Store):
         (self.folder / name).unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what killed processes left half-written, long ago."""
         before = time.time() - _OLD
         for path in self.folder.rglob(f"{TEMPORARY}*"):
             if path.is_file() and path.stat().st_mtime < before:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from dragoman.base.errors import install
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores.store import Content, InputChanged, Stat, Store, StoreError
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
@@ -112,8 +112,10 @@ class ObjectStore(Store):
         self._asked(below, list_rest)
         yield from found
 
-    def create(self, name: str, data: bytes) -> bool:
+    def create(self, name: str, content: Content) -> bool:
         from obstore.exceptions import AlreadyExistsError
+
+        data = content if isinstance(content, bytes) else b"".join(content)
 
         def put() -> bool:
             try:

@@ -11,9 +11,9 @@ from dragoman.stores.objects import SCHEMES, ObjectStore
 from dragoman.stores.store import Store, StoreError
 
 
-def is_remote(address: str) -> bool:
+def is_remote(address: str | os.PathLike[str]) -> bool:
     """Whether it names an object store or a server: ``s3://bucket/in``."""
-    return "://" in address
+    return isinstance(address, str) and "://" in address
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -12,6 +12,11 @@ from dataclasses import dataclass
 
 from dragoman.base.errors import DataError, DragomanError
 
+BLOCK = 8 << 20
+"""Bytes of one request to a store."""
+Content = bytes | Iterable[bytes]
+"""Of an object; in blocks where it may be large."""
+
 
 class StoreError(DragomanError):
     """A store cannot be read or written: no credentials, no such bucket, no room, no answer."""
@@ -47,21 +52,31 @@ class Store(ABC):
         Errors: ``InputChanged`` where it has another, or there is none any more.
         """
 
+    def content(self, name: str) -> bytes | None:
+        """All of an object; None if there is none."""
+        stat = self.stat(name)
+        return None if stat is None else self.read(name, 0, stat.size)
+
+    def blocks(self, name: str, stat: Stat) -> Iterator[bytes]:
+        """All of an object that must be as it was, block by block. Errors: as ``read``."""
+        for start in range(0, stat.size, BLOCK):
+            yield self.read(name, start, min(BLOCK, stat.size - start), stat.tag)
+
     @abstractmethod
     def names(self, below: str) -> Iterator[tuple[str, Stat]]:
         """All objects whose names begin with ``below``, in the order of their names."""
 
     @abstractmethod
-    def create(self, name: str, data: bytes) -> bool:
-        """Write an object if there is none; False if there is one, which stays as it is."""
-
-    def create_of(self, name: str, blocks: Iterable[bytes]) -> bool:
-        """``create`` of what comes block by block: a folder holds no more than one in memory."""
-        return self.create(name, b"".join(blocks))
+    def create(self, name: str, content: Content) -> bool:
+        """Write an object if there is none; False if there is one, which stays as it is. A folder
+        holds no more than a block of it in memory."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
         """Remove an object, if there is one."""
+
+    def sweep(self) -> None:  # noqa: B027 -- a bucket holds nothing that is half-written
+        """Remove what killed processes left half-written, long ago."""
 
     def place(self, name: str) -> str:
         """What messages call one object."""

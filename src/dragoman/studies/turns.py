@@ -7,18 +7,17 @@ so the least time counts. Memory is the most that the process took, program and 
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.native.allocator import peak_bytes
+from dragoman.base.workers import WorkerProcess
+from dragoman.native.allocator import keep_memory, peak_bytes
 from dragoman.studies.systems import open_translator
 
 Answer = TypeVar("Answer")
@@ -48,20 +47,20 @@ def measure_in_turns(
     folders: Sequence[Path], sentences: Sequence[str], rounds: int = ROUNDS
 ) -> list[TurnPace]:
     """Errors: ``RunError`` if one of the processes fails, with what it said."""
-    context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
-        processes: list[tuple[Path, ProcessPoolExecutor]] = []
+        processes: list[tuple[Path, WorkerProcess]] = []
         paths: list[str] = []
         for folder in folders:
-            pool = stack.enter_context(ProcessPoolExecutor(1, mp_context=context))
-            processes.append((folder, pool))
+            process = WorkerProcess(keep_memory)
+            stack.callback(process.stop)
+            processes.append((folder, process))
             # One after another: what loads and warms up does not meet another that does.
-            paths.append(_done(folder, pool.submit(_warm_up, str(folder), list(sentences))))
+            paths.append(_done(folder, process.ask(_warm_up, str(folder), list(sentences))))
         turns = [
-            [_done(folder, pool.submit(_translate)) for folder, pool in processes]
+            [_done(folder, process.ask(_translate)) for folder, process in processes]
             for _ in range(rounds)
         ]
-        memory = [_done(folder, pool.submit(peak_bytes)) / 1e6 for folder, pool in processes]
+        memory = [_done(folder, process.ask(peak_bytes)) / 1e6 for folder, process in processes]
     return [
         TurnPace(path, seconds, len(sentences), megabytes)
         for path, seconds, megabytes in zip(paths, zip(*turns, strict=True), memory, strict=True)
@@ -71,7 +70,7 @@ def measure_in_turns(
 def _done(folder: Path, asked: Future[Answer]) -> Answer:
     try:
         return asked.result()
-    except BrokenProcessPool:
+    except BrokenExecutor:
         raise RunError(f"the process that translates with {folder} ended at once") from None
     except DragomanError as error:
         raise RunError(f"{folder} could not translate: {error}") from error
@@ -80,9 +79,6 @@ def _done(folder: Path, asked: Future[Answer]) -> Answer:
 def _warm_up(folder: str, sentences: list[str]) -> str:
     """In a process of its own: translate once, so that ``_translate`` is timed warm. -> What
     translates."""
-    from dragoman.native.allocator import keep_memory
-
-    keep_memory()
     from dragoman import catalogue
 
     translator = open_translator(catalogue.Run.open(folder))

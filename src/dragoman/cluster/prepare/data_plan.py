@@ -4,7 +4,7 @@ stages in which their parts are done."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
@@ -13,25 +13,21 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import TypeAdapter
 
-from dragoman.base.errors import DataError, RecipeError, RunError
-from dragoman.base.wording import plural
+from dragoman.base.errors import RecipeError, RunError
 from dragoman.catalogue import Recipe
-from dragoman.cluster.inputs.compression import Compression
-from dragoman.cluster.inputs.files import File, files_of
-from dragoman.cluster.inputs.kinds import KINDS, kind_of
-from dragoman.cluster.inputs.line_rows import TOO_LONG, decoded, lines_of
-from dragoman.cluster.inputs.lines_and_rows import Stretch
-from dragoman.cluster.parts.job import Work
-from dragoman.cluster.parts.mapper import Way
-from dragoman.cluster.parts.part import PartNote
-from dragoman.cluster.parts.plan import MOST_PARTS, NOTES, VERSION
+from dragoman.cluster.files import File, files_of
+from dragoman.cluster.kinds import KINDS, check_count, cut_together, kind_of
+from dragoman.cluster.plan import VERSION
+from dragoman.cluster.rows import Stretch, decoded, lines_of, place_of
+from dragoman.cluster.work import NOTES, Way, Work
 from dragoman.data.files import corpora
-from dragoman.data.files.bilingual import different_counts, jsonl_pairs, tsv_pairs
+from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.lines import far_too_long
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
-from dragoman.stores.store import InputChanged
+from dragoman.stores.store import Content, InputChanged
 
 _BY_LINES = ("lines", "tsv", "jsonl")
 """Formats that are cut; a corpus of any other is one part."""
@@ -57,7 +53,6 @@ class DataPlan:
     """Of a part, at most."""
     files: tuple[tuple[File, ...], ...]
     """Of each corpus."""
-    compressions: tuple[tuple[Compression, ...], ...]
     parts: tuple[PartOfCorpus, ...]
     partitions: int
     """Ranges of hashes; 0 where duplicates stay."""
@@ -76,8 +71,7 @@ class DataPlan:
         part = self.parts[number]
         if not part.stretches:
             return self.names[part.corpus]
-        first, lines = part.stretches[0].first, part.stretches[0].lines
-        return f"{self.files[part.corpus][0].place}, lines {first + 1:,} to {first + lines:,}"
+        return place_of(self.files[part.corpus][0], part.stretches[0])
 
     def lines_of(self, number: int) -> int:
         """Of a part, as far as they are known."""
@@ -92,11 +86,7 @@ class DataPlan:
             yield from read_pairs(corpus)
             _check_unchanged(files)
             return
-        packed = self.compressions[part.corpus]
-        sides = [
-            _lines(file, compression, stretch)
-            for file, compression, stretch in zip(files, packed, part.stretches, strict=True)
-        ]
+        sides = [*map(_lines, files, part.stretches)]
         first, count = part.stretches[0].first + 1, 0
         match format_of(corpus):
             case "tsv":
@@ -118,34 +108,25 @@ DATA_PLANS = TypeAdapter(DataPlan)
 
 
 def make_plan(recipe: Recipe, lines: int) -> DataPlan:
-    """Cut the corpora of a recipe. Errors: ``DataError`` for files that cannot be read."""
-    files, compressions, parts = [], [], []
+    """Cut the corpora of a recipe. Errors: ``RecipeError`` for one whose text is not prepared in
+    parts, ``DataError`` for files that cannot be read."""
+    check_fits(recipe)
+    files: list[tuple[File, ...]] = []
+    parts: list[PartOfCorpus] = []
     for number, corpus in enumerate(recipe.data.train):
         next(read_pairs(corpus), None)  # what is wrong with a file is said at once
-        found = _files(corpus)
+        found = tuple(kind_of(file)[1] for file in _files(corpus))
         files.append(found)
-        packed = tuple(kind_of(file)[1] for file in found)
-        compressions.append(packed)
         if format_of(corpus) not in _BY_LINES:
             parts.append(PartOfCorpus(number, ()))
             continue
-        columns = [
-            list(KINDS["text"].cut(file, compression, lines))
-            for file, compression in zip(found, packed, strict=True)
-        ]
-        counts = [sum(one.lines for one in column) for column in columns]
-        if counts[0] != counts[-1]:
-            raise different_counts(found[0].place, counts[0], found[-1].place, counts[-1])
-        parts += [PartOfCorpus(number, some) for some in zip(*columns, strict=True)]
-    if len(parts) > MOST_PARTS:
-        raise DataError(
-            f"{plural(len(parts), 'part')}: take more lines for each, so that there are at most "
-            f"{MOST_PARTS:,}: --lines N"
-        )
+        cut = cut_together(found, KINDS["text"], lines)
+        parts += [PartOfCorpus(number, some) for some in cut]
     known = sum(part.stretches[0].lines for part in parts if part.stretches)
+    check_count(len(parts), known)
     partitions = -(-known // _OF_PARTITION) or 1
     return DataPlan(
-        recipe, lines, tuple(files), tuple(compressions), tuple(parts),
+        recipe, lines, tuple(files), tuple(parts),
         partitions if recipe.data.cleaning.duplicates else 0, versions(recipe),
     )  # fmt: skip
 
@@ -158,8 +139,7 @@ def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
     if plan.lines != lines:
         raise RunError(f"{where} was begun with --lines {plan.lines}. {another}")
     check_versions(plan, where)
-    for files in plan.files:
-        _check_unchanged(files)
+    _check_unchanged(chain.from_iterable(plan.files))
 
 
 def check_versions(plan: DataPlan, where: str) -> None:
@@ -199,30 +179,21 @@ def check_fits(recipe: Recipe) -> None:
         raise RecipeError(f"recipe {recipe.name} cannot be prepared: {reason}")
 
 
-def _files(corpus: CorpusSettings) -> tuple[File, ...]:
+def _files(corpus: CorpusSettings) -> list[File]:
     sides = (corpora.files_of(side) for side in (corpus.source, corpus.target))
-    found = chain.from_iterable(sides)
-    return tuple(chain.from_iterable(files_of([str(path)]) for path in found))
+    return files_of([str(path) for path in chain.from_iterable(sides)])
 
 
-def _check_unchanged(files: Sequence[File]) -> None:
+def _check_unchanged(files: Iterable[File]) -> None:
     for file in files:
-        if file.open().stat(file.name) != file.stat:
-            raise InputChanged(f"{file.place} has changed since the plan was made")
+        file.check_unchanged()
 
 
-def _lines(file: File, compression: Compression, stretch: Stretch) -> Iterator[str]:
-    for number, raw in enumerate(lines_of(file, compression, stretch), start=stretch.first + 1):
+def _lines(file: File, stretch: Stretch) -> Iterator[str]:
+    for number, raw in enumerate(lines_of(file, stretch), start=stretch.first + 1):
         if raw.data is None:
-            raise DataError(
-                f"{file.place}, line {number}: it has {raw.size:,} {TOO_LONG}; cut it into lines "
-                "of a sentence or a text each"
-            )
+            raise far_too_long(file.place, number, f"{raw.size:,}")
         yield decoded(raw.data, first=number == 1)
-
-
-Content = bytes | Iterable[bytes]
-"""Of an object; in blocks where it may be large."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +203,6 @@ class PlanStage(Work):
 
     plan: DataPlan
 
-    title: ClassVar[str]
-    """What people are told when it begins."""
     folder: ClassVar[str]
     last: ClassVar[str] = "json"
     """The ending of the object that is written last."""
@@ -262,13 +231,13 @@ class PlanStage(Work):
 
     def begun(self) -> tuple[Any, Way, str]:
         check_versions(self.plan, self.to)
-        return self.tools(), Way(), self.title
+        return self.tools(), Way(), self.folder
 
-    def do(self, number: int, tools: Any, way: Way) -> tuple[PartNote, bool]:
-        own, name = False, ""
+    def do(self, number: int, tools: Any, way: Way) -> tuple[None, bool]:
+        own = False
         for name, content in self.result(number, tools).items():
-            own = self.store.create_of(name, [content] if isinstance(content, bytes) else content)
-        return PartNote(number, name, self.lines(number), 0, "", 0, (), ""), own
+            own = self.store.create(name, content)
+        return None, own
 
 
 def object_name(folder: str, number: int, ending: str) -> str:

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, object_name
+from dragoman.cluster.prepare.data_plan import DataPlan, PlanStage, object_name
 from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.split import Side, side_of_pair
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
-from dragoman.stores.store import Store, StoreError
+from dragoman.stores.store import Content, Store, StoreError
 
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
 MOSES = "moses"
@@ -27,7 +27,6 @@ Places = npt.NDArray[np.uint32]
 class Fingerprints(PlanStage):
     """Of each corpus, by which a store of its tokens is found again."""
 
-    title = "fingerprints of the corpora"
     folder = FINGERPRINTS
     last: ClassVar[str] = "txt"
 
@@ -49,7 +48,6 @@ class Fingerprints(PlanStage):
 class PartReading(PlanStage):
     """The examples of a part that pass all filters but that of duplicates, and their hashes."""
 
-    title = "reading and cleaning"
     folder = READ
     last: ClassVar[str] = "hashes"
 
@@ -72,7 +70,6 @@ class PartReading(PlanStage):
 class Duplicates(PlanStage):
     """Which examples of each part have a hash, of one range, that an earlier one has."""
 
-    title = "duplicates"
     folder = DUPLICATES
     last: ClassVar[str] = "places"
 
@@ -204,10 +201,10 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
 
 def read(store: Store, name: str) -> bytes:
     """All of an object. Errors: ``StoreError`` where there is none."""
-    stat = store.stat(name)
-    if stat is None:
+    data = store.content(name)
+    if data is None:
         raise StoreError(f"{store.place(name)} is not there any more: give the same command again")
-    return store.read(name, 0, stat.size)
+    return data
 
 
 def read_range(store: Store, name: str, start: int, length: int) -> bytes:

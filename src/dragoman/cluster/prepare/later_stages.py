@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.cluster.parts.plan import NOTES
-from dragoman.cluster.prepare.data_plan import Content, DataPlan, PlanStage, object_name
+from dragoman.cluster.prepare.data_plan import DataPlan, PlanStage, object_name
 from dragoman.cluster.prepare.first_stages import kept, read, read_range, written
+from dragoman.cluster.work import NOTES
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form, Pair
 from dragoman.recipe.recipe import Recipe
@@ -30,8 +30,7 @@ from dragoman.runs.corpora import (
 )
 from dragoman.runs.prepared import TOKENS, summed
 from dragoman.runs.run import load_forms
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.store import Store
+from dragoman.stores.store import Content, Store
 
 ENCODED, SHARDS = "encoded", "shards"
 VOCABULARIES = f"{NOTES}/vocabularies.json"
@@ -47,7 +46,6 @@ Forms = Mapping[str, Form]
 class Encoding(PlanStage):
     """The tokens and the text of each side, and what is held out."""
 
-    title = "cutting into tokens"
     folder = ENCODED
 
     def tools(self) -> Forms:
@@ -102,7 +100,6 @@ class Shards(PlanStage):
     size: int = SHARD_EXAMPLES
     """Examples of a shard."""
 
-    title = "shards"
     folder = SHARDS
 
     @property
@@ -193,13 +190,10 @@ def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
 def forms_of(store: Store, plan: DataPlan) -> Forms:
     """The forms of the sides that the store has, with what was learned."""
     recipe = plan.recipe
-    if isinstance(store, FolderStore):
-        forms = load_forms(recipe, store.folder, prepared=True)
-    else:
-        with TemporaryDirectory() as folder:
-            for name in json.loads(read(store, VOCABULARIES)):
-                (Path(folder) / name).write_bytes(read(store, name))
-            forms = load_forms(recipe, Path(folder), prepared=True)
+    with TemporaryDirectory() as folder:
+        for name in json.loads(read(store, VOCABULARIES)):
+            (Path(folder) / name).write_bytes(read(store, name))
+        forms = load_forms(recipe, Path(folder), prepared=True)
     return {side: form for side, form in forms._asdict().items() if side in recipe.spec.sides}
 
 
@@ -209,7 +203,6 @@ LINES = "lines"
 class Lines(PlanStage):
     """What each vocabulary is learned from, of the training examples of a part."""
 
-    title = "lines for the vocabularies"
     folder = LINES
 
     def result(self, number: int, tools: None) -> Mapping[str, Content]:

@@ -50,10 +50,10 @@ def decode_lines(
             held.append(block)
             size += len(block)
             if size > LONGEST:
-                raise _far_too_long(name, number + 1, _counted(file, size))
+                raise far_too_long(name, number + 1, _counted(file, size))
             continue
         if held and (length := size + block.index(b"\n")) > LONGEST:
-            raise _far_too_long(name, number + 1, f"{length:,}")
+            raise far_too_long(name, number + 1, f"{length:,}")
         held.append(block[:end])
         whole = b"".join(held)
         for line in _decoded(whole, number):
@@ -82,7 +82,8 @@ def _counted(file: BinaryIO, size: int) -> str:
     return f"{size:,}" if size <= _COUNTED else f"more than {_COUNTED:,}"
 
 
-def _far_too_long(name: str, line: int, length: str) -> DataError:
+def far_too_long(name: str, line: int, length: str) -> DataError:
+    """The error of a line of more than ``LONGEST`` bytes. ``length``: its bytes, in words."""
     return DataError(
         f"{name}, line {line}: it has {length} bytes, and {LONGEST:,} are read as one line; cut it "
         "into lines of a sentence or a text each"

@@ -14,12 +14,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import chain
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dragoman.formats.units.document import BadDocument
 from dragoman.formats.units.unit import Target, Unit
@@ -85,8 +85,8 @@ class DocumentWorkers:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="document worker")
         self._idle: list[_Worker] = []
         self._at_work: set[_Worker] = set()
-        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
-        """Of each client that has some work here, and how much."""
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        """Of each client that has some work here."""
 
     async def read(
         self,
@@ -132,17 +132,8 @@ class DocumentWorkers:
     async def _done(
         self, client: str, frames: Sequence[bytes], **wanted: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
-        lock, count = self._turns.get(client, (asyncio.Lock(), 0))
-        self._turns[client] = lock, count + 1
-        try:
-            async with AsyncExitStack() as held:
-                await held.enter_async_context(lock)
-                await held.enter_async_context(self._free)
-                told, found = await self._asked(frames, wanted)
-        finally:
-            lock, count = self._turns.pop(client)
-            if count > 1:
-                self._turns[client] = lock, count - 1
+        async with self._turns.setdefault(client, asyncio.Lock()), self._free:
+            told, found = await self._asked(frames, wanted)
         if "memory" in told:
             raise BadDocument(
                 f"{wanted['name']} needs more than {self._memory >> 20:,} MiB of memory: {_CUT}"

@@ -1,20 +1,32 @@
-"""Parquet: a column of texts in, one more column out."""
+"""The kinds of inputs by their names, and which one a file is. And Parquet: a column of texts in,
+one more column out."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import BufferedReader
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 from dragoman.base.errors import DataError, install
 from dragoman.base.reading import readable
-from dragoman.cluster.inputs.compression import Compression
-from dragoman.cluster.inputs.files import File, OpenedFile
-from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Row, Stretch
+from dragoman.base.wording import plural
+from dragoman.cluster.files import File, OpenedFile, compression_of
+from dragoman.cluster.rows import (
+    Fields,
+    InputKind,
+    JsonRows,
+    PartOfInput,
+    Row,
+    Stretch,
+    TextRows,
+)
+from dragoman.data.files.bilingual import different_counts
 
-MAGIC = b"PAR1"
-"""What such a file begins with."""
+_MAGIC = b"PAR1"
+"""What a file of Parquet begins with."""
 
 
 class ParquetRows(InputKind):
@@ -22,9 +34,7 @@ class ParquetRows(InputKind):
 
     ending = "parquet"
 
-    def check(
-        self, file: File, compression: Compression, fields: Fields, language: str | None
-    ) -> None:
+    def check(self, file: File, fields: Fields, language: str | None) -> None:
         schema = _opened(file).schema_arrow
         for name in fields.read:
             if name not in schema.names:
@@ -41,7 +51,7 @@ class ParquetRows(InputKind):
                 f"{file.place} has a column {fields.write!r} already. Name another: --into NAME"
             )
 
-    def cut(self, file: File, compression: Compression, lines: int) -> Iterator[Stretch]:
+    def cut(self, file: File, lines: int) -> Iterator[Stretch]:
         rows = _opened(file).metadata.num_rows
         for first in range(0, rows, lines):
             yield Stretch(first, min(lines, rows - first), 0, 0)
@@ -105,3 +115,51 @@ def _pyarrow(name: str) -> Any:
             f"{name} is Parquet, and pyarrow is not installed: {install('parquet')}"
         ) from None
     return pyarrow
+
+
+KindName = Literal["text", "json", "parquet"]
+KINDS: dict[KindName, InputKind] = {
+    "text": TextRows(),
+    "json": JsonRows(),
+    "parquet": ParquetRows(),
+}
+_JSON_NAMES = (".jsonl", ".ndjson", ".jsonlines")
+_COMPRESSED_NAMES = (".gz", ".gzip", ".zst", ".zstd")
+
+
+def kind_of(file: File) -> tuple[KindName, File]:
+    """The name of its kind, and the file with its compression: by what it begins with, and for
+    JSON, which looks like text, by its name."""
+    beginning = file.read(0, 4)
+    if beginning == _MAGIC:
+        return "parquet", file
+    name = file.name.lower()
+    for ending in _COMPRESSED_NAMES:
+        name = name.removesuffix(ending)
+    kind: KindName = "json" if name.endswith(_JSON_NAMES) else "text"
+    return kind, replace(file, compression=compression_of(beginning))
+
+
+MOST_PARTS = 1_000_000
+
+
+def cut_together(
+    files: Sequence[File], kind: InputKind, lines: int
+) -> tuple[tuple[Stretch, ...], ...]:
+    """Files whose lines belong together, in parts of ``lines`` at most: of each part, its stretch
+    of each file. Errors: ``DataError`` where they do not have as many lines."""
+    columns = [list(kind.cut(file, lines)) for file in files]
+    counts = [sum(one.lines for one in column) for column in columns]
+    for (file, other), (count, more) in zip(pairwise(files), pairwise(counts), strict=True):
+        if count != more:
+            raise different_counts(file.place, count, other.place, more)
+    return tuple(zip(*columns, strict=True))
+
+
+def check_count(parts: int, lines: int) -> None:
+    """Errors: ``DataError`` for too many parts."""
+    if parts > MOST_PARTS:
+        raise DataError(
+            f"{plural(lines, 'line')} in {plural(parts, 'part')}: take more lines for each, so "
+            f"that there are at most {MOST_PARTS:,}: --lines N"
+        )

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
 from dragoman.base.errors import DataError, RunError
-from dragoman.base.wording import plural
-from dragoman.cluster.inputs.compression import Compression
-from dragoman.cluster.inputs.files import File
-from dragoman.cluster.inputs.kinds import KINDS, KindName, kind_of
-from dragoman.cluster.inputs.lines_and_rows import Fields, InputKind, PartOfInput, Stretch
-from dragoman.stores.store import InputChanged, Stat
+from dragoman.base.wording import shortened
+from dragoman.cluster.files import File
+from dragoman.cluster.kinds import KINDS, KindName, check_count, cut_together, kind_of
+from dragoman.cluster.rows import Fields, InputKind, PartOfInput, Stretch
+from dragoman.cluster.work import NOTES, check_conditional
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
-NOTES = "_dragoman"
-"""The folder beside the parts: programs that read folders of data leave such names out."""
 PLAN = f"{NOTES}/plan.json"
-VERSION = 2
+VERSION = 3
 """Of what is written of a plan."""
-MOST_PARTS = 1_000_000
+Plan = TypeVar("Plan")
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ class Input:
 
     files: tuple[File, ...]
     kind: KindName
-    compressions: tuple[Compression, ...]
     stretches: tuple[tuple[Stretch, ...], ...]
     """Of each part, those of each file."""
 
@@ -70,29 +66,19 @@ class PartsPlan:
     version: int = VERSION
 
     @property
-    def parts(self) -> list[tuple[int, int]]:
-        """Of each part its input, and its place in it."""
-        return [(i, k) for i, one in enumerate(self.inputs) for k in range(len(one.stretches))]
+    def parts(self) -> list[tuple[InputKind, PartOfInput]]:
+        """All parts in order, each with the kind that reads it."""
+        fields = self.asked.fields
+        return [
+            (KINDS[one.kind], PartOfInput(one.files, stretches, fields))
+            for one in self.inputs
+            for stretches in one.stretches
+        ]
 
     @property
     def lines(self) -> int:
         """Of all parts."""
         return sum(part[0].lines for one in self.inputs for part in one.stretches)
-
-    def part(self, place: tuple[int, int]) -> tuple[InputKind, PartOfInput]:
-        """One part, and the kind that reads it."""
-        one = self.inputs[place[0]]
-        part = PartOfInput(one.files, one.compressions, one.stretches[place[1]], self.asked.fields)
-        return KINDS[one.kind], part
-
-    def name(self, number: int, place: tuple[int, int]) -> str:
-        """Of its output: ``part-00017.jsonl.zst``. Sorted by name, outputs are in the order of the
-        inputs."""
-        one = self.inputs[place[0]]
-        digits = max(5, len(str(len(self.parts) - 1)))
-        compression = one.compressions[0]
-        ending = f"{KINDS[one.kind].ending}{f'.{compression}' if compression else ''}"
-        return f"part-{number:0{digits}}.{ending}"
 
     @property
     def digest(self) -> str:
@@ -104,40 +90,66 @@ PARTS_PLANS = TypeAdapter(PartsPlan)
 """Writes and reads them, as JSON."""
 
 
+def stored_plan(
+    store: Store,
+    plans: TypeAdapter[Plan],
+    make: Callable[[], Plan],
+    check: Callable[[Plan], None],
+) -> tuple[Plan, bool]:
+    """The plan that stands, once ``check`` has seen it, or one that is made now, and whether it is
+    new.
+
+    Errors: ``StoreError`` for a plan that is damaged or of another version, for a store without
+    conditional writes, and for a folder that holds something else; those of ``make`` and ``check``.
+    """
+    found = store.content(PLAN)
+    if found is None:
+        foreign = next((name for name, _ in store.names("")), None)
+        if foreign is not None and not foreign.startswith(f"{NOTES}/"):
+            raise StoreError(
+                f"{store.address} holds {foreign}, and no plan: take a folder for it alone"
+            )
+        check_conditional(store)
+        plan = make()
+        if store.create(PLAN, plans.dump_json(plan)):
+            return plan, True
+        found = store.content(PLAN) or b""
+    where = store.place(PLAN)
+    try:
+        if json.loads(found)["version"] != VERSION:
+            raise StoreError(f"{where} was made by another version of dragoman")
+        plan = plans.validate_json(found)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(
+            f"{where} is damaged, or of another command "
+            f"({shortened(' '.join(str(error).split()), 200)}). Take another folder, --to, or "
+            "remove it, but only together with all parts beside it"
+        ) from error
+    check(plan)
+    return plan, False
+
+
 def make_plan(asked: Asked) -> PartsPlan:
     """Read all inputs once and cut them. Errors: ``DataError`` for what cannot be read."""
     plan = PartsPlan(asked, tuple(_cut(files, asked) for files in asked.files))
-    if len(plan.parts) > MOST_PARTS:
-        raise DataError(
-            f"{plural(plan.lines, 'line')} in {plural(len(plan.parts), 'part')}: take more lines "
-            f"for each, so that there are at most {MOST_PARTS:,}: --lines N"
-        )
+    check_count(len(plan.parts), plan.lines)
     return plan
 
 
 def _cut(files: tuple[File, ...], asked: Asked) -> Input:
-    found = [kind_of(file) for file in files]
-    (name, _), *others = found
-    if any(other != name for other, _ in others):
+    (name, *others), files = zip(*map(kind_of, files), strict=True)
+    if any(other != name for other in others):
         raise DataError(f"{files[0].place} and {files[1].place} are of two kinds")
     kind = KINDS[name]
-    columns = []
-    for file, (_, compression) in zip(files, found, strict=True):
-        kind.check(file, compression, asked.fields, asked.language)
-        columns.append(list(kind.cut(file, compression, asked.lines)))
-    counts = [sum(one.lines for one in column) for column in columns]
-    for (file, other), (lines, more) in zip(pairwise(files), pairwise(counts), strict=True):
-        if lines != more:
-            raise DataError(
-                f"{file.place} has {plural(lines, 'line')}, and {other.place} has {more:,}: they "
-                "must agree line by line"
-            )
+    for file in files:
+        kind.check(file, asked.fields, asked.language)
+    found = cut_together(files, kind, asked.lines)
     if len(files) == 1 and name == "text" and len(asked.fields.read) > 1:
         raise DataError(
             f"{files[0].place} holds lines of one text each, and two are needed: give the file of "
             "sources and the file of translations, or one of JSON Lines or Parquet"
         )
-    return Input(files, name, tuple(c for _, c in found), tuple(zip(*columns, strict=True)))
+    return Input(files, name, found)
 
 
 def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> None:

@@ -1,0 +1,218 @@
+"""The files that addresses name: a file, all of a folder, or a pattern with ``*``. And their bytes:
+gzip and zstd are read by what a file begins with, and written as the input was."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from io import RawIOBase
+from typing import Any, Literal
+
+from dragoman.base.errors import DataError, install
+from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
+
+_PATTERN = re.compile(r"[*?\[]")
+_HIDDEN = (".", "_")
+"""Names that begin so are none of the data: of temporary files, and of what programs note."""
+
+Compression = Literal["", "gz", "zst"]
+"""As the name of a file ends; nothing for plain bytes."""
+_MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_LEVEL = 6
+_AT_ONCE = 1 << 20
+"""Bytes that are given to a decompressor at once: a file of zeros grows a thousandfold."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One input, as it was when the plan was made."""
+
+    store: str
+    """The address of its store."""
+    name: str
+    stat: Stat
+    compression: Compression = ""
+    """Known once the plan is made."""
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return f"{self.store.rstrip('/')}/{self.name}"
+
+    def open(self) -> Store:
+        """Its store."""
+        return opened(self.store)
+
+    def check_unchanged(self) -> None:
+        """Errors: ``InputChanged`` where it is not what it was."""
+        if self.open().stat(self.name) != self.stat:
+            raise InputChanged(f"{self.place} has changed since the plan was made")
+
+    def read(self, start: int, length: int, store: Store | None = None) -> bytes:
+        """Bytes of it, fewer only at its end. ``store``: its own, where it is open already.
+
+        Errors: ``InputChanged``, also where the file has become shorter; ``StoreError``.
+        """
+        length = max(0, min(length, self.stat.size - start))
+        data = (store or self.open()).read(self.name, start, length, self.stat.tag)
+        if len(data) != length:
+            raise InputChanged(f"{self.place} has become shorter since the plan was made")
+        return data
+
+    def blocks(self, start: int = 0, length: int | None = None) -> Iterator[bytes]:
+        """The bytes of it, or of a stretch of it, block by block."""
+        store = self.open()
+        end = self.stat.size if length is None else start + length
+        while start < end and (block := self.read(start, min(BLOCK, end - start), store)):
+            start += len(block)
+            yield block
+
+    def plain(self, length: int | None = None) -> Iterator[bytes]:
+        """What was compressed in all of it, or in its first bytes."""
+        return plain_blocks(self.blocks(0, length), self.compression, self.place)
+
+
+def files_of(addresses: Sequence[str]) -> list[File]:
+    """All files of the addresses: in their order, those of one in the order of their names.
+
+    Errors: ``DataError`` for an address that names none, ``StoreError`` for one that cannot be
+    read.
+    """
+    found: list[File] = []
+    for address in addresses:
+        some = list(_files(address))
+        if not some:
+            raise DataError(f"{address} names no file")
+        found += some
+    return found
+
+
+def _files(address: str) -> Iterator[File]:
+    store, name = split_address(address)
+    if not is_remote(address):
+        if os.path.isfile(address):
+            store, name = os.path.split(store)
+        elif _PATTERN.search(store) and not os.path.isdir(address):
+            # The folder above the first part with a pattern; what is behind is matched.
+            whole = store
+            while _PATTERN.search(store):
+                store = os.path.dirname(store)
+            name = os.path.relpath(whole, store)
+        elif not os.path.isdir(address):
+            raise DataError(f"there is no file {address}")
+    files = opened(store)
+    listed = not store.startswith("http")
+    pattern = _PATTERN.search(name) if listed else None
+    if name and not pattern and (stat := files.stat(name)) is not None:
+        yield File(store, name, stat)
+        return
+    if not listed:
+        return
+    below = name[: pattern.start()] if pattern else f"{name.rstrip('/')}/" if name else ""
+    above = below.rfind("/") + 1
+    for one, stat in files.names(below):
+        is_hidden = any(part.startswith(_HIDDEN) for part in one[above:].split("/"))
+        # "*" stays within a folder, as it does in a shell.
+        matches = not pattern or (fnmatchcase(one, name) and one.count("/") == name.count("/"))
+        if matches and not is_hidden:
+            yield File(store, one, stat)
+
+
+class OpenedFile(RawIOBase):
+    """The bytes of a file, for whoever seeks in it; each request asks for what is read."""
+
+    def __init__(self, file: File) -> None:
+        super().__init__()
+        self._file, self._store = file, file.open()
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        beginnings = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.stat.size}
+        self._at = max(0, beginnings[whence] + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(self._at, len(buffer), self._store)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def compression_of(beginning: bytes) -> Compression:
+    """By the first bytes of a file."""
+    return next((name for magic, name in _MAGIC.items() if beginning.startswith(magic)), "")
+
+
+def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -> Iterator[bytes]:
+    """What was compressed. ``name``: of the file, for messages.
+
+    Errors: ``DataError`` for a file that is damaged, or that ends too early.
+    """
+    if not compression:
+        yield from blocks
+        return
+    make: Callable[[], Any]
+    damage: type[Exception]
+    if compression == "gz":
+        make, damage = partial(zlib.decompressobj, wbits=31), zlib.error
+    else:
+        zstd = _zstandard(name)
+        make, damage = (lambda: zstd.ZstdDecompressor().decompressobj()), zstd.ZstdError
+    # A file may be several that were joined; each needs a decompressor of its own.
+    current: Any = None
+    for block in blocks:
+        for start in range(0, len(block), _AT_ONCE):
+            rest = block[start : start + _AT_ONCE]
+            while rest:
+                if current is None:
+                    rest = rest.lstrip(b"\0") if compression == "gz" else rest  # padding
+                    if not rest:
+                        break
+                    current = make()
+                try:
+                    plain = current.decompress(rest)
+                except damage as error:
+                    raise DataError(f"{name} is damaged: {error}") from error
+                rest = current.unused_data if current.eof else b""
+                if current.eof:
+                    current = None
+                if plain:
+                    yield plain
+    if current is not None:
+        raise DataError(f"{name} is not whole: its {compression} data ends too early")
+
+
+def compressed(data: bytes, compression: Compression) -> bytes:
+    """The same bytes for the same data, whenever and wherever they are made."""
+    if compression == "gz":
+        return gzip.compress(data, _LEVEL, mtime=0)
+    if compression == "zst":
+        made: bytes = _zstandard("the output").ZstdCompressor(level=3).compress(data)
+        return made
+    return data
+
+
+def _zstandard(name: str) -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise DataError(
+            f"{name} is compressed by zstd, and zstandard is not installed: {install('cluster')}"
+        ) from None
+    return zstandard

@@ -1,0 +1,308 @@
+"""What is done to lines, one part and all: a model that workers make anew, alike in all; the output
+of a part; which parts stand; and what is written beside them when all stand.
+
+The note about a part is written before the part itself, under a name that holds the digest of the
+output: so a part that stands has a note, whoever wrote it and whenever that process was killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import metadata
+from itertools import islice
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
+from dragoman.cluster.files import compressed
+from dragoman.cluster.plan import PartsPlan
+from dragoman.cluster.rows import InputKind, PartOfInput, Row
+from dragoman.cluster.work import NOTES, Way, Work
+from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+
+WINDOW = 4000
+"""Rows that the mapper gets at once."""
+MOST_BAD = 1000
+"""Bad lines of a part that are named; all are counted."""
+_DIGITS = 16
+DONE = f"{NOTES}/done.json"
+BAD_LINES = f"{NOTES}/bad-lines.jsonl"
+_AT_ONCE = 16
+"""Requests for small objects."""
+
+Texts = tuple[str, ...]
+"""Of one row: its text, or its source and translation."""
+
+
+@dataclass(frozen=True)
+class LineMapper:
+    """A model that is ready."""
+
+    outputs: Callable[[Sequence[Texts]], Iterable[str]]
+    """Rows in, the output of each without its last line end. Errors: ``DragomanError`` for a row
+    that it cannot take."""
+    precision: str
+    level: str
+    description: str
+    """One line for people: what runs the model on this machine, and why."""
+    seen: Callable[[Sequence[Texts], Sequence[str]], Any] = lambda rows, outputs: None
+    """Rows and their outputs in, what is noted of them, as JSON can hold it."""
+
+
+MakeMapper = Callable[[str], LineMapper]
+"""Makes one, in the precision that is named; "": in the fastest. It goes to other processes and
+machines, so it is a function of a module, or a ``partial`` of one."""
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that could not be read as it should."""
+
+    place: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class PartNote:
+    """What is noted about a part."""
+
+    number: int
+    name: str
+    lines: int
+    size: int
+    """Bytes of the output, as they are stored."""
+    digest: str
+    """SHA-256 of them, in hex."""
+    bad: int
+    bad_lines: tuple[BadLine, ...]
+    way: str
+    """How it was computed, in words."""
+    seen: Any = None
+    """What the mapper has seen in it."""
+
+
+PART_NOTES = TypeAdapter(PartNote)
+"""Writes and reads them, as JSON."""
+
+
+@dataclass(frozen=True)
+class Job(Work):
+    """A plan, where its parts go, and what is done to lines."""
+
+    plan: PartsPlan
+    make: MakeMapper
+
+    @cached_property
+    def parts(self) -> list[tuple[InputKind, PartOfInput]]:
+        """``plan.parts``, by number."""
+        return self.plan.parts
+
+    def name(self, number: int) -> str:
+        """``part-00017.jsonl.zst``. Sorted by name, outputs are in the order of the inputs."""
+        kind, part = self.parts[number]
+        digits = max(5, len(str(len(self.parts) - 1)))
+        endings = filter(None, (kind.ending, part.files[0].compression))
+        return f"part-{number:0{digits}}.{'.'.join(endings)}"
+
+    def place(self, number: int) -> str:
+        return self.parts[number][1].place
+
+    def lines(self, number: int) -> int:
+        return self.parts[number][1].stretches[0].lines
+
+    def begun(self) -> tuple[LineMapper, Way, str]:
+        """The model, computing as the job wishes if this machine can."""
+        way = self.way
+        if way is not None and way.level:
+            from dragoman.native import library
+
+            if way.level in library.offered():
+                os.environ["DRAGOMAN_NATIVE"] = way.level
+                library.reset()
+        mapper = self.make("" if way is None else way.precision)
+        own = Way(mapper.precision, mapper.level, version("dragoman"), version("torch"))
+        return mapper, own, mapper.description
+
+    def do(self, number: int, tools: LineMapper, way: Way) -> tuple[Any, bool]:
+        kind, part = self.parts[number]
+        rows, outputs, bad = _mapped(kind, part, tools)
+        data = compressed(kind.written(part, rows, outputs), part.files[0].compression)
+        digest, name = hashlib.sha256(data).hexdigest(), self.name(number)
+        both = zip(rows, outputs, strict=True)
+        good = [(row.texts, output) for row, output in both if row.texts and output is not None]
+        seen = tools.seen([texts for texts, _ in good], [output for _, output in good])
+        note = PartNote(
+            number, name, len(rows), len(data), digest, len(bad), tuple(bad[:MOST_BAD]),
+            way.words, seen,
+        )  # fmt: skip
+        self.store.create(_note_name(number, digest), PART_NOTES.dump_json(note))
+        return seen, self.store.create(name, data)
+
+
+def version(name: str) -> str:
+    """Of an installed distribution; torch's without its build."""
+    return metadata.version(name).partition("+")[0]
+
+
+def _note_name(number: int, digest: str) -> str:
+    return f"{_notes_of(number)}{digest[:_DIGITS]}.json"
+
+
+def _notes_of(number: int) -> str:
+    """How the names of all notes about a part begin."""
+    return f"{NOTES}/parts/{number:07}-"
+
+
+def _mapped(
+    kind: InputKind, part: PartOfInput, mapper: LineMapper
+) -> tuple[list[Row], list[str | None], list[BadLine]]:
+    rows: list[Row] = []
+    outputs: list[str | None] = []
+    bad: list[BadLine] = []
+    given = iter(kind.rows(part))
+    while window := list(islice(given, WINDOW)):
+        found = iter(_each([row for row in window if row.texts is not None], mapper))
+        for row in window:
+            output, reason = next(found) if row.texts is not None else (None, row.bad)
+            reason = reason or row.bad
+            if output is None and reason:
+                row = Row(row.number, None, reason, row.given)
+            if reason:
+                bad.append(BadLine(part.files[0].place, row.number, reason))
+            rows.append(row)
+            outputs.append(output)
+    if len(rows) != part.stretches[0].lines:
+        raise InputChanged(f"{part.place}: there are {len(rows):,} lines now")
+    return rows, outputs, bad
+
+
+def _each(rows: Sequence[Row], mapper: LineMapper) -> Iterator[tuple[str | None, str]]:
+    """The output of each row, or why there is none: rows of which one is refused are halved until
+    it is found."""
+    if not rows:
+        return
+    try:
+        outputs = list(mapper.outputs([row.texts for row in rows if row.texts is not None]))
+    except DragomanError as error:
+        if len(rows) == 1:
+            yield None, _without_number(str(error))
+            return
+        half = len(rows) // 2
+        yield from _each(rows[:half], mapper)
+        yield from _each(rows[half:], mapper)
+        return
+    assert len(outputs) == len(rows), "an output for each row"
+    for output in outputs:
+        yield output, ""
+
+
+def _without_number(reason: str) -> str:
+    """Messages about one line begin with its number among those that were given."""
+    for beginning in ("line 1: ", "line 1 "):
+        reason = reason.removeprefix(beginning)
+    return reason
+
+
+def standing(job: Job) -> dict[int, Stat]:
+    """The parts that the store lists. One that is written lately may be missing in the list."""
+    numbers = {job.name(number): number for number in range(len(job.parts))}
+    return {numbers[name]: stat for name, stat in job.store.names("") if name in numbers}
+
+
+def missing(job: Job, listed: Iterable[int]) -> list[int]:
+    """The parts that do not stand; those that the list lacks are asked for one by one."""
+    unlisted = sorted(set(range(len(job.parts))).difference(listed))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda number: job.store.stat(job.name(number)), unlisted)
+        return [number for number, stat in zip(unlisted, found, strict=True) if stat is None]
+
+
+def was_done(job: Job, listed: Mapping[int, Stat]) -> int | None:
+    """How many lines were bad, as ``finish`` found, where all parts stand as they did then; else
+    None."""
+    found = job.store.content(DONE)
+    if found is None or len(listed) < len(job.parts):
+        return None
+    done = json.loads(found)
+    for number, size in enumerate(done["sizes"]):
+        if listed[number].size != size:
+            raise StoreError(_damaged(job, number, listed[number].size, size))
+    return int(done["bad"])
+
+
+def finish(job: Job) -> int:
+    """Check all parts against what was noted of them, gather their bad lines, and write that all
+    is done. -> How many lines were bad. Errors: ``StoreError`` for a part that was changed."""
+    notes = notes_of_all(job)
+    lines: list[str] = []
+    for note in notes:
+        lines += [json.dumps(asdict(one), ensure_ascii=False) for one in note.bad_lines]
+    bad = sum(note.bad for note in notes)
+    if bad:
+        job.store.create(BAD_LINES, "".join(f"{line}\n" for line in lines).encode())
+    done = {
+        "plan": job.plan.digest,
+        "lines": sum(note.lines for note in notes),
+        "bad": bad,
+        "ways": sorted({note.way for note in notes}),
+        "sizes": [note.size for note in notes],
+        "digests": [note.digest for note in notes],
+    }
+    job.store.create(DONE, json.dumps(done, ensure_ascii=False).encode())
+    return bad
+
+
+def notes_of_all(job: Job) -> list[PartNote]:
+    """What is noted about each part that stands, in order. Errors: ``StoreError``."""
+    by_part: dict[str, list[str]] = {}
+    for name, _ in job.store.names(f"{NOTES}/parts/"):
+        by_part.setdefault(name.rpartition("-")[0] + "-", []).append(name)
+    numbers = range(len(job.parts))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [*pool.map(lambda n: _note(job, n, by_part.get(_notes_of(n), [])), numbers)]
+
+
+def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
+    name = job.name(number)
+    stat = job.store.stat(name)
+    if stat is None:
+        raise StoreError(f"{job.store.place(name)} is not there any more")
+    # Two that did the same part have noted it twice if their outputs differ; a list may be late.
+    if len(names) != 1:
+        names = [_note_name(number, _digest(job.store, name, stat))]
+    data = job.store.content(names[0])
+    if data is None:
+        raise StoreError(
+            f"{job.store.place(name)} is no part that was written here: nothing is noted of it in "
+            f"{job.store.place(NOTES)}. Remove it, then give the same command again"
+        )
+    try:
+        note = PART_NOTES.validate_json(data)
+    except ValueError as error:
+        raise StoreError(f"{job.store.place(names[0])} is damaged: {error}") from error
+    if note.size != stat.size:
+        raise StoreError(_damaged(job, number, stat.size, note.size))
+    return note
+
+
+def _damaged(job: Job, number: int, size: int, noted: int) -> str:
+    return (
+        f"{job.store.place(job.name(number))} has {plural(size, 'byte')}, and {noted:,} were "
+        "written: it was changed. Remove it, then give the same command again"
+    )
+
+
+def _digest(store: Store, name: str, stat: Stat) -> str:
+    found = hashlib.sha256()
+    for block in store.blocks(name, stat):
+        found.update(block)
+    return found.hexdigest()

@@ -1,0 +1,271 @@
+"""Bytes -> lines, and where every so many of them begin; and what a kind of input does: cut files
+into parts, read the rows of one, and write its output.
+
+Rows are lines: of text, of one file or of several side by side; or JSON Lines, an object on each,
+whose output becomes a field of it while all others stay as they are, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dragoman.base.errors import DataError
+from dragoman.base.reading import NOT_UTF8, readable, whole_characters
+from dragoman.cluster.files import File
+from dragoman.data.files.file_kinds import NotLines, check_is_lines
+from dragoman.data.files.lines import LONGEST, LOOKED_AT
+
+END = b"\n"
+_UTF8_MARK = b"\xef\xbb\xbf"
+TOO_LONG = f"bytes, and {LONGEST:,} are read as one line"
+_NOT_UTF8 = "has bytes that are not UTF-8; each is read as U+FFFD"
+_SHOWN = 1 << 20
+"""Bytes of a bad line that are kept in its output."""
+
+
+class RawLine(NamedTuple):
+    """A line without its end."""
+
+    data: bytes | None
+    """None of one that is longer than ``LONGEST``."""
+    size: int
+
+
+class Stretch(NamedTuple):
+    """Some lines of a file."""
+
+    first: int
+    """Counted from 0."""
+    lines: int
+    start: int
+    """Bytes before it."""
+    length: int
+    """Bytes of it, line ends counted."""
+
+
+def raw_lines(blocks: Iterable[bytes]) -> Iterator[RawLine]:
+    """The lines of some bytes, in flat memory whatever a line is."""
+    held: list[bytes] = []
+    size = 0
+    for block in blocks:
+        begun, *others = block.split(END)
+        size += len(begun)
+        if size <= LONGEST:
+            held.append(begun)
+        else:
+            held.clear()
+        if not others:
+            continue
+        yield RawLine(b"".join(held) if size <= LONGEST else None, size)
+        last = others.pop()
+        for one in others:
+            yield RawLine(one if len(one) <= LONGEST else None, len(one))
+        held, size = [last], len(last)
+    if size:
+        yield RawLine(b"".join(held) if size <= LONGEST else None, size)
+
+
+def stretches(blocks: Iterable[bytes], lines: int) -> Iterator[Stretch]:
+    """Every ``lines`` lines, the last stretch of what is left."""
+    first, count = 0, 0  # of the stretch that is not whole yet
+    start, at = 0, 0  # where it begins, and the bytes before the block
+    ended = True
+    for block in blocks:
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == END[0])
+        taken = 0
+        while count + len(ends) - taken >= lines:
+            taken += lines - count
+            end = at + int(ends[taken - 1]) + 1
+            yield Stretch(first, lines, start, end - start)
+            first, count, start = first + lines, 0, end
+        count += len(ends) - taken
+        at += len(block)
+        ended = block.endswith(END)
+    count += not ended
+    if count:
+        yield Stretch(first, count, start, at - start)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of an input, or one row of a table."""
+
+    number: int
+    """Counted from 1 in its file."""
+    texts: tuple[str, ...] | None
+    """What the model reads: one text, or a source and its translation. None: there is nothing to
+    be done, and ``bad`` or an empty line says why."""
+    bad: str = ""
+    """What is wrong with it; such a row is reported."""
+    given: bytes = b""
+    """The line as it stands in the input, where output goes into it."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Names in rows that have several fields."""
+
+    read: tuple[str, ...]
+    write: str
+
+
+@dataclass(frozen=True)
+class PartOfInput:
+    """Some lines of one input; of several files that belong together line by line, of each."""
+
+    files: tuple[File, ...]
+    stretches: tuple[Stretch, ...]
+    fields: Fields
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return place_of(self.files[0], self.stretches[0])
+
+
+def place_of(file: File, stretch: Stretch) -> str:
+    """What messages call some lines of a file."""
+    return f"{file.place}, lines {stretch.first + 1:,} to {stretch.first + stretch.lines:,}"
+
+
+class InputKind(ABC):
+    """How inputs of one kind are cut, read and written."""
+
+    ending: str
+    """Of the names of parts: ``txt``."""
+
+    @abstractmethod
+    def check(self, file: File, fields: Fields, language: str | None) -> None:
+        """Errors: ``DataError`` where the beginning says that this is no file of this kind, or that
+        the fields are wrong. ``language``: of the text; None: it is taken, whatever it is."""
+
+    def cut(self, file: File, lines: int) -> Iterator[Stretch]:
+        """The stretches of a file."""
+        return stretches(file.plain(), lines)
+
+    @abstractmethod
+    def rows(self, part: PartOfInput) -> Iterator[Row]:
+        """Every row of a part, the bad ones too."""
+
+    @abstractmethod
+    def written(
+        self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
+    ) -> bytes:
+        """The output of a part, not compressed yet. An output of None: there is none."""
+
+
+class TextRows(InputKind):
+    """A line is a text."""
+
+    ending = "txt"
+
+    def check(self, file: File, fields: Fields, language: str | None) -> None:
+        if language is None:
+            return
+        start = next(file.plain(LOOKED_AT), b"")
+        try:
+            check_is_lines(start[:LOOKED_AT], file.place, language)
+        except NotLines as error:
+            raise NotLines(f"{error}; or read every line as it is: --plain") from None
+
+    def rows(self, part: PartOfInput) -> Iterator[Row]:
+        sides = map(lines_of, part.files, part.stretches)
+        for number, raw in enumerate(zip(*sides, strict=True), part.stretches[0].first + 1):
+            far = next((one for one in raw if one.data is None), None)
+            if far is not None:
+                yield Row(number, None, f"has {far.size:,} {TOO_LONG}")
+                continue
+            texts = tuple(decoded(one.data or b"", first=number == 1) for one in raw)
+            bad = any(not text.isascii() and NOT_UTF8.search(text) for text in texts)
+            yield Row(number, texts, _NOT_UTF8 if bad else "")
+
+    def written(
+        self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
+    ) -> bytes:
+        return "".join(f"{readable(output or '')}\n" for output in outputs).encode()
+
+
+def lines_of(file: File, stretch: Stretch) -> Iterator[RawLine]:
+    """The lines of a stretch. What is compressed is read from its beginning."""
+    if not file.compression:
+        return raw_lines(file.blocks(stretch.start, stretch.length))
+    return islice(raw_lines(file.plain()), stretch.first, stretch.first + stretch.lines)
+
+
+def decoded(line: bytes, *, first: bool) -> str:
+    """As ``data.lines`` reads one; ``first``: of its file."""
+    if first:
+        line = line.removeprefix(_UTF8_MARK)
+    return line.decode("utf-8", "surrogateescape").removesuffix("\r")
+
+
+class JsonRows(InputKind):
+    """A line is an object, whose field is a text."""
+
+    ending = "jsonl"
+
+    def check(self, file: File, fields: Fields, language: str | None) -> None:
+        for line in islice(raw_lines(file.plain()), 1):
+            row = _row(1, line, fields)
+            if row.bad:
+                raise DataError(f"{file.place}, line 1 {row.bad}")
+
+    def rows(self, part: PartOfInput) -> Iterator[Row]:
+        (file,), (stretch,) = part.files, part.stretches
+        for number, line in enumerate(lines_of(file, stretch), stretch.first + 1):
+            yield _row(number, line, part.fields)
+
+    def written(
+        self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
+    ) -> bytes:
+        name = json.dumps(part.fields.write, ensure_ascii=False)
+        return b"".join(
+            _with(row, name, output) + b"\n" for row, output in zip(rows, outputs, strict=True)
+        )
+
+
+def _row(number: int, line: RawLine, fields: Fields) -> Row:
+    if line.data is None:
+        return Row(number, None, f"has {line.size:,} {TOO_LONG}")
+    text = decoded(line.data, first=number == 1)
+    given = readable(text).encode()
+    if not text.strip():
+        return Row(number, None, given=given)
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Row(number, None, f"is no JSON: {error}", given)
+    if not isinstance(found, dict):
+        return Row(number, None, "is no JSON object", given)
+    texts = []
+    for name in fields.read:
+        if not isinstance(found.get(name), str):
+            what = "is no text" if name in found else "is missing"
+            told = f"its field {name!r} {what}; it has {', '.join(map(repr, found)) or 'none'}"
+            return Row(number, None, f"{told}. Name the field: --field NAME", given)
+        texts.append(whole_characters(found[name]))
+    if fields.write in found:
+        told = f"has a field {fields.write!r} already. Name another: --into NAME"
+        return Row(number, None, told, given)
+    return Row(number, tuple(texts), given=given)
+
+
+def _with(row: Row, name: str, output: str | None) -> bytes:
+    """The line with the output as its last field; of a bad line, what is wrong and the line."""
+    if output is None:
+        if not row.bad:
+            return row.given
+        bad: dict[str, object] = {"error": row.bad}
+        if row.given:
+            bad["line"] = row.given[:_SHOWN].decode("utf-8", "replace")
+        return json.dumps(bad, ensure_ascii=False).encode()
+    whole = row.given.strip()[:-1].rstrip()  # without the last brace
+    value = json.dumps(readable(output), ensure_ascii=False)
+    return whole + f"{'' if whole.endswith(b'{') else ', '}{name}: {value}}}".encode()
