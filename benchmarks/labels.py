@@ -40,9 +40,9 @@ from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.inputs import Inputs
+from dragoman.studies.comparison import compare_runs
 from dragoman.studies.seeds import parse_seeds, seed_folder
 from dragoman.studies.systems import ComparisonRequest
-from dragoman.tasks.classification.comparison import compare_labels
 
 RESULTS = Path(__file__).resolve().parent / "results" / "labels.json"
 PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (600, 4096)}
@@ -137,7 +137,7 @@ def table(row: dict[str, Any]) -> str:
 def measured(groups: Sequence[tuple[Start, Path]]) -> list[dict[str, Any]]:
     """Of each start the mean over its seeds, its deviation, and p of the difference from the first,
     on the test set of the recipes."""
-    metrics = compare_labels(ComparisonRequest([to for _, to in groups])).to_dict()["metrics"]
+    metrics = compare_runs(ComparisonRequest([to for _, to in groups])).to_dict()["metrics"]
     rows = []
     for place, (start, _) in enumerate(groups):
         row: dict[str, Any] = {"from": start.name}

@@ -28,8 +28,8 @@ from dragoman.metrics.significance import compare_statistics, resampled
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing import metrics
-from dragoman.tasks.parsing.comparison import parse_statistics
-from dragoman.tasks.parsing.evaluation import evaluate_run
+from dragoman.tasks.parsing.evaluation import evaluate_run, parse_statistics
+from dragoman.tasks.parsing.spec import PARSING
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"
 Scored = Sequence[metrics.ScoredSentence]
@@ -69,7 +69,7 @@ def pair_of(name: str, sentences: Scored, other: str, others: Scored) -> dict[st
         [other, name], parse_statistics([[others], [sentences]]), samples=SAMPLES
     )
     found = {
-        comparison.metric: {
+        PARSING.measure(comparison.metric).called: {
             "values": [score.value for score in comparison.scores],
             "p_value": comparison.scores[1].p_value,
         }

@@ -28,7 +28,6 @@ FLOOR_OF = {
     LEARNED: ("form", "head", "metrics"),
     SPEC: ("spec",),
     SIZES: ("sizes", "file_sizes"),
-    "comparison": ("comparison",),
     ENDPOINT: (
         "endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "schema", "served",
         "served_files",
@@ -90,7 +89,6 @@ LEVELS = (
     {TRAINING},
     {"insight"},
     {"studies"},
-    {"comparison"},
     {"serving"},
     {ENDPOINT},
     {"cli"},

@@ -1,4 +1,4 @@
-"""What the program makes of each task: its verbs, demos, comparisons, endpoints and public names.
+"""What the program makes of each task: its verbs, demos, endpoints and public names.
 
 ``catalogue.py`` names what trains, measures and opens a run of each task. It lies below the
 studies, the server and the command line, which go by it. What lies above these is named here:
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.cli.demo_files import Demo
     from dragoman.serving.served_tasks import ServedTasks
-    from dragoman.studies.systems import Compare
     from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
     from dragoman.tasks.classification.labeller import Labeller as Labeller
     from dragoman.tasks.detection.detector import Detection as Detection
@@ -118,17 +117,6 @@ def demos() -> dict[str, Demo]:
         "detect": detection.DEMO,
         "paint": painting.DEMO,
     }
-
-
-def comparisons() -> dict[str, Compare]:
-    """How runs of a task are compared, where not as translations are. This imports torch."""
-    from dragoman.tasks.classification.comparison import compare_labels
-    from dragoman.tasks.parsing.comparison import compare_parsers
-    from dragoman.tasks.tagging.comparison import compare_taggers
-
-    return {
-        "classification": compare_labels, "parsing": compare_parsers, "tagging": compare_taggers,
-    }  # fmt: skip
 
 
 def served() -> ServedTasks:

@@ -18,10 +18,8 @@ from dragoman.data.files.corpora import read_lines
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
-from dragoman.studies.comparison import compare
+from dragoman.studies.comparison import compare, compare_runs
 from dragoman.studies.systems import ComparisonRequest
-from dragoman.tasks.classification.comparison import compare_labels
-from dragoman.tasks.parsing.comparison import compare_parsers
 from dragoman.tasks.parsing.parser import Parse, Parser
 
 SHORT = ("training.updates=2", "training.validate_every=0")
@@ -86,9 +84,9 @@ def test_texts_that_a_run_has_learned_from_are_counted(
 def test_trees_that_a_parser_has_learned_from_are_counted(tmp_path: Path) -> None:
     """Of a file that all are measured on."""
     run = trained_run(tiny_recipe_of("parsing", tmp_path, *SHORT), tmp_path / "run")
-    found = compare_parsers(
+    found = compare_runs(
         ComparisonRequest([run.folder, run.folder], tmp_path / "toy.mrg", samples=10)
-    ).compared
+    )
     learned = len({pair.source for pair in plain_pairs(run.recipe, "train")})
     told = f"run has learned from {learned} of the 120 test texts: its figures may flatter it"
     assert told in found.warnings and 50 < learned < 110
@@ -142,7 +140,7 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
     rows = [f"animals\tbread soup {n}\n" for n in range(15)]
     rows += [f"food\tdog cat {n}\n" for n in range(6)]
     (tmp_path / "wrong.tsv").write_text("".join(rows), encoding="utf-8")
-    found = compare_labels(
+    found = compare_runs(
         ComparisonRequest([run.folder, run.folder], tmp_path / "wrong.tsv", samples=10)
     )
     assert not found.quality.learned and "accuracy is" in found.warnings[0]
@@ -150,9 +148,7 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
     trees = tmp_path / "few.mrg"
     lines = (tmp_path / "toy.mrg").read_text(encoding="utf-8").splitlines(keepends=True)
     trees.write_text("".join(lines[:30]), encoding="utf-8")
-    found = compare_parsers(
-        ComparisonRequest([parser.folder, parser.folder], trees, samples=10)
-    ).compared
+    found = compare_runs(ComparisonRequest([parser.folder, parser.folder], trees, samples=10))
     assert not found.quality.learned and "F1 is" in found.warnings[0]
     gold = {" ".join(tree.words): tree for tree in treebank(120)}
 
@@ -160,9 +156,7 @@ def test_labels_and_trees_that_are_guessed(tmp_path: Path, monkeypatch: pytest.M
         yield from ([Parse(gold[sentence], 0.0, ())] for sentence in sentences)
 
     monkeypatch.setattr(Parser, "stream", stream)
-    found = compare_parsers(
-        ComparisonRequest([parser.folder, parser.folder], trees, samples=10)
-    ).compared
+    found = compare_runs(ComparisonRequest([parser.folder, parser.folder], trees, samples=10))
     assert found.quality.learned
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.cli.console import log_to_stderr, prepare_process, say
 from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
-from dragoman.program import NOT_COMPARED, comparisons
-
-if TYPE_CHECKING:
-    from dragoman.studies.systems import Compare, ComparisonResult
+from dragoman.program import NOT_COMPARED
 
 
 @arguments
@@ -77,6 +73,7 @@ def compare(args: CompareArguments) -> None:
     Example: dragoman compare runs/transformer runs/lstm --to report.html
     """
     from dragoman.studies.comparison import compare as compare_translations
+    from dragoman.studies.comparison import compare_runs
     from dragoman.studies.systems import ComparisonRequest, chosen_test
 
     prepare_process()
@@ -95,11 +92,10 @@ def compare(args: CompareArguments) -> None:
     asked = ComparisonRequest(
         args.systems, args.source, args.reference, test, args.samples, args.seed
     )
-    compared: ComparisonResult
-    if (compare_task := _compare_by(args.systems)) is not None:
+    if not _are_compared_by_texts(args.systems):
         if args.to is not None:
             raise DragomanError("--to is a report of runs that translate: leave it out")
-        compared = compare_task(asked)
+        compared = compare_runs(asked)
     else:
         if args.to is not None:
             _check_reads_text(args.systems)
@@ -126,24 +122,26 @@ def compare(args: CompareArguments) -> None:
             say(f"\nreport: {args.to}, numbers: {', '.join(map(str, files))}")
 
 
-def _compare_by(paths: Sequence[Path]) -> Compare | None:
-    """How runs of the task of the first run are compared; None: as translations are.
+def _are_compared_by_texts(paths: Sequence[Path]) -> bool:
+    """Whether systems are compared by what they write, as runs of the first run's task are, and
+    files of texts.
 
     Errors: ``RunError`` for a folder that holds no run, ``DragomanError`` for runs of a task that
     no test of significance is for.
     """
+    from dragoman.catalogue import runtime_of
     from dragoman.studies.seeds import runs_of
 
     folder = next((path for path in paths if path.is_dir()), None)
     if folder is None or (task := runs_of(folder)[0].task).writes_text:
-        return None
+        return True
     if task.name in NOT_COMPARED:
         who, test = NOT_COMPARED[task.name]
         raise DragomanError(
             f"{who} are not compared by a test of significance: measure each on the same pictures "
             f"(dragoman evaluate RUN {test})"
         )
-    return comparisons().get(task.name)
+    return runtime_of(task).parts().compared is None
 
 
 def _check_reads_text(paths: Sequence[Path]) -> None:

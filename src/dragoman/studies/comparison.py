@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.wording import plural, shortened
+from dragoman.catalogue import runtime_of
 from dragoman.forms.form import Pair
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
-    MeasuredSystem,
     Significance,
     compare_statistics,
     compare_systems,
@@ -27,6 +27,7 @@ from dragoman.studies.systems import (
     System,
     require_one_language,
     require_one_test_set,
+    runs_at,
     seen_by,
     systems_at,
 )
@@ -107,6 +108,10 @@ class ComparisonReport:
     unseen: Significance | None = None
     """The same over the texts that none has learned from, where some have learned from others."""
     samples: tuple[SideBySide, ...] = ()
+    tables: tuple[str, ...] = ()
+    """Further tables, as plain text."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What these tables hold, as plain values for JSON."""
 
     def table(self) -> str:
         """Plain text."""
@@ -114,7 +119,8 @@ class ComparisonReport:
         if self.unseen is not None:
             parts.append(f"{UNSEEN}:\n{self.unseen.table()}")
         parts += [f"warning: {warning}" for warning in self.warnings]
-        return "\n\n".join([*parts, *(sample.table() for sample in self.samples)])
+        samples = [sample.table() for sample in self.samples]
+        return "\n\n".join([*parts, *samples, *self.tables])
 
     def _trainings(self) -> list[str]:
         """How much each run has learned from, a line for each."""
@@ -150,6 +156,7 @@ class ComparisonReport:
             "warnings": list(self.warnings),
             "unseen": None if self.unseen is None else self.unseen.to_dict(),
             "samples": [asdict(sample) for sample in self.samples],
+            **self.details,
         }
 
 
@@ -195,40 +202,45 @@ def checked(
     )
 
 
-def by_statistics(
-    asked: ComparisonRequest,
-    systems: Sequence[System],
-    test: str,
-    pairs: Sequence[Pair],
-    measured: Mapping[str, MeasuredSystem],
-    *,
-    chance: Mapping[str, float],
-    outputs: Sequence[Sequence[str]],
-    shown: Sequence[Pair] | None = None,
-) -> ComparisonReport:
-    """A comparison by what is summed over examples before it is scored.
+def compare_runs(asked: ComparisonRequest) -> ComparisonReport:
+    """Compare runs of a task by what is summed over examples before it is scored: run folders, and
+    folders of runs that differ by their seed.
 
-    ``measured``: by the name of each metric, over all ``pairs``; ``{}`` in a signature is their
-    number. ``outputs``: of the first run of each system. ``shown``: the pairs as they are shown.
-    ``test``, ``chance``: as ``checked`` has them.
+    ``asked.source``, ``asked.references``: as the first run is measured on; left out, its test set.
+    What guessing scores is that of the first run's training.
+    Errors: ``DataError`` if there are fewer than two systems, one is a file, or examples cannot be
+    used; ``RunError`` for a folder that holds no run of the task.
     """
-    names = [system.name for system in systems]
+    systems = runs_at(asked.paths)
+    first = systems[0].runs[0]
+    runtime, names = runtime_of(first.task), [system.name for system in systems]
+    compare_them = runtime.parts().compared
+    assert compare_them is not None, "texts are compared by ``compare``"
+    runs = {system.name: system.runs for system in systems}
+    found = compare_them(runs, asked.source, asked.references)
+
+    def called(score: str) -> str:
+        return first.task.measure(score).called
 
     def over(places: Sequence[int]) -> Significance:
         some = list(places)
         by_metric = {
-            name: one._replace(
+            called(name): one._replace(
                 statistics=[[run[some] for run in runs] for runs in one.statistics],
                 signature=one.signature.format(len(some)),
             )
-            for name, one in measured.items()
+            for name, one in found.measured.items()
         }
         return compare_statistics(names, by_metric, asked.test, asked.samples, asked.seed)
 
-    return checked(
-        asked, systems, test, pairs, over, chance=chance,
-        samples=side_by_side(shown or pairs, dict(zip(names, outputs, strict=True))),
+    guess = runtime.chance(first.recipe, first.forms, found.pairs)
+    outputs = dict(zip(names, found.outputs, strict=True))
+    report = checked(
+        asked, systems, found.test, found.pairs, over,
+        chance={called(name): guess[name] for name in found.guessed if name in guess},
+        samples=side_by_side(found.shown or found.pairs, outputs),
     )  # fmt: skip
+    return replace(report, tables=tuple(found.tables), details=found.details)
 
 
 def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:

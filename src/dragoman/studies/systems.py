@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural, shortened
@@ -54,20 +54,6 @@ class ComparisonRequest:
     def files(self) -> list[Path]:
         """Those of the texts; none where the test set of the first run is meant."""
         return [*([self.source] if self.source else []), *self.references]
-
-
-class ComparisonResult(Protocol):
-    """What a comparison found."""
-
-    def table(self) -> str:
-        """Plain text."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-
-
-Compare = Callable[[ComparisonRequest], ComparisonResult]
-"""Compares the runs of a task."""
 
 
 def open_translator(run: Run, settings: TranslatorSettings | None = None) -> Any:

@@ -17,10 +17,10 @@ from dragoman.base.errors import DataError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.forms.tree import Tree
 from dragoman.metrics.significance import compare_statistics
+from dragoman.studies.comparison import compare_runs
 from dragoman.studies.systems import ComparisonRequest
-from dragoman.tasks.parsing import comparison as parse_comparison
-from dragoman.tasks.parsing.comparison import compare_parsers, parse_statistics
-from dragoman.tasks.parsing.evaluation import evaluate_run, trees_in
+from dragoman.tasks.parsing import evaluation
+from dragoman.tasks.parsing.evaluation import evaluate_run, parse_statistics, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, ScoredSentence, score_parse
 from dragoman.tasks.parsing.parser import Parse, Parser
 
@@ -103,12 +103,12 @@ def test_runs_of_several_seeds_are_one_system(
     several = tmp_path / "several"
     parser(several / "seed-1", 16, "trees.tags=none")
     parser(several / "seed-2", 24, "seed=2", "trees.tags=none")
-    compared = compare_parsers(ComparisonRequest([runs[0], several], gold, samples=20))
-    one, other = (found.scores["f1"] for found in compared.evaluated[1])
-    assert one != other and one == compared.evaluated[0][0].scores["f1"]
-    assert compared.scores[1]["f1"] == pytest.approx((one + other) / 2)
-    score = compared.compared.quality.comparisons[0].scores[1]
-    assert score.value == pytest.approx((one + other) / 2) and score.runs == (one, other)
+    compared = compare_runs(ComparisonRequest([runs[0], several], gold, samples=20))
+    alone, score = compared.quality.comparisons[0].scores
+    one, other = score.runs
+    assert one != other and one == alone.value
+    assert compared.details["scores"][1]["f1"] == pytest.approx((one + other) / 2)
+    assert score.value == pytest.approx((one + other) / 2)
 
 
 def test_the_test_draws_sentences_with_all_their_brackets() -> None:
@@ -143,10 +143,10 @@ def test_the_test_draws_sentences_with_all_their_brackets() -> None:
 
 @pytest.mark.usefixtures("trained")
 def test_a_run_is_no_other_than_itself(runs: tuple[Path, Path], gold: Path) -> None:
-    found = compare_parsers(
+    found = compare_runs(
         ComparisonRequest([runs[0], runs[0]], gold, test="randomisation", samples=20)
     )
-    for comparison in found.compared.quality.comparisons:
+    for comparison in found.quality.comparisons:
         assert comparison.scores[1].p_value == 1
 
 
@@ -182,14 +182,14 @@ def test_runs_with_one_test_set_need_not_be_told_which(
     runs: tuple[Path, Path], gold: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The demo's, in whose place stand the trees of a file."""
-    monkeypatch.setattr(parse_comparison, "own_test_set", lambda run: (trees_in(gold), "the demo"))
-    found = compare_parsers(ComparisonRequest(runs, samples=10))
-    assert found.compared.test == "the demo" and found.compared.quality.sentences == len(TREES)
+    monkeypatch.setattr(evaluation, "own_test_set", lambda run: (trees_in(gold), "the demo"))
+    found = compare_runs(ComparisonRequest(runs, samples=10))
+    assert found.test == "the demo" and found.quality.sentences == len(TREES)
 
 
 def test_errors_are_those_of_a_comparison(gold: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="needs two systems"):
-        compare_parsers(ComparisonRequest([tmp_path], gold))
+        compare_runs(ComparisonRequest([tmp_path], gold))
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="neither a run nor a folder of runs"):
-        compare_parsers(ComparisonRequest([tmp_path / "empty"] * 2, gold))
+        compare_runs(ComparisonRequest([tmp_path / "empty"] * 2, gold))

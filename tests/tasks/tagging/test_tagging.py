@@ -24,11 +24,11 @@ from dragoman.data.labelled import WordCutter
 from dragoman.forms.form import Pair
 from dragoman.runs.run import LEXICON
 from dragoman.sizing.start_from import for_part
+from dragoman.studies.comparison import compare_runs
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
 from dragoman.tasks.report import write_report
-from dragoman.tasks.tagging.comparison import compare_taggers
 from dragoman.tasks.tagging.evaluation import (
     TaggedValidation,
     evaluate_run,
@@ -276,7 +276,7 @@ def test_a_tagger_from_a_masked_model_and_from_a_tagger(
 def test_two_are_compared_on_the_same_words(words: Run, tagged: Path, tmp_path: Path) -> None:
     recipe, _ = recipe_of([str(tagged)], task="tagging", changes=(*SMALL, "training.updates=2"))
     poor = trained_run(recipe, tmp_path / "poor")
-    found = compare_taggers(ComparisonRequest([poor.folder, words.folder], samples=200))
+    found = compare_runs(ComparisonRequest([poor.folder, words.folder], samples=200))
     assert "accuracy" in found.table() and "words" in found.table()
     first, second = found.to_dict()["metrics"]["accuracy"]["systems"]
     assert first["value"] < 60 and second["value"] == 100 and second["p_value"] < 0.05

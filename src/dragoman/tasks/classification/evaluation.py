@@ -6,7 +6,7 @@ in nats a text. A text is read up to ``plan.context`` tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,14 +19,15 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels, plain
-from dragoman.metrics.classification import Confusion
+from dragoman.metrics.classification import Confusion, accuracies, macro_f1s, statistics_of
+from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation_report import require_no_changes, timed
+from dragoman.tasks.shared.evaluation_report import ComparedRuns, require_no_changes, timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     LabelledSet,
@@ -253,3 +254,33 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
                 f"{name}, line {pair.line}: no training text has the label "
                 f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.summary()}"
             )
+
+
+def compared(
+    systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
+) -> ComparedRuns:
+    """Runs that label the same texts, by accuracy and macro F1. Systems may know different labels,
+    as long as all know those of the texts.
+
+    ``source``: labelled texts in the format of those that the first run has learned from, or texts
+    beside labels (``references``). Errors: as ``labelled_set``.
+    """
+    (first, *_), *_ = systems.values()
+    measured = labelled_set(first, [*([source] if source else []), *references])
+    texts = [pair.source for pair in measured.pairs]
+    labellers = [[Labeller(run) for run in runs] for runs in systems.values()]
+    names = sorted({name for runs in labellers for one in runs for name in one.labels.names})
+    value = {name: number for number, name in enumerate(names)}
+    true = [value[plain(pair.target)] for pair in measured.pairs]
+    found = [[[one.label for one in labeller(texts)] for labeller in runs] for runs in labellers]
+    statistics = [
+        [statistics_of(true, [value[label] for label in labels], len(names)) for labels in runs]
+        for runs in found
+    ]
+    signature = f"texts:{{}}|labels:{len(names)}"
+    by_score = {
+        "accuracy": MeasuredSystem(statistics, accuracies, signature),
+        "macro_f1": MeasuredSystem(statistics, macro_f1s, signature),
+    }
+    outputs = [runs[0] for runs in found]
+    return ComparedRuns(measured.name, measured.pairs, by_score, outputs, tuple(by_score))

@@ -40,14 +40,19 @@ class ClassificationRuntime(LabelRuntime):
         return (ClassificationBuilder(), FilesBuilder())
 
     def parts(self) -> Parts:
-        from dragoman.tasks.classification.evaluation import ClassificationValidation, evaluate_run
+        from dragoman.tasks.classification.evaluation import (
+            ClassificationValidation,
+            compared,
+            evaluate_run,
+        )
         from dragoman.tasks.classification.labeller import Labeller
         from dragoman.tasks.shared.examples import LabelledTexts
         from dragoman.training.losses.objectives import LabelObjective
 
         return Parts(
-            LabelledTexts, LabelObjective, ClassificationValidation, evaluate_run, Labeller
-        )
+            LabelledTexts, LabelObjective, ClassificationValidation, evaluate_run, Labeller,
+            compared,
+        )  # fmt: skip
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts[plain(pair.target)] += 1

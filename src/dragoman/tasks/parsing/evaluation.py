@@ -7,12 +7,13 @@ are learned (``trees.tags``).
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from dragoman.base.errors import DataError
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -21,14 +22,35 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Pair
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.significance import MeasuredSystem
+from dragoman.pictures.figure import Cell
+from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import TreePair
+from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
 from dragoman.runs.scores import scores_of, signed
-from dragoman.tasks.parsing.metrics import SHORT, Parseval, ScoredSentence, score_parse, unmatched
+from dragoman.tasks.parsing.metrics import (
+    LENGTHS,
+    SHORT,
+    Parseval,
+    ScoredSentence,
+    exact_shares,
+    f1s,
+    length_name,
+    score_parse,
+    statistics_of,
+    unmatched,
+)
 from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tasks.parsing.sizes import label_ends_of
 from dragoman.tasks.parsing.spec import PARSING
-from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
+from dragoman.tasks.shared.evaluation_report import (
+    ComparedRuns,
+    SearchReport,
+    keep_figures,
+    measured_on,
+    timed,
+)
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
@@ -181,3 +203,98 @@ def _tagged(tree: Tree, tag: str) -> Tree:
 
 _MAX_TOKENS = 10_000
 """Tokens of a sentence that is measured: none is left out."""
+
+
+_BESIDE = {
+    "precision": "precision",
+    "recall": "recall",
+    "tags": "tags",
+    "f1_40": f"F1 (<= {SHORT})",
+    "exact_40": f"exact (<= {SHORT})",
+}
+"""Scores that no test of a comparison is made of, and what its table calls them."""
+
+
+def compared(
+    systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
+) -> ComparedRuns:
+    """Parsers on the same trees, by labelled F1 and exact parses; with tags and without they are
+    compared by brackets alone.
+
+    F1 is that of all brackets together, so what is drawn are sentences with the counts of their
+    brackets, matched, in the reference and in the parse (``metrics.py``). ``source``: a file or
+    folder of trees; left out, the test set of the runs' recipes, which must be the same.
+    """
+    if references:
+        raise DragomanError("trees hold their sentences: name them with --source alone")
+    runs = [run for system in systems.values() for run in system]
+    pairs, test = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
+    evaluated = {
+        name: [evaluate_on(run, pairs, test) for run in system] for name, system in systems.items()
+    }
+    sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated.values()]
+    scores = [
+        {name: fmean(run.scores[name] for run in one) for name in one[0].scores}
+        for one in evaluated.values()
+    ]
+    (first, *_), *_ = evaluated.values()
+    f1_by_length = {
+        most: [fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()]
+        for most in LENGTHS
+        if most in first.found.by_length
+    }
+    rows: list[list[Cell]] = [
+        [title, *(f"{one[name]:.2f}" if name in one else "-" for one in scores)]
+        for name, title in _BESIDE.items()
+        if any(name in one for one in scores)
+    ]
+    lengths: list[list[Cell]] = [
+        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].reference]
+        for most, values in f1_by_length.items()
+    ]
+    return ComparedRuns(
+        test, pairs, parse_statistics(sentences),
+        outputs=[one[0].outputs() for one in evaluated.values()],
+        guessed=("f1",),
+        tables=(
+            plain_table(("", *systems), rows),
+            plain_table(("F1 by length", *systems, "brackets"), lengths),
+        ),
+        details={
+            "scores": [
+                {"system": name, **means} for name, means in zip(systems, scores, strict=True)
+            ],
+            "f1_by_length": {str(most): values for most, values in f1_by_length.items()},
+        },
+    )  # fmt: skip
+
+
+def parse_statistics(
+    sentences: Sequence[Sequence[Sequence[ScoredSentence]]],
+) -> dict[str, MeasuredSystem]:
+    """What F1 and exact parses are made of. ``sentences``: of each run of each system, all parses
+    of the same trees."""
+    statistics = [[statistics_of(one) for one in runs] for runs in sentences]
+    return {
+        "f1": MeasuredSystem(statistics, f1s, SIGNATURE),
+        "exact": MeasuredSystem(statistics, exact_shares, SIGNATURE),
+    }
+
+
+def _own_trees(runs: Sequence[Run]) -> tuple[Sequence[Pair], str]:
+    """The one test set that all runs have, and what it is called. Errors: ``DataError``."""
+    first, *others = runs
+    pairs, name = own_test_set(first)
+    if not pairs:
+        raise DataError(f"there are no trees to compare {first.folder} on: --source test.mrg")
+    for run in others:
+        if run.recipe.data == first.recipe.data:
+            continue
+        its, its_name = own_test_set(run)
+        if [(one.source, one.target) for one in its] != [(p.source, p.target) for p in pairs]:
+            raise DataError(
+                f"{run.folder} has another test set ({its_name}, {plural(len(its), 'tree')}) than "
+                f"{first.folder} ({name}, {plural(len(pairs), 'tree')}): name the trees that all "
+                "are to parse, --source FILE"
+            )
+    return pairs, name

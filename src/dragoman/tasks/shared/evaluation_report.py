@@ -6,11 +6,11 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dragoman.base.errors import DragomanError
 from dragoman.data.files.corpora import files_of, read_lines, read_pairs
@@ -20,6 +20,7 @@ from dragoman.engine.search_settings import for_test_set
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.metrics.significance import MeasuredSystem
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned, watched_texts
 from dragoman.runs.run import Run
@@ -93,6 +94,31 @@ class SearchReport(EvaluationReport):
     def amount(self, counted: str) -> str:
         """The second and third line of its table: how the search went, and over how much."""
         return f"{self.search}; {self.path}\n{counted}, {self.seconds:.1f} s"
+
+
+class ComparedRuns(NamedTuple):
+    """What the runs of some systems make of the same examples, for a test of significance."""
+
+    test: str
+    """The name of the examples."""
+    pairs: Sequence[Pair]
+    measured: Mapping[str, MeasuredSystem]
+    """By the name of each score, over all ``pairs``; ``{}`` in a signature is their number."""
+    outputs: Sequence[Sequence[str]]
+    """What the first run of each system makes of each example."""
+    guessed: Sequence[str]
+    """The scores by which a system that only guesses is known."""
+    shown: Sequence[Pair] | None = None
+    """The pairs as they are shown, where that differs."""
+    tables: Sequence[str] = ()
+    """Further tables, as plain text."""
+    details: Mapping[str, Any] = {}
+    """What these tables hold, as plain values for JSON."""
+
+
+CompareRuns = Callable[[Mapping[str, Sequence[Run]], Path | None, Sequence[Path]], ComparedRuns]
+"""(the runs of each system by its name, the file of examples, files of references): asks all runs.
+Without files it is about the test set of the first run."""
 
 
 def timed(measure: Callable[[], Found]) -> tuple[Found, float]:

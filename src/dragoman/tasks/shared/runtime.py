@@ -18,7 +18,7 @@ from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.sources.picture.codes_form import CodesForm, CodeSymbols
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.evaluation_report import CompareRuns, EvaluationReport
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Parts(NamedTuple):
     """As ``Runtime.evaluate``."""
     predictor: MakePredictor
     """Opens a finished run to be asked."""
+    compared: CompareRuns | None = None
+    """Asks runs that are compared with each other, where that is not done by their texts."""
 
 
 class Runtime(ABC):

@@ -7,7 +7,7 @@ P of the right tag, in nats a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,12 +20,13 @@ from dragoman.base.wording import plural
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
+from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
 from dragoman.runs.scores import samples, scores_of, signed
-from dragoman.tasks.shared.evaluation_report import require_no_changes, timed
+from dragoman.tasks.shared.evaluation_report import ComparedRuns, require_no_changes, timed
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     SHARE,
@@ -38,7 +39,7 @@ from dragoman.tasks.shared.label_report import (
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.tasks.tagging.form import Tags
-from dragoman.tasks.tagging.metrics import TagScores, has_spans
+from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of
 from dragoman.tasks.tagging.sizes import tagged_corpus
 from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
 from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
@@ -250,17 +251,20 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
                     float(np.exp(own_scores[place])),
                 )
             )
-    shown = samples(
-        run,
-        [pair._replace(target=underscored(pair.source.split(), pair.target.split()))
-         for pair in pairs],
-        [str(one) for one in tagged],
-    )  # fmt: skip
+    shown = samples(run, _shown(pairs), [str(one) for one in tagged])
     return (
         names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
         pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
         _words_of(run),
     )  # fmt: skip
+
+
+def _shown(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs with each tag below its word."""
+    return [
+        pair._replace(target=underscored(pair.source.split(), pair.target.split()))
+        for pair in pairs
+    ]
 
 
 def _around(words: Sequence[str], place: int) -> str:
@@ -327,3 +331,59 @@ class TaggedValidation(Validation[TaggedBatch]):
         if known:  # else no tag of dev has a probability
             kept["loss"] = total / known
         return Evaluation(kept, samples)
+
+
+_Statistics = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+def compared(
+    systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
+) -> ComparedRuns:
+    """Runs that tag the same sentences, by accuracy, and by F1 of spans where tags have them.
+
+    ``source``: tagged words in the format of those that the first run has learned from, or
+    sentences beside tags (``references``). Errors: as ``tagged_set``.
+    """
+    (first, *_), *_ = systems.values()
+    measured = tagged_set(first, [*([source] if source else []), *references])
+    pairs = measured.pairs
+    taggers = [[Tagger(run) for run in runs] for runs in systems.values()]
+    tags = taggers[0][0].tags
+    found = [[tagger([pair.source for pair in pairs]) for tagger in runs] for runs in taggers]
+    counts = {"accuracy": _words}
+    if has_spans(tags.counts):
+        counts["f1"] = _spans
+    signature = f"sentences:{{}}|tags:{tags.size}"
+    by_score = {
+        name: MeasuredSystem(
+            [[_statistics(pairs, run, count) for run in runs] for runs in found],
+            _shares, signature,
+        )
+        for name, count in counts.items()
+    }  # fmt: skip
+    outputs = [[str(one) for one in runs[0]] for runs in found]
+    return ComparedRuns(
+        measured.name, pairs, by_score, outputs, tuple(by_score), shown=_shown(pairs)
+    )
+
+
+def _words(true: Sequence[str], chosen: Sequence[str]) -> list[int]:
+    right = sum(one == other for one, other in zip(true, chosen, strict=True))
+    return [right, len(true)]
+
+
+def _spans(true: Sequence[str], chosen: Sequence[str]) -> list[int]:
+    there, found = set(spans_of(true)), set(spans_of(chosen))
+    return [2 * len(there & found), len(there) + len(found)]
+
+
+def _statistics(
+    pairs: Sequence[Pair], found: Sequence[Tagged], count: Callable[..., list[int]]
+) -> _Statistics:
+    """(N sentences, 2): what is summed before it is divided."""
+    rows = [count(pair.target.split(), one.tags) for pair, one in zip(pairs, found, strict=True)]
+    return np.array(rows, np.float64).reshape(-1, 2)
+
+
+def _shares(sums: _Statistics) -> _Statistics:
+    return 100 * sums[:, 0] / np.maximum(sums[:, 1], 1)

@@ -41,11 +41,13 @@ class TaggingRuntime(LabelRuntime):
         return (TaggingBuilder(),)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.tagging.evaluation import TaggedValidation, evaluate_run
+        from dragoman.tasks.tagging.evaluation import TaggedValidation, compared, evaluate_run
         from dragoman.tasks.tagging.learning import TaggedSentences, TagOfEachWord
         from dragoman.tasks.tagging.tagger import Tagger
 
-        return Parts(TaggedSentences, TagOfEachWord, TaggedValidation, evaluate_run, Tagger)
+        return Parts(
+            TaggedSentences, TagOfEachWord, TaggedValidation, evaluate_run, Tagger, compared
+        )
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(pair.target.split())
