@@ -30,7 +30,6 @@ FLOOR_OF = {
     SIZES: ("sizes", "file_sizes"),
     ENDPOINT: (
         "endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "schema", "served",
-        "served_files",
     ),
     VERB: ("align_verb", "demo", "documents_verb", "shortlist_verb", "verb", "warnings_told"),
 }  # fmt: skip

@@ -124,7 +124,6 @@ def served() -> ServedTasks:
     from dragoman.serving.served_tasks import ServedTasks
     from dragoman.tasks.classification import endpoint as classifying
     from dragoman.tasks.classification import served as served_classifier
-    from dragoman.tasks.classification import served_files
     from dragoman.tasks.detection import endpoint as detect
     from dragoman.tasks.language_model import endpoint as writing
     from dragoman.tasks.language_model import served as served_language_model
@@ -144,7 +143,7 @@ def served() -> ServedTasks:
         runs=(
             served_translator.ServedTranslator, served_language_model.ServedLanguageModel,
             fill.ServedFillMask, served_classifier.ServedClassifier,
-            served_files.ServedFileClassifier, parse.ServedParser, tag.ServedTagger,
+            classifying.ServedFileClassifier, parse.ServedParser, tag.ServedTagger,
             served_transcriber.ServedTranscriber, detect.ServedDetector, lines.ServedLines,
             paint.ServedPainter,
         ),

@@ -29,8 +29,8 @@ from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.tasks.translation.schema import LibreTranslateRequest, TranslateRequest
-from dragoman.tasks.translation.served import ServedTranslator
+from dragoman.tasks.translation.libretranslate import LibreTranslateRequest
+from dragoman.tasks.translation.served import ServedTranslator, TranslateRequest
 
 PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
 

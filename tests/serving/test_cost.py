@@ -204,7 +204,7 @@ def test_costly_searches_hold_a_quarter_of_the_rows() -> None:
 def test_an_answer_comes_hypothesis_by_hypothesis() -> None:
     """Sixteen translations of a thousand tokens are not written in one turn of the thread."""
     from dragoman.tasks.translation.endpoint import translation_message
-    from dragoman.tasks.translation.schema import TranslateAnswer, Translation
+    from dragoman.tasks.translation.served import TranslateAnswer, Translation
 
     async def check() -> None:
         served = echo_run()

@@ -24,7 +24,7 @@ ALIKE = {
     "/v1/figures": "serving.figures.FigureList",
     "/v1/runs/tiny": "serving.server_info.view_of",
     "/languages": "tasks.translation.libretranslate._languages",
-    "/frontend/settings": "tasks.translation.schema.FrontendSettings",
+    "/frontend/settings": "tasks.translation.libretranslate.FrontendSettings",
 }
 """A path, and what writes its answer."""
 

@@ -23,10 +23,9 @@ from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys
 from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.messages import STYLE, describe, docs_html, shaped
-from dragoman.serving.http.middleware import BodyLimit, Failures, HeadAsGet
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.operate.measured import MeteredRequests
 from dragoman.serving.operate.meters import Meters
+from dragoman.serving.operate.middleware import BodyLimit, Failures, HeadAsGet, MeteredRequests
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.served_tasks import ServedTasks
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector

@@ -7,8 +7,7 @@ from functools import partial
 
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
-from dragoman.serving.look.checks import Asked, Cut
-from dragoman.serving.look.inspector import Inspector
+from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
@@ -49,10 +48,10 @@ def endpoints(service: Service) -> Endpoints:
         heads switched off or source words hidden on request."""
         choice, cut = await chosen(request, client)
         run, looking = choice.run, choice.run.inspector
-        seen = await looking.turns.do(client, partial(looking.look, cut.request, cut.ids))
-        return await service.written(
-            client, partial(look_answer, cut, seen, run.name, run.engine, choice.detected)
-        )
+        asked = cut.request
+        seen = await looking.turns.do(client, partial(looking.look, asked, cut.ids))
+        told = (asked, cut.sentences, seen, run.name, run.engine, choice.detected)
+        return await service.written(client, partial(look_answer, *told))
 
     async def answered(
         request: Asked, client: str, work: Callable[[Inspector, Asked, list[int]], bytes]

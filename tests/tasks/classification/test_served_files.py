@@ -32,7 +32,7 @@ from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel
 from dragoman.sources.shared.files import InMemory
-from dragoman.tasks.classification import served_files
+from dragoman.tasks.classification import endpoint
 from dragoman.tasks.classification.labeller import Labeller
 
 JSON = {"content-type": "application/json"}
@@ -378,7 +378,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (frames_form, "costly_seconds"),
-        (LogMel, "_some"), (served_files, "drawn"), (served_files, "_told"),
+        (LogMel, "_some"), (endpoint, "drawn"), (endpoint, "_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
@@ -407,7 +407,7 @@ def test_a_short_recording_does_not_wait_for_long_ones(
 
     monkeypatch.setattr(FramesForm, "in_turns", held)
     run = open_run(tones, ServeSettings(), "tones")
-    assert isinstance(run, served_files.ServedFileClassifier)
+    assert isinstance(run, endpoint.ServedFileClassifier)
 
     async def check() -> None:
         async with client_of(run) as client:

@@ -11,7 +11,6 @@ from dragoman.engine.engine import Engine
 from dragoman.insight.session import Inspection
 from dragoman.pictures.records import words
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look.checks import Cut
 from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of
 from dragoman.serving.look.schema import (
     Choice,
@@ -61,14 +60,16 @@ def small_maps(weights: Tensor, most: int) -> Maps:
 
 
 def look_answer(
-    cut: Cut[LookRequest],
+    request: LookRequest,
+    sentences: list[str],
     seen: Inspection,
     run: str,
     engine: Engine,
     detected: DetectedLanguage | None,
 ) -> LookAnswer:
-    """All that the request asked for. Raises Refusal for more than one answer may hold."""
-    request, source, target = cut.request, engine.source, engine.target
+    """All that the request asked for. ``sentences``: what its text is cut into. Raises Refusal for
+    more than one answer may hold."""
+    source, target = engine.source, engine.target
     (text,) = texts_of(target, [seen.best])
     best = hypothesis_message(target, seen.best, text)
     read = source.shown(seen.source_ids)
@@ -84,7 +85,7 @@ def look_answer(
         source=source.language,
         target=target.language,
         detected=detected,
-        sentences=cut.sentences,
+        sentences=sentences,
         beam=seen.settings.beam,
         length_penalty=seen.settings.length_penalty,
         source_tokens=read,

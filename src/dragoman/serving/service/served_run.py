@@ -26,8 +26,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
 from dragoman.serving.http.uploads import WithFiles
-from dragoman.serving.look.checks import Asked, Cut
-from dragoman.serving.look.inspector import Inspector
+from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
 from dragoman.serving.queue.fair_executor import FairExecutor

@@ -20,7 +20,14 @@ from dragoman.base.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.api_keys import ApiKeys, key_in_header
-from dragoman.serving.http.connection import FORM, PARTS, address_of, read_fields, while_connected
+from dragoman.serving.http.connection import (
+    FORM,
+    PARTS,
+    Sites,
+    address_of,
+    read_fields,
+    while_connected,
+)
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings, Places
 from dragoman.serving.http.messages import REFUSALS, Texts, json_response, written
 from dragoman.serving.http.refusals import (
@@ -29,7 +36,6 @@ from dragoman.serving.http.refusals import (
     missing_field,
     unsearchable,
 )
-from dragoman.serving.http.sites import Sites
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings

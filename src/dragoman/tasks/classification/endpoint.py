@@ -1,12 +1,185 @@
-"""The endpoint of the runs that label, of texts and of files."""
+"""A run that labels pictures or recordings and is served, and the endpoint of all runs that label.
+
+A file goes through three hands, in turns beside the event loop: it is opened; decoded into rows;
+and read by the model.
+"""
 
 from __future__ import annotations
 
-from dragoman.serving.http.refusals import Refusal, missing_field
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.base.wording import plural
+from dragoman.insight.figures.patches import reading, rollout
+from dragoman.models.settings import EncoderSettings
+from dragoman.serving.http.refusals import Refusal, invalid_request, missing_field
+from dragoman.serving.http.uploads import Upload
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import READING, SEEING
+from dragoman.serving.service.file_run import (
+    FileRun,
+    OpenedFile,
+    drawn,
+    grid_of,
+    hidden_cells,
+    row_of,
+    without,
+)
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.classification.served import ClassifyAnswer, ClassifyRequest, ServedClassifier
-from dragoman.tasks.classification.served_files import ServedFileClassifier
+from dragoman.sources.picture.form import PicturesForm
+from dragoman.sources.shared.rows_form import MOST_CELLS, Extent, Rows, RowsForm
+from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
+from dragoman.tasks.classification.served import (
+    TOKENS_AT_ONCE,
+    ClassifyAnswer,
+    ClassifyRequest,
+    LabelledFile,
+    Rollout,
+    Seen,
+    ServedClassifier,
+    check_labels,
+    labels_told,
+)
+
+
+class ServedFileClassifier(FileRun[Labeller]):
+    """A run that labels files and is served."""
+
+    task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
+    does, opens, work = "labels pictures or recordings", Labeller, "classify"
+
+    def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
+        super().__init__(name, labeller, settings)
+        self.has_figures = self.run.task.writes in self.form.settings.drawn_for
+
+    def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for what needs no file to be read."""
+        self.check_files(uploads, self.settings.limits.items)
+        count = len(uploads)
+        if request.why:
+            raise Refusal(
+                "no_words_in_files",
+                "why goes by the words of a text, and a file has none: leave it out.",
+            )
+        for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
+            if is_asked and not request.seen:
+                raise invalid_request(field, f"{field} goes with what is seen: set seen too")
+            if is_asked and count > 1:  # each file has layers x rows x … of numbers
+                raise invalid_request(field, f"{field} is told of one file: send one at a time")
+        if request.at is not None and not request.heads:
+            raise invalid_request("at", "at goes with heads: set heads too")
+        if request.reading and not self.form.settings.patches:
+            told = "it is told of pictures that are cut into patches alone"
+            raise invalid_request("reading", told)
+        hidden_cells(request.hidden)
+        check_labels(count, self.reads, len(self.predictor.labels.names), request.top)
+
+    def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for what costs too much to be read: once, or several times where what
+        is seen is asked for."""
+        count = sum(min(len(one), self.predictor.longest) for one in rows) * (
+            1 + SEEING * request.seen + request.heads + request.reading
+        )
+        noun = self.form.settings.noun_of_row
+        self.check_cost(
+            count * READING,
+            "files",
+            f"{plural(len(rows), 'file')}, of which {count:,} rows ({noun}) are read",
+            "Send fewer files at once.",
+        )
+
+    def label(
+        self, opened: Sequence[OpenedFile], rows: Sequence[Rows], request: ClassifyRequest
+    ) -> Iterator[tuple[int, LabelledFile]]:
+        """Each file with its number, as they come: a turn's worth is read at once."""
+        names = [one.file.called for one in opened]
+        cells = hidden_cells(request.hidden)
+        read = [without(self.form, one, cells, self.predictor.longest) for one in rows]
+        for number, found in self.predictor.parts(names, TOKENS_AT_ONCE, read):
+            shown = None
+            if request.seen:
+                shown = seen(self.predictor, self.form, read[number], found.ranked, request)
+            yield number, _told(found, opened[number].extent, request.top, shown)
+
+
+def _told(
+    found: ClassifiedText, extent: Extent, top: int | None, shown: Seen | None
+) -> LabelledFile:
+    return LabelledFile(
+        name=found.text,
+        label=found.label,
+        probability=round(found.probability, 6),
+        labels=labels_told(found, top),
+        cut=found.cut,
+        size=round(extent.seconds or extent.pixels, 3),
+        seen=shown,
+    )
+
+
+_MOST_READ = 256
+"""Patches of a picture whose way through the model is drawn: its rows are sent as numbers."""
+
+
+def seen(
+    labeller: Labeller,
+    form: RowsForm,
+    rows: Rows,
+    ranked: Sequence[tuple[str, float]],
+    asked: ClassifyRequest,
+) -> Seen:
+    """A picture of what is read, and what else is asked of it. ``ranked``: its labels, the most
+    probable first. Raises Refusal 400 for a cell that is not there."""
+    read = rows[: labeller.longest]
+    looked = of_heads = panels = None
+    cells = form.cells(len(read))
+    attended = None if cells is None else _attended(labeller, form, read)
+    if cells is not None and attended is not None:
+        weights, places = attended
+        shape = cells.spread(places)
+        shares = _digits(_filled(rollout(weights, places), shape))
+        looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
+        if asked.heads:
+            begin = weights.shape[-1] - places  # behind the class token, if there is one
+            if asked.at is not None:
+                given = weights[..., begin + row_of(cells, asked.at, places), :]
+            else:
+                given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
+            each = _filled(given[..., begin:], shape)
+            of_heads = [[_digits(head) for head in layer] for layer in each]
+        if asked.reading and places <= _MOST_READ:  # of pictures, see check
+            taken = labeller.reading.texts([read])
+            way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, ranked)
+            panels = [panel.to_dict() for panel in way]
+    grid = grid_of(form, len(read))
+    return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
+
+
+def _attended(
+    labeller: Labeller, form: RowsForm, read: Rows
+) -> tuple[NDArray[np.float32], int] | None:
+    """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
+    file; None where nothing attends, or where they are more than a picture shows."""
+    model = labeller.run.recipe.model
+    if len(read) > MOST_CELLS * form.settings.shortens:
+        return None
+    weights = labeller.engine.attention.record(read, ()).encoder
+    if not len(weights):
+        return None
+    has_token = isinstance(model, EncoderSettings) and model.class_token
+    return weights, weights.shape[-1] - has_token
+
+
+def _filled(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
+    """(…, P) shares of the parts that are read -> of all; the rest has none."""
+    missing = shape[0] * shape[1] - shares.shape[-1]
+    return np.pad(shares, [(0, 0)] * (shares.ndim - 1) + [(0, missing)])
+
+
+def _digits(shares: NDArray[np.floating]) -> list[float]:
+    return [float(f"{share:.4g}") for share in shares]
 
 
 def endpoints(service: Service) -> Endpoints:

@@ -14,7 +14,7 @@ from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.queue.cost import EXPLAINING
-from dragoman.serving.service.seen import Grid, SeenFile
+from dragoman.serving.service.file_run import Grid, SeenFile
 from dragoman.serving.service.served_run import AskedRun, sentences_of
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons

@@ -16,8 +16,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.file_run import FileRun, OpenedFile
-from dragoman.serving.service.seen import SeenFile, drawn, looked, told
+from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, drawn, looked, told
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows

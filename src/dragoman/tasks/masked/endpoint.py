@@ -12,7 +12,7 @@ from dragoman.base.wording import plural
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
-from dragoman.serving.look.checks import Asked, Cut
+from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.served_run import AskedRun, measured_on, short
 from dragoman.serving.service.service import Endpoints, Service

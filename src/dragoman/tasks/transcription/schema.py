@@ -10,7 +10,7 @@ from pydantic import Field
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
-from dragoman.serving.service.seen import Grid, LookedToken, SeenFile
+from dragoman.serving.service.file_run import Grid, LookedToken, SeenFile
 
 Granularity = Literal["word", "segment"]
 

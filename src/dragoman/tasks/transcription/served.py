@@ -29,8 +29,8 @@ from dragoman.serving.http.messages import TRANSCRIPTIONS
 from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.file_run import FileRun
-from dragoman.serving.service.seen import (
+from dragoman.serving.service.file_run import (
+    FileRun,
     drawn,
     grid_of,
     hidden_cells,

@@ -21,10 +21,11 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from fastapi import Request
+from pydantic import ConfigDict
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
@@ -36,18 +37,49 @@ from dragoman.formats.units.unit import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
-from dragoman.serving.http.limits import Places
-from dragoman.serving.http.messages import REFUSALS, error_of, json_response, written
-from dragoman.serving.http.middleware import DOWNLOADS, HEAD
+from dragoman.serving.http.limits import LimitSettings, Places
+from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_response, written
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import EventStream, event_of, until
+from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
+from dragoman.serving.operate.middleware import DOWNLOADS, HEAD
 from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.shared.files import InMemory
-from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck
 from dragoman.tasks.translation.served import ServedTranslator
+
+
+class DocumentRequest(WithFiles):
+    """``POST /translate_file``: a form with one document. Other fields are passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+    takes_one: ClassVar[bool] = True
+
+    source: str
+    """Language of the document, or "auto"."""
+    target: str
+    columns: str | None = None
+    """The columns of a table (CSV, TSV) that are translated, such as "text,note" (names in the
+    first row) or "2,3" (numbers). Default: all."""
+    stream: bool = False
+    """Whether the answer is events that tell how far it is."""
+    api_key: str | None = None
+
+    @classmethod
+    def most_bytes(cls, limits: LimitSettings) -> int:
+        return max(limits.body_bytes, limits.file_bytes + FIELDS_BYTES)
+
+
+class TranslatedFile(Message):
+    """Where a translated document waits for ten minutes."""
+
+    translatedFileUrl: str
+    warnings: list[str] | None = None
+    """What is doubtful about it, in English: a language that the document says and that is another,
+    texts in another language, placeholders and addresses that are lost. None: nothing."""
+
 
 SECONDS = 600.0
 """As long as a document waits."""
@@ -121,14 +153,14 @@ _SAMPLE = 2000
 def endpoints(service: Service) -> Endpoints:
     """The endpoints for documents over one server."""
     routes = Endpoints(service, "", "LibreTranslate")
-    routes.files[PATH] = schema.DocumentRequest.most_bytes(service.settings.limits)
+    routes.files[PATH] = DocumentRequest.most_bytes(service.settings.limits)
     kept = KeptDocuments(service.settings.limits.files_kept)
     under_way = Places("documents", service.settings.limits.files)
 
     @routes.post(
         PATH,
         summary="Translate a document",
-        responses={200: {"model": schema.TranslatedFile}, **REFUSALS},
+        responses={200: {"model": TranslatedFile}, **REFUSALS},
         openapi_extra=_BODY,
     )
     async def translate_file(http: Request) -> Response:
@@ -140,7 +172,7 @@ def endpoints(service: Service) -> Endpoints:
             told = "A document is sent as multipart/form-data, its field is file"
             raise Refusal("bad_form", f"{told}.", problem=told)
         async with AsyncExitStack() as held:
-            received = service.receive(http, schema.DocumentRequest)
+            received = service.receive(http, DocumentRequest)
             request, client = await held.enter_async_context(received)
             held.enter_context(under_way.held(client, 1))
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
@@ -186,30 +218,28 @@ class _Work:
     client: str
     base: str
 
-    async def address(
-        self, document: InMemory, request: schema.DocumentRequest
-    ) -> schema.TranslatedFile:
+    async def address(self, document: InMemory, request: DocumentRequest) -> TranslatedFile:
         """Where the translation waits."""
         last = [one async for one in self._parts(document, request)][-1]
-        assert isinstance(last, schema.TranslatedFile), "it comes last"
+        assert isinstance(last, TranslatedFile), "it comes last"
         return last
 
     async def events(
-        self, document: InMemory, request: schema.DocumentRequest
+        self, document: InMemory, request: DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
         """How far it is, and where the translation waits."""
         seconds = self.service.settings.limits.file_seconds
         async with aclosing(until(seconds, self._parts(document, request))) as told:
             async for one in told:
-                if isinstance(one, schema.TranslatedFile):
+                if isinstance(one, TranslatedFile):
                     yield event_of("done", one.model_dump(exclude_defaults=True))
                 else:
                     done, of = one
                     yield event_of("progress", {"done": done, "of": of})
 
     async def _parts(
-        self, document: InMemory, request: schema.DocumentRequest
-    ) -> AsyncGenerator[tuple[int, int] | schema.TranslatedFile, None]:
+        self, document: InMemory, request: DocumentRequest
+    ) -> AsyncGenerator[tuple[int, int] | TranslatedFile, None]:
         service, client = self.service, self.client
         try:
             most = service.settings.limits.file_characters
@@ -251,7 +281,7 @@ class _Work:
         key = self.kept.keep(client, _translated_name(name, run.target), read.media, made)
         asyncio.get_running_loop().call_later(610, self.kept.forget_old)
         url = f"{self.base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
-        yield schema.TranslatedFile(translatedFileUrl=url, warnings=doubts or None)
+        yield TranslatedFile(translatedFileUrl=url, warnings=doubts or None)
 
     async def _check(self, read: ReadDocument) -> None:
         service, most = self.service, self.service.settings.limits.file_characters

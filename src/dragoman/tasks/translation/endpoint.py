@@ -22,12 +22,15 @@ from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import TranslationWarning, Word, hypothesis_message, texts_of
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.served import (
     Choice,
+    Sentence,
     ServedTranslator,
+    TranslateAnswer,
+    TranslateRequest,
+    Translation,
     TranslationOptions,
     search_texts,
 )
@@ -42,14 +45,14 @@ def endpoints(service: Service) -> Endpoints:
         summary="Translate, and tell what the model knows of its translation",
         responses={
             200: {
-                "model": schema.TranslateAnswer,
+                "model": TranslateAnswer,
                 "description": "The translations; with `stream` the events start, draft, "
                 "sentence, warnings, done and error",
                 "content": {"text/event-stream": {}},
             },
             **REFUSALS,
         },
-        openapi_extra=routes.reads(schema.TranslateRequest),
+        openapi_extra=routes.reads(TranslateRequest),
     )
     async def translate(http: Request) -> Response:
         """Scores, the probability of every token and word, n-best lists, forced beginnings,
@@ -63,7 +66,7 @@ def endpoints(service: Service) -> Endpoints:
         """
         async with AsyncExitStack() as held:
             request, client = await held.enter_async_context(
-                service.receive(http, schema.TranslateRequest)
+                service.receive(http, TranslateRequest)
             )
             texts = service.check_texts(request.text, client)
             service.check_texts(request.prefix, client)
@@ -91,7 +94,7 @@ async def _answer(
     service: Service,
     choices: list[Choice],
     texts: list[str],
-    request: schema.TranslateRequest,
+    request: TranslateRequest,
     client: str,
 ) -> bytes:
     """The translations as JSON."""
@@ -114,7 +117,7 @@ async def _answer(
         )
         for number, one in enumerate(every)
     )
-    answer = schema.TranslateAnswer(translations=[])
+    answer = TranslateAnswer(translations=[])
     parts = json_in_parts(answer, "translations", translations)
     return b"".join(await service.texts.all(client, parts))
 
@@ -195,12 +198,10 @@ async def _proof(
 # ---- what was found for a text, as the API tells it
 
 
-def sentence_message(
-    target: Form, piece: Piece, hypotheses: Sequence[Hypothesis] = ()
-) -> schema.Sentence:
+def sentence_message(target: Form, piece: Piece, hypotheses: Sequence[Hypothesis] = ()) -> Sentence:
     """A sentence with all that is known of its translations."""
     texts = texts_of(target, hypotheses)
-    return schema.Sentence(
+    return Sentence(
         source=piece.text,
         behind=piece.behind,
         hypotheses=[
@@ -211,7 +212,7 @@ def sentence_message(
 
 
 def translation_message(
-    head: schema.Translation,
+    head: Translation,
     target: Form,
     passage: Passage,
     found: Sequence[Sequence[Hypothesis]],

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from typing import Annotated, Literal
 
 from fastapi import Request
-from pydantic import TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from starlette.responses import Response
 
 from dragoman.documents.placing import Translated, placed, plan_of
@@ -19,14 +20,13 @@ from dragoman.formats.html.document import HtmlDocument
 from dragoman.formats.units.unit import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import written
+from dragoman.serving.http.messages import Message, Texts, written
 from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import detected
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
-from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.documents_endpoint import SUPPORTED
 from dragoman.tasks.translation.served import (
     Choice,
@@ -34,6 +34,81 @@ from dragoman.tasks.translation.served import (
     TranslationOptions,
     search_texts,
 )
+
+
+def _number(value: object) -> object:
+    """Form fields are strings; an empty one is not given."""
+    return 0 if value == "" else value
+
+
+class LibreTranslateRequest(BaseModel):
+    """``POST /translate``. Unknown keys are ignored, as LibreTranslate does."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    q: Texts
+    """Text to translate, or several."""
+    source: str = "auto"
+    """Language of the text, or "auto"."""
+    target: str
+    """Language to translate into."""
+    format: Literal["text", "html"] = "text"
+    """html: tags and nesting are kept, and only text is translated."""
+    alternatives: Annotated[int, BeforeValidator(_number)] = Field(default=0, ge=0)
+    """How many further translations to give."""
+    api_key: str | None = None
+
+
+class LibreTranslateAnswer(Message):
+    """Lists where ``q`` was a list."""
+
+    translatedText: str | list[str]
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
+    """Only for the source "auto"."""
+    alternatives: list[str] | list[list[str]] | None = None
+    """Only where some were asked for."""
+
+
+class DetectLanguageRequest(BaseModel):
+    """``POST /detect``."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    q: str
+    """Text whose language is asked for."""
+    api_key: str | None = None
+
+
+class Language(Message):
+    """A source language and what it can be translated into."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class LanguageChoice(Message):
+    code: str
+    name: str
+
+
+class LanguagePair(Message):
+    source: LanguageChoice
+    target: LanguageChoice
+
+
+class FrontendSettings(Message):
+    """What LibreTranslate's clients ask a server about itself."""
+
+    apiKeys: bool
+    charLimit: int
+    filesTranslation: bool = False
+    frontendTimeout: int = 200
+    keyRequired: bool
+    language: LanguagePair
+    suggestions: bool = False
+    supportedFilesFormat: list[str] = Field(default=[])
+
 
 DETECTED = 5
 """How many guesses ``/detect`` gives."""
@@ -45,12 +120,12 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.answers(
         "/translate",
-        schema.LibreTranslateRequest,
-        schema.LibreTranslateAnswer,
+        LibreTranslateRequest,
+        LibreTranslateAnswer,
         "Translate text or HTML",
         form=True,
     )
-    async def translate(request: schema.LibreTranslateRequest, client: str) -> bytes:
+    async def translate(request: LibreTranslateRequest, client: str) -> bytes:
         """One text or several, plain or HTML. Running text is cut into sentences and joined
         again with its spacing and line breaks."""
         return await _translate(service, request, client)
@@ -58,7 +133,7 @@ def endpoints(service: Service) -> Endpoints:
     @routes.get(
         "/languages",
         summary="Languages that can be translated",
-        responses={200: {"model": list[schema.Language]}},
+        responses={200: {"model": list[Language]}},
     )
     async def languages(http: Request) -> Response:
         """Each language and what it can be translated into."""
@@ -67,12 +142,12 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.answers(
         "/detect",
-        schema.DetectLanguageRequest,
+        DetectLanguageRequest,
         list[DetectedLanguage],
         "Detect the language of a text",
         form=True,
     )
-    async def detect(request: schema.DetectLanguageRequest, client: str) -> bytes:
+    async def detect(request: DetectLanguageRequest, client: str) -> bytes:
         """The most probable languages, of all that the detector knows."""
         service.check_texts(request.q, client)
         if not request.q.strip():
@@ -85,31 +160,31 @@ def endpoints(service: Service) -> Endpoints:
     @routes.get(
         "/frontend/settings",
         summary="What a client should know of this server",
-        responses={200: {"model": schema.FrontendSettings}},
+        responses={200: {"model": FrontendSettings}},
     )
     async def frontend_settings(http: Request) -> Response:
         """Limits, whether a key is needed, and the languages to begin with."""
         service.count(http)
         return await service.rendered(http, lambda: written(told()))
 
-    def told() -> schema.FrontendSettings:
+    def told() -> FrontendSettings:
         first, *_ = service.catalogue.translating or service.catalogue.runs
-        return schema.FrontendSettings(
+        return FrontendSettings(
             apiKeys=service.keys.required,
             charLimit=service.settings.limits.characters,
             filesTranslation=bool(service.catalogue.translating),
             supportedFilesFormat=SUPPORTED if service.catalogue.translating else [],
             keyRequired=service.keys.required,
-            language=schema.LanguagePair(
-                source=schema.LanguageChoice(code="auto", name="Auto Detect"),
-                target=schema.LanguageChoice(code=first.target, name=name_of(first.target)),
+            language=LanguagePair(
+                source=LanguageChoice(code="auto", name="Auto Detect"),
+                target=LanguageChoice(code=first.target, name=name_of(first.target)),
             ),
         )
 
     return routes
 
 
-async def _translate(service: Service, request: schema.LibreTranslateRequest, client: str) -> bytes:
+async def _translate(service: Service, request: LibreTranslateRequest, client: str) -> bytes:
     """The answer as JSON."""
     if not request.q:
         raise missing_field("q")
@@ -174,11 +249,8 @@ def _languages(runs: Sequence[ServedRun]) -> bytes:
     # LibreTranslate's clients look for the target among the languages too.
     for run in runs:
         targets.setdefault(run.target, [])
-    return TypeAdapter(list[schema.Language]).dump_json(
-        [
-            schema.Language(code=code, name=name_of(code), targets=found)
-            for code, found in targets.items()
-        ]
+    return TypeAdapter(list[Language]).dump_json(
+        [Language(code=code, name=name_of(code), targets=found) for code, found in targets.items()]
     )
 
 
@@ -188,8 +260,8 @@ def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesi
 
 
 def _answer(
-    request: schema.LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
-) -> schema.LibreTranslateAnswer:
+    request: LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
+) -> LibreTranslateAnswer:
     texts = [version[0] for version in versions]
     others = [
         [other for other in dict.fromkeys(version[1:]) if other != version[0]]
@@ -197,7 +269,7 @@ def _answer(
     ]
     languages = [choice.detected for choice in choices if choice.detected is not None]
     is_list = isinstance(request.q, list)
-    return schema.LibreTranslateAnswer(
+    return LibreTranslateAnswer(
         translatedText=texts if is_list else texts[0],
         detectedLanguage=(languages if is_list else languages[0]) if languages else None,
         alternatives=(others if is_list else others[0]) if request.alternatives else None,

@@ -20,8 +20,15 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.file_run import FileRun, OpenedFile
-from dragoman.serving.service.seen import LookedToken, SeenFile, drawn, looked, looked_tokens
+from dragoman.serving.service.file_run import (
+    FileRun,
+    LookedToken,
+    OpenedFile,
+    SeenFile,
+    drawn,
+    looked,
+    looked_tokens,
+)
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.translation.translator import Translator

@@ -13,9 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
@@ -25,8 +25,10 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.settings import SearchSettings
+from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total
+from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
@@ -34,9 +36,83 @@ from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import ChosenRun
 from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
 from dragoman.serving.service.service import Service
-from dragoman.tasks.translation import schema
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
+
+
+class TranslateRequest(Message):
+    """``POST /v1/translate``."""
+
+    text: Texts
+    """Text to translate, or several."""
+    source: str = "auto"
+    """Language of the text, or "auto"."""
+    target: str | None = None
+    """Language to translate into; needed where the server has several to offer."""
+    run: str | None = None
+    """Name of the run to use, where several translate between the same languages."""
+    whole: bool = False
+    """Do not cut texts into sentences."""
+    beam: int | None = Field(default=None, ge=1)
+    """Hypotheses kept at each step; 1 is greedy search. The run's own if not given."""
+    n_best: int = Field(default=1, ge=1)
+    """Translations of each sentence to give, best first."""
+    alternatives: bool = False
+    """The n best differ in their first token (after a prefix: the first free one), each completed
+    by a search of its own: what else could stand there."""
+    prefix: str = ""
+    """How the translation of the first sentence must begin."""
+    prefix_tokens: (
+        Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000, fail_fast=True)] | None
+    ) = None
+    """The same as token numbers, as an earlier answer gave them."""
+    length_penalty: float | None = Field(default=None, ge=0, le=10)
+    min_length: int | None = Field(default=None, ge=0, le=1000)
+    """The fewest tokens in each sentence."""
+    max_length: int | None = Field(default=None, ge=1, le=1000)
+    """The most tokens in each sentence."""
+    no_repeat_ngram: int | None = Field(default=None, ge=0, le=100)
+    """No sequence of this many tokens occurs twice in a sentence. 0: no limit."""
+    sampling: SamplingSettings | None = None
+    """Draw samples instead of searching for the most probable output."""
+    stream: bool = False
+    """Answer with server-sent events: each sentence as it grows."""
+    warnings: bool = False
+    """Say what is doubtful about the best translation of each sentence, and which words of the
+    source its words come from. Takes several times as long, by the plain model."""
+    api_key: str | None = None
+
+
+class Sentence(Message):
+    """A sentence of a text. Joined, ``text`` and ``behind`` of all are the text again."""
+
+    source: str
+    behind: str
+    """What follows it and is kept: spaces, newlines, the marker of the next item of a list."""
+    hypotheses: list[outputs.Hypothesis]
+    """Best first."""
+
+
+class Translation(Message):
+    """The translation of one text."""
+
+    text: str
+    source: str
+    """Its language."""
+    target: str
+    run: str
+    detected: DetectedLanguage | None = None
+    """Only for the source "auto"."""
+    before: str = ""
+    """What stands in front of the first sentence: space, the marker of a list."""
+    sentences: list[Sentence]
+
+
+class TranslateAnswer(Message):
+    """One translation for each text, in their order."""
+
+    translations: list[Translation]
+
 
 MAX_PROOFS_KEPT = 16_000_000
 """Bytes of proofs that are kept, nearly."""
@@ -157,7 +233,7 @@ class ServedTranslator(ServedRun):
 
     # ---- all of these are for a thread beside the event loop; each raises Refusal 400
 
-    def options(self, request: schema.TranslateRequest) -> TranslationOptions:
+    def options(self, request: TranslateRequest) -> TranslationOptions:
         """What a request of our own interface asks for."""
         asked = request.model_dump(
             include={"beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram"},
@@ -232,9 +308,9 @@ class ServedTranslator(ServedRun):
             "Send fewer or shorter sentences at once, or leave warnings out.",
         )
 
-    def head(self, passage: Passage, detected: DetectedLanguage | None) -> schema.Translation:
+    def head(self, passage: Passage, detected: DetectedLanguage | None) -> Translation:
         """A translation as the API tells it, without its text and sentences."""
-        return schema.Translation(
+        return Translation(
             text="",
             source=self.source,
             target=self.target,
