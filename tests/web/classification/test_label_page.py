@@ -332,6 +332,6 @@ def test_accessible_and_within_the_window(
         page.locator("input[type=file]:visible, .choose input").first.set_input_files(given)
         answered(page)
         if run == "bars":
-            page.locator(".where input").first.check()
+            page.locator(".target .set input").first.check()
         page.locator("summary:visible").first.click()
         accessible_and_fits(page)

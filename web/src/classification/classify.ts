@@ -1,6 +1,7 @@
 // The API of a run that labels, typed as docs/serve.md and /docs describe it.
 
 import type { ClassifyRequest, LabelledFile, LabelledText, LabelledWord, Seen as SeenFile } from "$openapi";
+import { send, type Question } from "../files/ask_file.svelte";
 import { call, post, type With } from "../page/api";
 import type { Panel } from "../figures/figures";
 import type { Ink } from "../drawing/coloured_words";
@@ -20,18 +21,9 @@ export async function classifyText(text: string, run: string, signal: AbortSigna
   return (await (await call("v1/classify", post(asked, signal))).json()).texts[0];
 }
 
-export async function labelFile(
-  file: Blob,
-  name: string,
-  run: string,
-  signal: AbortSignal,
-  also: Record<string, string> = {},
-): Promise<LabelledSeen> {
-  const body = new FormData();
-  const fields = { run, top: String(MOST_LABELS), seen: "true", ...also };
-  for (const [field, value] of Object.entries(fields)) body.set(field, value);
-  body.set("file", file, name);
-  return (await (await call("v1/classify", { method: "POST", body, signal })).json()).files[0];
+export async function labelFile(asked: Question, signal: AbortSignal): Promise<LabelledSeen> {
+  const fields = { run: asked.run.name, top: String(MOST_LABELS), seen: "true" };
+  return (await (await send("v1/classify", asked, fields, signal)).json()).files[0];
 }
 
 export type Measure = "gradient" | "attention";

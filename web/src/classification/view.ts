@@ -1,5 +1,5 @@
 import { readTexts } from "../look/words_read";
-import { Asked } from "../page/asked.svelte";
+import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
 import Classify from "./Classify.svelte";
 import { classifyText } from "./classify";
@@ -11,5 +11,5 @@ export const classify = view({
   texts,
   lookTexts: readTexts,
   Shown: Classify,
-  asked: new Asked("classify", classifyText),
+  asked: new AskText("classify", classifyText),
 });

@@ -1,4 +1,4 @@
-import { FileState } from "../files/file_state.svelte";
+import { AskFile } from "../files/ask_file.svelte";
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import Label from "./Label.svelte";
@@ -11,5 +11,5 @@ export const label = view({
   texts,
   lookTexts: readTexts,
   Shown: Label,
-  asked: new FileState("label", labelFile),
+  asked: new AskFile("label", labelFile),
 });

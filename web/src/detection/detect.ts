@@ -1,16 +1,12 @@
 // The API of a run that finds boxes, typed as docs/serve.md and /docs describe it.
 
 import type { FoundBox, SearchedPicture } from "$openapi";
-import { call } from "../page/api";
+import { send, type Question } from "../files/ask_file.svelte";
 
 /** All boxes of a picture, whatever their score. */
-export async function detect(file: Blob, name: string, run: string, signal: AbortSignal): Promise<SearchedPicture> {
-  const body = new FormData();
-  body.set("run", run);
-  body.set("threshold", "0.05");
-  body.set("seen", "true");
-  body.set("file", file, name);
-  return (await (await call("v1/detect", { method: "POST", body, signal })).json()).files[0];
+export async function detect(asked: Question, signal: AbortSignal): Promise<SearchedPicture> {
+  const fields = { run: asked.run.name, threshold: "0.05", seen: "true" };
+  return (await (await send("v1/detect", asked, fields, signal)).json()).files[0];
 }
 
 /** Of categories, in turn; white letters stand on each. */

@@ -1,4 +1,4 @@
-import { FileState } from "../files/file_state.svelte";
+import { AskFile } from "../files/ask_file.svelte";
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import Detect from "./Detect.svelte";
@@ -11,5 +11,5 @@ export const boxes = view({
   texts,
   lookTexts: readTexts,
   Shown: Detect,
-  asked: new FileState("boxes", detect),
+  asked: new AskFile("boxes", detect),
 });

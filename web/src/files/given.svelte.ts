@@ -6,14 +6,11 @@ export class GivenFile {
   /** Whether files are held over the view. */
   isOver = $state(false);
 
-  readonly #take: Take;
-  readonly #isShown: () => boolean;
-
   /** `isShown`: whether the view is, since the whole window pastes. */
-  constructor(take: Take, isShown: () => boolean) {
-    this.#take = take;
-    this.#isShown = isShown;
-  }
+  constructor(
+    private readonly take: Take,
+    private readonly isShown: () => boolean = () => false,
+  ) {}
 
   readonly holds = (event: DragEvent): void => {
     if (!event.dataTransfer?.types.includes("Files")) return;
@@ -28,15 +25,15 @@ export class GivenFile {
   readonly dropped = (event: DragEvent): void => {
     event.preventDefault();
     this.isOver = false;
-    this.#take(event.dataTransfer?.files);
+    this.take(event.dataTransfer?.files);
   };
 
   readonly pasted = (event: ClipboardEvent): void => {
-    if (this.#isShown() && event.clipboardData?.files.length) this.#take(event.clipboardData.files);
+    if (this.isShown() && event.clipboardData?.files.length) this.take(event.clipboardData.files);
   };
 
   readonly chosen = (event: Event & { currentTarget: HTMLInputElement }): void => {
-    this.#take(event.currentTarget.files);
+    this.take(event.currentTarget.files);
     event.currentTarget.value = ""; // the same file may be chosen again
   };
 }

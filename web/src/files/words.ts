@@ -2,6 +2,7 @@
 
 export const filesEnglish = {
   label_pictures: "A picture",
+  label_draw: "Draw",
   label_choose: "Choose a file",
   label_drop_picture: "Drop a picture here, paste one, or choose a file.",
   label_drop_recording: "Drop a recording here, paste one, or choose a file.",
@@ -28,6 +29,7 @@ export const filesEnglish = {
 
 export const filesKorean: typeof filesEnglish = {
   label_pictures: "그림",
+  label_draw: "그리기",
   label_choose: "파일 고르기",
   label_drop_picture: "그림을 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",
   label_drop_recording: "녹음을 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",

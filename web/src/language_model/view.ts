@@ -1,7 +1,7 @@
 import { view } from "../page/view";
 import Write from "./Write.svelte";
 import { lookTexts, texts } from "./words";
-import { WriterState } from "./writer.svelte";
+import { AskWriting } from "./ask_writing.svelte";
 
 export const write = view({
   name: "write",
@@ -9,5 +9,5 @@ export const write = view({
   texts,
   lookTexts,
   Shown: Write,
-  asked: new WriterState(),
+  asked: new AskWriting("write"),
 });

@@ -1,16 +1,14 @@
 // The API of a language model, typed as docs/serve.md and /docs describe it.
 
 import type { ContinuationsAnswer, ContinuationsRequest, Surprise, SurpriseRequest, TextWord, WriteAnswer, WriteRequest } from "$openapi";
-import { call, events, post, type ErrorBody } from "../page/api";
+import { call, events, post } from "../page/api";
 
 export type Ending = WriteAnswer["ending"];
 
-/** What a stream tells; OpenAPI describes no streams. */
 export type WriteEvent =
   | { name: "start"; data: { run: string; begin: string; given: number; context: number } }
   | { name: "text"; data: { text: string; first: number; words: TextWord[] } }
-  | { name: "done"; data: { ending: Ending; written: number; seconds: number } }
-  | { name: "error"; data: ErrorBody };
+  | { name: "done"; data: { ending: Ending; written: number; seconds: number } };
 
 export function write(request: WriteRequest, signal: AbortSignal): AsyncGenerator<WriteEvent> {
   return events("v1/write", request, signal);

@@ -21,10 +21,10 @@ export interface LookPlace {
 /** Where one is in Look, for the address. */
 export function placeOf(
   run: string,
-  looking: { text: string; place: LookPlace },
+  looking: { text: string; made: LookPlace },
   beside: { text: string },
 ): Partial<Place> & { view: string } {
-  return { view: "look", run, text: looking.text, more: { ...written(looking.place), beside: beside.text } };
+  return { view: "look", run, text: looking.text, more: { ...written(looking.made), beside: beside.text } };
 }
 
 function written(place: LookPlace): Record<string, string> {

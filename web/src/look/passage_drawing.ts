@@ -1,7 +1,7 @@
 // Where words looked, drawn over both texts: ink behind words, curves between them.
 
 import type { Part, Side, Spot } from "./look";
-import type { Ink } from "./look.svelte";
+import type { Ink } from "./ask_look.svelte";
 import type { Grid } from "../drawing/numbers";
 import { css, palette } from "../drawing/palette.svelte";
 import type { Paper } from "./svg_paper";

@@ -1,7 +1,7 @@
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import Fill from "./Fill.svelte";
-import { FillerState } from "./filler.svelte";
+import { AskBlanks } from "./ask_blanks.svelte";
 import { texts } from "./words";
 
 export const fill = view({
@@ -10,5 +10,5 @@ export const fill = view({
   texts,
   lookTexts: readTexts,
   Shown: Fill,
-  asked: new FillerState(),
+  asked: new AskBlanks(),
 });

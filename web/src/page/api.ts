@@ -10,7 +10,7 @@ export type With<Answer, Key extends keyof Answer> = Answer & { [key in Key]-?: 
 export type Values = RefusedBody["values"];
 
 /** Every error of the server; what a proxy answers in its place may have no code. */
-export interface ErrorBody {
+interface ErrorBody {
   /** Its sentence; of a path that is OpenAI's all that is told of it. */
   error: string | OpenAiError;
   code?: string;
@@ -79,7 +79,7 @@ export async function runView(name: string): Promise<RunView> {
   return (await call(`v1/runs/${encodeURIComponent(name)}`)).json();
 }
 
-/** What a server tells in events. */
+/** What a server tells in events; OpenAPI describes none of them. Errors: ``ApiError``, as it tells them. */
 export async function* events<Told extends { name: string }>(
   path: string,
   request: object,
@@ -102,17 +102,18 @@ export async function* toldBy<Told extends { name: string }>(response: Response,
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
-      const event = parse<Told>(block);
+      const event = parse(block);
       if (!event) continue;
-      ended ||= /(^|[.])done$|^error$/.test(event.name);
-      yield event;
+      if (event.name === "error") throw ApiError.told(500, event.data as ErrorBody); // its status was sent before
+      ended ||= /(^|[.])done$/.test(event.name);
+      yield event as unknown as Told;
     }
   }
   // The connection closed before the server said that it was done.
   if (!ended) throw new ApiError(0, "");
 }
 
-function parse<Told>(block: string): Told | null {
+function parse(block: string): { name: string; data: unknown } | null {
   let name = "";
   let data = "";
   for (const line of block.split("\n")) {
@@ -122,5 +123,5 @@ function parse<Told>(block: string): Told | null {
   if (!data) return null;
   const told = JSON.parse(data);
   // An event of OpenAI's paths says within its data what it is.
-  return { name: name || (told.type ?? "error"), data: told } as Told;
+  return { name: name || (told.type ?? "error"), data: told };
 }

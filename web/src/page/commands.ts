@@ -8,7 +8,7 @@ export function quoted(text: string): string {
 }
 
 /** The request that answers a view, with curl; without a body it is a GET. */
-export function curl(path: string, body?: Record<string, unknown>): string {
+export function curl(path: string, body?: object): string {
   const address = new URL(path, document.baseURI);
   address.hash = "";
   const parts = ["curl", quoted(address.href)];
@@ -23,9 +23,9 @@ export function curlFile(path: string, name: string, fields: Record<string, stri
   return [curl(path), ...parts].join(" ");
 }
 
-/** A verb of the program on a run, where runs lie as the program puts them. */
+/** A verb of the program on a run, where runs lie as the program puts them; what is empty is left out. */
 export function dragoman(verb: string, run: string, ...rest: string[]): string {
-  return ["dragoman", verb, `runs/${run}`, ...rest].map(quoted).join(" ");
+  return ["dragoman", verb, `runs/${run}`, ...rest.filter(Boolean)].map(quoted).join(" ");
 }
 
 /** An option of a verb with its value; nothing where it is as it would be anyway. */

@@ -2,31 +2,18 @@
 
 import type { RunInfo, ServerInfo } from "$openapi";
 import type { Component } from "svelte";
-import type { Given, Place } from "./address";
-import type { ApiError } from "./api";
+import type { Ask } from "./ask.svelte";
 import type { Texts, Words } from "./words";
 
-/** The state of a view: what it asks of a run, and about which text. */
-export interface Asking {
-  readonly run: RunInfo | null;
-  readonly text: string;
-  readonly error: ApiError | null;
-  setRun: (run: RunInfo) => void;
-  again: () => void;
-  /** Shows what an address holds. */
-  follow: (place: Place) => void;
-  /** What an address has to hold. */
-  readonly place: Given;
-}
-
-interface Props<State> {
+/** What a view is shown with. */
+export interface ViewProps<Asked> {
   server: ServerInfo;
-  asked: State;
+  asked: Asked;
   /** Looks into the text. */
   onlook: () => void;
 }
 
-interface Described<State> {
+interface Described<Asked> {
   /** Its name in addresses. */
   name: string;
   /** Whether it is for a run. */
@@ -35,13 +22,13 @@ interface Described<State> {
   texts: Texts<{ tab: string; about: string }>;
   /** What the tab Look calls otherwise for its runs. */
   lookTexts?: Texts<Partial<Words>>;
-  Shown: Component<Props<State>>;
-  asked: State;
+  Shown: Component<ViewProps<Asked>>;
+  asked: Asked;
 }
 
-export type TaskView = Described<Asking>;
+export type TaskView = Described<Ask<string>>;
 
-/** Checks that a component shows the state beside it, and forgets which state that is. */
-export function view<State extends Asking>(described: Described<State>): TaskView {
+/** Checks that a component shows what is asked beside it, and forgets what that is. */
+export function view<Asked extends Ask<string>>(described: Described<Asked>): TaskView {
   return described as unknown as TaskView;
 }

@@ -1,7 +1,7 @@
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import Paint from "./Paint.svelte";
-import { PainterState } from "./painter.svelte";
+import { AskPictures } from "./ask_pictures.svelte";
 import { texts } from "./words";
 
 export const paint = view({
@@ -10,5 +10,5 @@ export const paint = view({
   texts,
   lookTexts: readTexts,
   Shown: Paint,
-  asked: new PainterState(),
+  asked: new AskPictures(),
 });

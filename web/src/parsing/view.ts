@@ -1,4 +1,4 @@
-import { Asked } from "../page/asked.svelte";
+import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
 import Parse from "./Parse.svelte";
 import { parseText } from "./parse";
@@ -10,5 +10,5 @@ export const parse = view({
   texts,
   lookTexts,
   Shown: Parse,
-  asked: new Asked("parse", parseText),
+  asked: new AskText("parse", parseText),
 });

@@ -1,5 +1,5 @@
 import { readTexts } from "../look/words_read";
-import { Asked } from "../page/asked.svelte";
+import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
 import Tag from "./Tag.svelte";
 import { tagText } from "./tag";
@@ -11,5 +11,5 @@ export const tag = view({
   texts,
   lookTexts: readTexts,
   Shown: Tag,
-  asked: new Asked("tag", tagText),
+  asked: new AskText("tag", tagText),
 });

@@ -1,41 +1,34 @@
 // Transcription: a recording in, what is said in it out, and the files that are made of it.
 
 import type { TranscribedSegment, TranscribedWord } from "$openapi";
-import { ApiError, call, toldBy, type ErrorBody } from "../page/api";
+import { toldBy } from "../page/api";
+import { send, type Question } from "../files/ask_file.svelte";
 
 /** A segment of a stream: it has its words, which OpenAPI tells of beside the segments of an answer. */
 export interface Segment extends Pick<TranscribedSegment, "text" | "start" | "end" | "seen"> {
   words?: TranscribedWord[];
 }
 
-/** What a stream tells; OpenAPI describes no streams. */
-export type Told =
+type Told =
   | { name: "transcript.text.delta"; data: { delta: string } }
   | { name: "transcript.text.segment"; data: Segment }
-  | { name: "transcript.text.done"; data: { text: string; usage: { seconds: number } } }
-  | { name: "error"; data: ErrorBody };
+  | { name: "transcript.text.done"; data: { text: string; usage: { seconds: number } } };
 
 /** What is said in a recording, segment by segment -> its seconds. */
 export async function transcribe(
-  file: Blob,
-  name: string,
-  run: string,
-  withWords: boolean,
+  asked: Question,
   signal: AbortSignal,
   onsegment: (segment: Segment) => void,
-  also: Record<string, string> = {},
 ): Promise<number> {
-  const body = new FormData();
-  body.set("model", run);
-  body.set("response_format", "verbose_json");
-  body.set("timestamp_granularities[]", withWords ? "word" : "segment");
-  body.set("stream", "true");
-  for (const [field, value] of Object.entries(also)) body.set(field, value);
-  body.set("file", file, name);
-  const response = await call("v1/audio/transcriptions", { method: "POST", body, signal });
+  const fields = {
+    model: asked.run.name,
+    response_format: "verbose_json",
+    "timestamp_granularities[]": asked.run.takes?.words ? "word" : "segment",
+    stream: "true",
+  };
+  const response = await send("v1/audio/transcriptions", asked, fields, signal);
   let seconds = 0;
   for await (const event of toldBy<Told>(response, signal)) {
-    if (event.name === "error") throw ApiError.told(0, event.data);
     if (event.name === "transcript.text.segment") onsegment(event.data);
     if (event.name === "transcript.text.done") seconds = event.data.usage.seconds;
   }

@@ -1,7 +1,7 @@
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import Transcribe from "./Transcribe.svelte";
-import { TranscriberState } from "./transcriber.svelte";
+import { AskRecording } from "./ask_recording.svelte";
 import { texts } from "./words";
 
 export const transcribe = view({
@@ -10,5 +10,5 @@ export const transcribe = view({
   texts,
   lookTexts: readTexts,
   Shown: Transcribe,
-  asked: new TranscriberState(),
+  asked: new AskRecording(),
 });

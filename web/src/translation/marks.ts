@@ -3,7 +3,7 @@
 
 import type { TranslationWarning } from "$openapi";
 import type { Span } from "./translate";
-import type { Shown } from "./translator.svelte";
+import type { Shown } from "./ask_translation.svelte";
 
 /** A word that is pointed at, in the source or in the translation. */
 export interface Pointed {

@@ -1,19 +1,17 @@
 // Asks a run that translates, about a text or about a document.
 
 import type { Hypothesis, TranslateRequest, TranslatedFile, Translation, TranslationWarning, Word } from "$openapi";
-import { call, events, post, toldBy, type ErrorBody } from "../page/api";
+import { call, events, post, toldBy } from "../page/api";
 
 /** Characters of a text: the first, and the one behind the last; of the server in code points. */
 export type Span = [number, number];
 
-/** What a stream tells; OpenAPI describes no streams. */
 export type Event =
   | { name: "start"; data: Translation }
   | { name: "draft"; data: { sentence: number; text: string } }
   | { name: "sentence"; data: { sentence: number; hypotheses: Hypothesis[] } }
   | { name: "warnings"; data: { sentence: number; warnings: TranslationWarning[]; words: Word[] } }
-  | { name: "done"; data: { seconds: number } }
-  | { name: "error"; data: ErrorBody };
+  | { name: "done"; data: { seconds: number } };
 
 export async function translate(request: TranslateRequest, signal?: AbortSignal): Promise<Translation> {
   const answer = await (await call("v1/translate", post(request, signal))).json();
@@ -27,8 +25,7 @@ export function stream(request: TranslateRequest, signal: AbortSignal): AsyncGen
 
 export type DocumentEvent =
   | { name: "progress"; data: { done: number; of: number } }
-  | { name: "done"; data: TranslatedFile }
-  | { name: "error"; data: ErrorBody };
+  | { name: "done"; data: TranslatedFile };
 
 /** How far the translation of a document is, and where it waits to be downloaded. */
 export async function* translateDocument(

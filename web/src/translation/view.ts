@@ -1,6 +1,6 @@
 import { view } from "../page/view";
 import Translate from "./Translate.svelte";
-import { TranslatorState } from "./translator.svelte";
+import { AskTranslation } from "./ask_translation.svelte";
 import { texts } from "./words";
 
 export const translate = view({
@@ -8,5 +8,5 @@ export const translate = view({
   takes: ({ task }) => task === "translation",
   texts,
   Shown: Translate,
-  asked: new TranslatorState(),
+  asked: new AskTranslation("translate"),
 });

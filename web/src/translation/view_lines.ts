@@ -1,4 +1,4 @@
-import { FileState } from "../files/file_state.svelte";
+import { AskFile } from "../files/ask_file.svelte";
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import Lines from "./Lines.svelte";
@@ -11,5 +11,5 @@ export const lines = view({
   texts,
   lookTexts: readTexts,
   Shown: Lines,
-  asked: new FileState("lines", readLine),
+  asked: new AskFile("lines", readLine),
 });

@@ -1,7 +1,8 @@
 // What is looked at, and how: the state behind the tab Look.
 
-import type { Choice, Head, RunInfo, WordAnswer } from "$openapi";
+import type { Choice, Head, WordAnswer } from "$openapi";
 import { ApiError } from "../page/api";
+import { Ask } from "../page/ask.svelte";
 import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, widest } from "./look_choice";
 import { OpenedState } from "./opened.svelte";
@@ -12,8 +13,6 @@ const PAUSE = 350; // ms without a key before a request goes out
 const LONG_PAUSE = 900;
 const LONG = 600; // characters
 const RESTED = 70; // ms on a word before more is asked for
-
-export type LookStatus = "empty" | "waiting" | "done" | "error";
 
 /** Where the word in focus looked, or who looked at it. */
 export interface Ink {
@@ -26,17 +25,15 @@ export interface Ink {
   reverse: boolean;
 }
 
-export class LookState {
-  /** Whether a word is put into focus where nobody chose one. */
-  constructor(readonly choosesWord = true) {}
+export class AskLook extends Ask {
+  /** `choosesWord`: whether a word is put into focus where nobody chose one. */
+  constructor(readonly choosesWord = true) {
+    super("look");
+  }
 
-  text = $state("");
   /** Which sentence of the text is looked into; null: the text as one. */
   sentence = $state<number | null>(0);
   beam = $state(0);
-  run = $state.raw<RunInfo | null>(null);
-  status = $state<LookStatus>("empty");
-  error = $state.raw<ApiError | null>(null);
   /** Without any change. */
   base = $state.raw<Looking | null>(null);
   /** Under the changes; the same as `base` without any. */
@@ -64,8 +61,6 @@ export class LookState {
 
   /** Counts grids that arrived: what draws them reads it. */
   #arrived = $state(0);
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #request: AbortController | null = null;
   #grid: AbortController | null = null;
   #word: AbortController | null = null;
   #rest: ReturnType<typeof setTimeout> | undefined;
@@ -83,16 +78,13 @@ export class LookState {
     if (text === this.text) return;
     this.text = text;
     this.sentence = 0;
-    this.#forget();
+    this.#restart();
     this.#soon(text.trim() ? (text.length > LONG ? LONG_PAUSE : PAUSE) : 0);
   }
 
-  setRun(run: RunInfo): void {
-    if (this.run?.name === run.name) return;
-    this.run = run;
-    this.#forget();
-    this.base = this.now = null;
-    this.#soon(0);
+  protected override forget(): void {
+    this.#restart();
+    this.now = null;
   }
 
   /** The sentences of the text, as far as they are known. */
@@ -101,15 +93,15 @@ export class LookState {
   setSentence(sentence: number | null): void {
     if (sentence === this.sentence) return;
     this.sentence = sentence;
-    this.#forget();
+    this.#restart();
     this.#soon(0);
   }
 
   /** Show what an address holds. */
   open(text: string, place: LookPlace): void {
-    if (text === this.text && JSON.stringify(place) === JSON.stringify(this.place)) return;
+    if (text === this.text && JSON.stringify(place) === JSON.stringify(this.made)) return;
     this.text = text;
-    this.#forget();
+    this.#restart();
     this.sentence = place.sentence;
     this.beam = place.beam;
     this.units = place.units ?? "words";
@@ -125,8 +117,8 @@ export class LookState {
   /** Whether what is shown is of a text before this one. */
   readonly isOld = $derived(this.status === "waiting" && this.base === null);
 
-  /** What an address has to hold. */
-  readonly place: LookPlace = $derived({
+  /** What was made here, for an address to hold. */
+  readonly made: LookPlace = $derived({
     sentence: this.sentence,
     beam: this.beam,
     units: this.now ? this.units : null,
@@ -208,7 +200,7 @@ export class LookState {
   }
 
   /** Do as another look does, as far as this sentence has it. */
-  follow(other: LookState): void {
+  doAs(other: AskLook): void {
     if (this.beam !== other.beam) this.setBeam(other.beam);
     this.setUnits(other.units);
     const isSame = this.part === other.part && this.layer === other.layer && this.head === other.head;
@@ -305,7 +297,8 @@ export class LookState {
     return { part, side: "source", weights: row, begin: 0, reverse: false };
   });
 
-  #forget(): void {
+  /** Nothing that was chosen or changed holds of another text. */
+  #restart(): void {
     this.off = [];
     this.hidden = [];
     this.forced = [];
@@ -316,21 +309,18 @@ export class LookState {
   }
 
   #soon(pause: number): void {
-    clearTimeout(this.#timer);
-    this.#request?.abort();
+    this.cancel();
     if (this.text.trim()) this.status = "waiting";
-    this.#timer = setTimeout(() => void this.#go(), pause);
+    this.soon(pause, () => this.go((signal) => this.#look(signal)));
   }
 
-  async #go(): Promise<void> {
-    this.error = null;
+  async #look(signal: AbortSignal): Promise<void> {
     const run = this.run;
     if (!this.text.trim() || !run) {
       this.base = this.now = null;
       this.status = "empty";
       return;
     }
-    const request = (this.#request = new AbortController());
     this.status = "waiting";
     const asked = {
       text: this.text.trim(),
@@ -340,31 +330,29 @@ export class LookState {
       ...(this.beam ? { beam: this.beam } : {}),
     };
     const nothing = { prefix_tokens: [], heads_off: [], hidden: [], compare: [] };
-    try {
-      const base = this.base ?? (await look({ ...asked, ...nothing }, request.signal));
-      let now = base;
-      if (this.isChanged) {
-        const changes = {
-          prefix_tokens: this.forced,
-          heads_off: this.off,
-          hidden: base.answer.source_words.flatMap((word, i) => (this.hidden.includes(word) ? [i] : [])),
-          compare: base.answer.best.tokens.map((token) => token.id),
-        };
-        now = await look({ ...asked, ...changes }, request.signal);
-      }
-      if (request.signal.aborted) return;
-      const before = this.now;
-      const isNew =
-        before?.request.text !== asked.text ||
-        before.request.sentence !== asked.sentence ||
-        before.answer.run !== run.name;
-      this.#take(base, now, isNew);
-    } catch (error) {
-      if (request.signal.aborted) return;
-      this.now = this.base; // what stands there is of another text, or of other changes
-      this.error = ApiError.of(error);
-      this.status = "error";
+    const base = this.base ?? (await look({ ...asked, ...nothing }, signal));
+    let now = base;
+    if (this.isChanged) {
+      const changes = {
+        prefix_tokens: this.forced,
+        heads_off: this.off,
+        hidden: base.answer.source_words.flatMap((word, i) => (this.hidden.includes(word) ? [i] : [])),
+        compare: base.answer.best.tokens.map((token) => token.id),
+      };
+      now = await look({ ...asked, ...changes }, signal);
     }
+    if (signal.aborted) return;
+    const before = this.now;
+    const isNew =
+      before?.request.text !== asked.text ||
+      before.request.sentence !== asked.sentence ||
+      before.answer.run !== run.name;
+    this.#take(base, now, isNew);
+  }
+
+  protected override failed(error: ApiError): void {
+    this.now = this.base; // what stands there is of another text, or of other changes
+    super.failed(error);
   }
 
   #take(base: Looking, now: Looking, isNew: boolean): void {
@@ -407,7 +395,7 @@ export class LookState {
     now
       .grid(this.part, this.layer, this.head, request.signal)
       .then(() => this.#arrived++)
-      .catch((error: unknown) => this.#failed(error, request));
+      .catch((error: unknown) => this.#lacks(error, request));
   }
 
   async #ask(spot: Spot): Promise<void> {
@@ -418,11 +406,12 @@ export class LookState {
       const told = await this.now.word(spot.side, unit, request.signal);
       if (!request.signal.aborted) this.told = told;
     } catch (error) {
-      this.#failed(error, request);
+      this.#lacks(error, request);
     }
   }
 
-  #failed(error: unknown, request: AbortController): void {
+  /** Only a part of what is shown did not come. */
+  #lacks(error: unknown, request: AbortController): void {
     if (request.signal.aborted) return;
     this.error = ApiError.of(error);
   }

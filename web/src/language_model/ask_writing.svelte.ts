@@ -1,8 +1,8 @@
-// The writer behind the page: how a text begins in, how it goes on as it grows, choices kept.
+// How a text begins in, how it goes on as it grows, choices kept.
 
-import type { Continuation, ContinuationsAnswer, RunInfo, TextWord } from "$openapi";
-import type { Place } from "../page/address";
-import { ApiError } from "../page/api";
+import type { Continuation, ContinuationsAnswer, TextWord } from "$openapi";
+import type { Given, Place } from "../page/address";
+import { Ask } from "../page/ask.svelte";
 import { continuations, joined, kept, surprise, write, type Ending, type WriteEvent } from "./write";
 
 const PAUSE = 250; // ms without a key before a text is read
@@ -11,34 +11,25 @@ const USUAL = { temperature: 0.8, k: 0, p: 1, seed: 0, longest: 100, stop: "", l
 /** How tokens are drawn, and where a text ends. */
 export type How = typeof USUAL;
 
-export type WriterStatus = "empty" | "reading" | "read" | "writing" | "done" | "stopped" | "error";
-
 interface Version {
   text: string;
   words: TextWord[];
 }
 
-export class WriterState {
+/** Its text is all that stands on the other side: how it began, and how it went on. */
+export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> {
   /** What stands in the field. */
   begin = $state("");
-  /** All that stands on the other side: how it began, and how it went on. */
-  text = $state("");
-  /** Its words, as far as they are known. */
+  /** The words of the text, as far as they are known. */
   words = $state.raw<TextWord[]>([]);
   how = $state.raw<How>(USUAL);
-  run = $state.raw<RunInfo | null>(null);
-  status = $state<WriterStatus>("empty");
   ending = $state<Ending | null>(null);
-  error = $state.raw<ApiError | null>(null);
   /** Tokens of the beginning that the model had to forget. */
   forgotten = $state(false);
   /** What stood there before a person chose another word. */
   before = $state.raw<Version | null>(null);
   /** What was gone on with last. */
   from = $state.raw<Version | null>(null);
-
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #request: AbortController | null = null;
 
   readonly isWriting = $derived(this.status === "writing");
   /** Words that were not there when it was last gone on with begin here. */
@@ -51,12 +42,9 @@ export class WriterState {
     this.#soon(text.trim() ? PAUSE : 0);
   }
 
-  setRun(run: RunInfo): void {
-    if (this.run?.name === run.name) return;
-    this.run = run;
+  protected override forget(): void {
     this.words = [];
     this.before = this.from = null;
-    this.#soon(0);
   }
 
   set(how: Partial<How>): void {
@@ -69,7 +57,7 @@ export class WriterState {
   }
 
   stop(): void {
-    this.#request?.abort();
+    this.cancel();
     if (this.isWriting) this.status = "stopped";
   }
 
@@ -77,19 +65,16 @@ export class WriterState {
   async write(): Promise<void> {
     const run = this.run;
     if (!run) return;
-    const request = this.#begin();
     this.status = "writing";
     this.ending = null;
     this.from = { text: this.text, words: this.words };
     const asked = { text: this.text, run: run.name, ...this.settings };
-    try {
-      for await (const event of write(asked, request.signal)) {
-        if (request.signal.aborted) return;
+    await this.go(async (signal) => {
+      for await (const event of write(asked, signal)) {
+        if (signal.aborted) return;
         this.#take(event);
       }
-    } catch (error) {
-      this.#failed(error, request);
-    }
+    });
   }
 
   /** Go on otherwise: with other numbers drawn. */
@@ -116,7 +101,8 @@ export class WriterState {
 
   undo(): void {
     if (!this.before) return;
-    this.#begin();
+    this.cancel();
+    this.error = null;
     this.#show(this.before);
     this.before = this.from = this.ending = null;
     this.status = "read";
@@ -129,8 +115,7 @@ export class WriterState {
     this.before = this.from = this.ending = null;
   }
 
-  /** Show what an address holds. */
-  follow({ text, more }: Place): void {
+  override follow({ text, more }: Place): void {
     const number = (name: string, usual: number): number => {
       const found = Number(more[name] ?? "");
       return more[name] && Number.isFinite(found) && found >= 0 ? found : usual;
@@ -147,30 +132,23 @@ export class WriterState {
     if (text !== this.text) this.setBegin(text);
   }
 
-  /** What an address has to hold. */
-  readonly place = $derived.by(() => {
+  override get place(): Given {
     const { likeliest, ...numbers } = this.how;
     const changed = Object.entries(numbers).filter(([name, value]) => value !== USUAL[name as keyof How]);
     const more = Object.fromEntries(changed.map(([name, value]) => [name, String(value)]));
-    return { view: "write" as const, run: this.run?.name ?? "", text: this.text, more: { ...more, how: likeliest ? "likeliest" : "" } };
-  });
+    return { ...super.place, more: { ...more, how: likeliest ? "likeliest" : "" } };
+  }
 
   #show({ text, words }: Version): void {
     this.text = text;
     this.words = words;
   }
 
-  #begin(): AbortController {
-    clearTimeout(this.#timer);
-    this.#request?.abort();
-    this.error = null;
-    return (this.#request = new AbortController());
-  }
-
   #soon(pause: number): void {
-    const request = this.#begin();
+    this.cancel();
+    this.error = null;
     this.status = this.text.trim() ? "reading" : "empty";
-    if (this.text.trim() && this.run) this.#timer = setTimeout(() => void this.#read(request), pause);
+    if (this.text.trim() && this.run) this.soon(pause, () => this.go((signal) => this.#read(signal)));
   }
 
   /** How a text is written, as the server is asked. */
@@ -184,17 +162,11 @@ export class WriterState {
     };
   });
 
-  async #read(request: AbortController): Promise<void> {
-    const { run, text } = this;
-    if (!run) return;
-    try {
-      const found = await surprise(text, run.name, request.signal);
-      if (request.signal.aborted) return;
-      this.words = found.words;
-      this.status = "read";
-    } catch (error) {
-      this.#failed(error, request);
-    }
+  async #read(signal: AbortSignal): Promise<void> {
+    const found = await surprise(this.text, this.run?.name ?? "", signal);
+    if (signal.aborted) return;
+    this.words = found.words;
+    this.status = "read";
   }
 
   #take(event: WriteEvent): void {
@@ -223,16 +195,6 @@ export class WriterState {
         this.ending = event.data.ending;
         this.status = "done";
         break;
-      case "error":
-        this.error = ApiError.told(500, event.data);
-        this.status = "error";
-        break;
     }
-  }
-
-  #failed(error: unknown, request: AbortController): void {
-    if (request.signal.aborted) return;
-    this.error = ApiError.of(error);
-    this.status = "error";
   }
 }

@@ -1,9 +1,10 @@
-// The translator behind the page: text in, sentences out as they grow, choices kept.
+// Text in, sentences out as they grow, choices kept.
 
-import type { Hypothesis, RunInfo, TranslateRequest } from "$openapi";
+import type { Hypothesis, TranslateRequest } from "$openapi";
 import { stream, translate, type Event } from "./translate";
 import type { Place } from "../page/address";
 import { ApiError } from "../page/api";
+import { Ask } from "../page/ask.svelte";
 
 const PAUSE = 160; // ms without a key before a request goes out
 const N_BEST = 4;
@@ -25,20 +26,11 @@ export interface Shown {
   isForced: boolean;
 }
 
-export type Status = "empty" | "waiting" | "growing" | "done" | "error";
-
-export class TranslatorState {
-  text = $state("");
-  run = $state<RunInfo | null>(null);
+export class AskTranslation extends Ask<"growing"> {
   before = $state("");
   sentences = $state.raw<Shown[]>([]);
-  status = $state<Status>("empty");
-  error = $state<ApiError | null>(null);
   /** Whether the text is so long that it is translated alone: no doubts, no other translations. */
   isBare = $state(false);
-
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #request: AbortController | null = null;
 
   /** Whether what stands there is the translation of a text before this one. */
   readonly isOld = $derived(this.status === "waiting" && this.sentences.length > 0);
@@ -55,24 +47,17 @@ export class TranslatorState {
     this.#soon(text.trim() ? PAUSE : 0);
   }
 
-  setRun(run: RunInfo): void {
-    if (this.run?.name === run.name) return;
-    this.run = run;
+  protected override forget(): void {
     this.sentences = [];
-    this.#soon(0);
   }
 
   again(): void {
     this.#soon(0);
   }
 
-  /** Show what an address holds. */
-  follow({ text }: Place): void {
+  override follow({ text }: Place): void {
     if (text && text !== this.text) this.setText(text);
   }
-
-  /** What an address has to hold. */
-  readonly place = $derived.by(() => ({ view: "translate", run: this.run?.name ?? "", text: this.text }));
 
   /** Show another translation of a sentence. */
   choose(index: number, hypothesis: Hypothesis): void {
@@ -134,43 +119,40 @@ export class TranslatorState {
   }
 
   #soon(pause: number): void {
-    clearTimeout(this.#timer);
     if (this.text.trim()) this.status = "waiting";
-    this.#timer = setTimeout(() => void this.#go(), pause);
+    this.soon(pause, () => this.go((signal) => this.#translate(signal)));
   }
 
-  async #go(): Promise<void> {
-    this.#request?.abort();
-    this.#request = null;
-    this.error = null;
+  async #translate(signal: AbortSignal): Promise<void> {
     this.isBare = false;
     if (!this.text.trim() || !this.run) {
-      this.sentences = [];
-      this.before = "";
+      this.#clear();
       this.status = "empty";
       return;
     }
-    const request = (this.#request = new AbortController());
     this.status = "waiting";
     const { name, source, beam } = this.run;
     const asked = { text: this.text, run: name, source };
     // More than the beam would widen it, and so change the translation.
     const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {
-      try {
-        await this.#stream({ ...asked, ...more }, request.signal);
-      } catch (error) {
-        this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
-        if (!this.isBare) throw error;
-        await this.#stream(asked, request.signal);
-      }
+      await this.#stream({ ...asked, ...more }, signal);
     } catch (error) {
-      if (request.signal.aborted) return;
-      this.sentences = []; // what stands there is not of this text
-      this.before = "";
-      this.error = ApiError.of(error);
-      this.status = "error";
+      this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
+      if (!this.isBare) throw error;
+      await this.#stream(asked, signal);
     }
+  }
+
+  /** What stands there is not of this text. */
+  protected override failed(error: ApiError): void {
+    this.#clear();
+    super.failed(error);
+  }
+
+  #clear(): void {
+    this.sentences = [];
+    this.before = "";
   }
 
   async #stream(wanted: TranslateRequest, signal: AbortSignal): Promise<void> {
@@ -229,8 +211,6 @@ export class TranslatorState {
       case "done":
         this.status = "done";
         break;
-      case "error":
-        throw ApiError.told(500, event.data);
     }
   }
 
