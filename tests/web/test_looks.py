@@ -42,7 +42,7 @@ def labels(page: Page) -> list[str]:
     """Headings, labels and buttons of the page itself: nothing of the run, of a sentence, of a
     person."""
     found = page.locator(
-        "h1, h2, h3, th:not(.lang), dt, summary, caption, label, .about, .legend, [role=tab],"
+        "h1, h2, h3, th:not(.lang), dt, summary, caption, label, .about, .lead, .legend, [role=tab],"
         " .caption, .note"
     )
     return [one for one in found.all_inner_texts() if one.strip()]
