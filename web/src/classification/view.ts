@@ -7,9 +7,10 @@ import { texts } from "./words";
 
 export const classify = view({
   name: "classify",
-  takes: ({ task, reads }) => task === "classification" && reads === "text",
+  task: { name: "classification", verb: "classify", korean: "분류" },
+  only: ({ reads }) => reads === "text",
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Classify,
   asked: new AskText("classify", classifyText),
 });

@@ -7,9 +7,10 @@ import { texts } from "./words_label";
 
 export const label = view({
   name: "label",
-  takes: ({ task, reads }) => task === "classification" && reads !== "text",
+  task: { name: "classification", verb: "classify", korean: "분류" },
+  only: ({ reads }) => reads !== "text",
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Label,
   asked: new AskFile("label", labelFile),
 });

@@ -7,9 +7,9 @@ import { texts } from "./words";
 
 export const boxes = view({
   name: "boxes",
-  takes: ({ task }) => task === "detection",
+  task: { name: "detection", verb: "detect", korean: "상자 찾기" },
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Detect,
   asked: new AskFile("boxes", detect),
 });

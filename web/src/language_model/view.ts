@@ -5,9 +5,10 @@ import { AskWriting } from "./ask_writing.svelte";
 
 export const write = view({
   name: "write",
-  takes: ({ task }) => task === "language-model",
+  task: { name: "language-model", verb: "write", korean: "글쓰기" },
+  works: { surprise: "놀람도 계산" },
   texts,
-  lookTexts,
+  look: { texts: lookTexts, isWriting: true },
   Shown: Write,
   asked: new AskWriting("write"),
 });

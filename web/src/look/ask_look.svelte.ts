@@ -3,6 +3,7 @@
 import type { Choice, Head, WordAnswer } from "$openapi";
 import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
+import { preferences } from "../page/preferences.svelte";
 import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, widest } from "./look_choice";
 import { OpenedState } from "./opened.svelte";
@@ -68,7 +69,7 @@ export class AskLook extends Ask {
   #asked: LookPlace | null = null;
 
   /** Whether the run reads a text; else it is what it writes that is looked into. */
-  readonly reads = $derived(this.run?.task !== "language-model");
+  readonly reads = $derived(!preferences.viewOf(this.run)?.look?.isWriting);
   readonly focus = $derived(this.hovered ?? this.selected);
   readonly isChanged = $derived(
     this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,

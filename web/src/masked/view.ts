@@ -6,9 +6,9 @@ import { texts } from "./words";
 
 export const fill = view({
   name: "fill",
-  takes: ({ task }) => task === "masked",
+  task: { name: "masked", verb: "fill", korean: "빈칸 채우기" },
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Fill,
   asked: new AskBlanks(),
 });

@@ -2,6 +2,7 @@
 
 import type { RunInfo } from "$openapi";
 import { axis, number, percent, rewritten, signed, significant, unit } from "./format";
+import type { TaskView } from "./view";
 import { languages, type Texts, type UiLanguage, type Words } from "./words";
 import { runKorean } from "../run/words";
 
@@ -34,12 +35,17 @@ class Preferences {
     return { ...this.words, ...texts[this.language] };
   }
 
-  /** What the tab Look calls otherwise for a run; the page sets it from its table of views. */
-  lookTextsOf: (run: RunInfo) => Texts<Partial<Words>> | undefined = () => undefined;
+  /** The views of tasks; the page sets them from its table. */
+  views: TaskView[] = [];
+
+  /** The view that is for a run. */
+  viewOf(run: RunInfo | null): TaskView | undefined {
+    return run ? this.views.find((one) => one.takes(run)) : undefined;
+  }
 
   /** With what the tab Look calls otherwise for a run. */
   wordsOf(run: RunInfo | null): Words {
-    return { ...this.words, ...(run && this.lookTextsOf(run)?.[this.language]) };
+    return { ...this.words, ...this.viewOf(run)?.look?.texts?.[this.language] };
   }
 
   setLanguage(language: UiLanguage): void {
@@ -64,7 +70,7 @@ class Preferences {
 
   /** What the server says of a run in English, in the language of the page as far as it has words. */
   named(name: string): string {
-    return this.language === "ko" ? runKorean(name) : name;
+    return this.language === "ko" ? runKorean(name, this.views) : name;
   }
 
   number(value: number, digits = 0): string {

@@ -13,22 +13,43 @@ export interface ViewProps<Asked> {
   onlook: () => void;
 }
 
+/** How the tab Look shows runs of a task, where that is not as usual. */
+interface LookOptions {
+  /** What it calls otherwise. */
+  texts?: Texts<Partial<Words>>;
+  /** The runs read no text: what they write is looked into. */
+  isWriting?: boolean;
+  /** They search for what they write. */
+  isSearching?: boolean;
+  /** The program can be told how what is written begins. */
+  takesPrefix?: boolean;
+}
+
 interface Described<Asked> {
   /** Its name in addresses. */
   name: string;
-  /** Whether it is for a run. */
-  takes: (run: RunInfo) => boolean;
+  /** The task of its runs, as the server calls it and what it does, and in Korean. */
+  task: { name: string; verb: string; korean: string };
+  /** What else the server calls work of its runs, in Korean. */
+  works?: Record<string, string>;
+  /** Whether it is for a run of the task; without, for all. */
+  only?: (run: RunInfo) => boolean;
   /** Its tab, and what it is for. */
   texts: Texts<{ tab: string; about: string }>;
-  /** What the tab Look calls otherwise for its runs. */
-  lookTexts?: Texts<Partial<Words>>;
+  /** What its runs have learned from, where that is not said as of others; `words`: how many different ones. */
+  learned?: Texts<(count: string, words: string | null) => string>;
+  look?: LookOptions;
   Shown: Component<ViewProps<Asked>>;
   asked: Asked;
 }
 
-export type TaskView = Described<Ask<string>>;
+export interface TaskView extends Described<Ask<string>> {
+  /** Whether it is for a run. */
+  takes: (run: RunInfo) => boolean;
+}
 
 /** Checks that a component shows what is asked beside it, and forgets what that is. */
 export function view<Asked extends Ask<string>>(described: Described<Asked>): TaskView {
-  return described as unknown as TaskView;
+  const { task, only } = described as unknown as TaskView;
+  return { ...(described as unknown as TaskView), takes: (run) => run.task === task.name && (!only || only(run)) };
 }

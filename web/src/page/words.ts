@@ -55,9 +55,6 @@ const en = {
   key_save: "Use key",
   loading: "Loading…",
   knows_title: "What does this run know?",
-  knows_pairs: (pairs: string) => `It has learned from ${pairs} pairs of sentences.`,
-  knows_pairs_words: (pairs: string, words: string) =>
-    `It has learned from ${pairs} pairs of sentences with ${words} different words.`,
   knows_words: "Words that this run knows",
   knows_all: "These are all of them, the commonest first:",
   knows_some: (count: string) => `The ${count} commonest:`,
@@ -120,9 +117,6 @@ const ko: Words = {
   key_save: "키 사용",
   loading: "불러오는 중…",
   knows_title: "이 모델은 무엇을 아나요?",
-  knows_pairs: (pairs) => `문장 쌍 ${pairs}개로 학습했습니다.`,
-  knows_pairs_words: (pairs, words) =>
-    `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
   knows_words: "이 모델이 아는 단어",
   knows_all: "아래는 그 단어 전부이며, 자주 나온 순서입니다.",
   knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,

@@ -2,6 +2,7 @@
 // values that stand in its sentence (docs/serve.md).
 import type { ApiError, Values } from "./api";
 import { number } from "./format";
+import type { TaskView } from "./view";
 
 type Told = Record<string, string>;
 
@@ -27,8 +28,8 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   operators_only: () => "서버 운영자만 볼 수 있습니다. 접속한 주소가 운영자 주소 목록(operators)에 없습니다.",
   too_many_requests: ({ most }) => `요청은 1분에 ${most}번까지 보낼 수 있습니다. 잠시 뒤 다시 시도하거나, 여러 글을 한 요청에 모아 보내세요.`,
   too_many_at_once: ({ requests, most }) => `처리 중인 요청이 ${requests}개입니다. 동시에 ${most}개까지 받으니 하나가 끝난 뒤 다시 시도하세요.`,
-  too_many_of_kind: ({ requests, kind }) => `${KINDS[kind ?? ""] ?? kind} 요청 ${requests}개가 이미 처리 중이어서 더 받을 수 없습니다. 하나가 끝난 뒤 다시 시도하세요.`,
-  others_wait: ({ kind }) => `다른 사용자의 ${KINDS[kind ?? ""] ?? kind} 요청이 밀려 있습니다. 잠시 뒤 다시 시도하세요.`,
+  too_many_of_kind: ({ requests, kind }) => `${kind} 요청 ${requests}개가 이미 처리 중이어서 더 받을 수 없습니다. 하나가 끝난 뒤 다시 시도하세요.`,
+  others_wait: ({ kind }) => `다른 사용자의 ${kind} 요청이 밀려 있습니다. 잠시 뒤 다시 시도하세요.`,
   queue_full: ({ sentences, most }) => `이 모델에 이미 문장 ${sentences}개가 대기하고 있습니다. ${most}개까지만 대기할 수 있으니 잠시 뒤 다시 시도하세요.`,
 
   no_such_path: () => "요청한 주소가 이 서버에 없습니다.",
@@ -36,8 +37,8 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   no_such_file: ({ file }) => `페이지에 “${file}” 파일이 없습니다.`,
   page_not_built: () => "이 서버에는 페이지가 빌드되어 있지 않아 API만 쓸 수 있습니다. make web 명령으로 빌드하세요.",
   no_such_run: ({ run, runs }) => `이 서버에는 “${run}” 모델이 없습니다. 쓸 수 있는 모델: ${runs}.`,
-  other_task: ({ run, task, path }) => `${run} 모델의 과제는 ${TASKS[task ?? ""] ?? task}입니다. 요청은 ${path} 주소로 보내세요.`,
-  no_run_for_task: ({ task, command }) => `이 서버에는 ${TASKS[task ?? ""] ?? task} 모델이 없습니다. 다음 명령으로 만들 수 있습니다: ${command}`,
+  other_task: ({ run, task, path }) => `${run} 모델의 과제는 ${task}입니다. 요청은 ${path} 주소로 보내세요.`,
+  no_run_for_task: ({ task, command }) => `이 서버에는 ${task} 모델이 없습니다. 다음 명령으로 만들 수 있습니다: ${command}`,
   language_not_supported: ({ language, side, pairs }) =>
     `${side === "source" ? "원문" : "번역문"} 언어로 “${language}” 언어를 쓸 수 없습니다. ${pairs ? `쓸 수 있는 언어쌍: ${pairs}.` : "이 서버에는 번역 모델이 없습니다."}`,
   target_needed: ({ targets }) => `어느 언어로 번역할지 정하세요: ${targets}.`,
@@ -104,36 +105,15 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   too_slow: ({ seconds }) => `${seconds}초가 넘어 중단했습니다. 더 짧은 글을 보내세요.`,
 };
 
-const TASKS: Told = {
-  translation: "번역",
-  "language-model": "글 이어 쓰기",
-  masked: "빈칸 채우기",
-  classification: "분류",
-  parsing: "구문 분석",
-  tagging: "태깅",
-  transcription: "받아쓰기",
-  detection: "상자 찾기",
-  "picture-translation": "그림 속 글 읽기",
-  painting: "그림 그리기",
-};
-
-/** Work that clients take in turn. */
+/** Work that clients take in turn and that belongs to no task. */
 const KINDS: Told = {
   figures: "그림",
   look: "들여다보기",
-  fill: "빈칸 채우기",
-  classify: "분류",
-  tag: "태깅",
-  surprise: "놀라움 계산",
   uploads: "파일 업로드",
   files: "파일 열기",
   "large files": "큰 파일 처리",
   recordings: "녹음 열기",
   "long recordings": "긴 녹음 처리",
-  transcribe: "받아쓰기",
-  lines: "그림 속 글 읽기",
-  pictures: "그림 그리기",
-  "large pictures": "큰 그림 그리기",
 };
 
 /** What a run reads. */
@@ -165,19 +145,24 @@ const STATUS: Record<number, string> = {
   504: "시간이 너무 오래 걸려 중단했습니다. 더 짧은 글을 보내세요.",
 };
 
-function written(values: Values): Told {
+function written(values: Values, views: TaskView[]): Told {
   const one = (value: Values[string]): string => {
     if (typeof value === "number") return number(value, "ko", Number.isInteger(value) ? 0 : 1);
     return Array.isArray(value) ? value.join(", ") : value;
   };
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, one(value)]));
+  const told: Told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, one(value)]));
+  const { task, kind } = told;
+  const view = views.find((one) => one.task.name === task || one.task.verb === kind);
+  if (task) told.task = view?.task.korean ?? task;
+  if (kind) told.kind = KINDS[kind] ?? views.map((one) => one.works?.[kind]).find(Boolean) ?? view?.task.korean ?? kind;
+  return told;
 }
 
-/** In Korean by its code, then what there is in English alone: its problem, or where the code is not
+/** In Korean by its code, with what `views` call tasks, then what there is in English alone: its problem, or where the code is not
     known the server's own sentence. */
-export function errorKorean({ status, code, values, message }: ApiError): { told: string; english: string } {
+export function errorKorean({ status, code, values, message }: ApiError, views: TaskView[]): { told: string; english: string } {
   const sentence = Object.hasOwn(SENTENCES, code) ? SENTENCES[code] : undefined;
-  if (sentence) return { told: sentence(written(values)), english: String(values.problem ?? "") };
+  if (sentence) return { told: sentence(written(values, views)), english: String(values.problem ?? "") };
   const told = code ? "" : (STATUS[status] ?? "");
   return { told, english: told ? "" : message };
 }

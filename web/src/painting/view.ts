@@ -6,9 +6,10 @@ import { texts } from "./words";
 
 export const paint = view({
   name: "paint",
-  takes: ({ task }) => task === "painting",
+  task: { name: "painting", verb: "paint", korean: "그림 그리기" },
+  works: { pictures: "그림 그리기", "large pictures": "큰 그림 그리기" },
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Paint,
   asked: new AskPictures(),
 });

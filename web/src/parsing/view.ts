@@ -6,9 +6,9 @@ import { lookTexts, texts } from "./words";
 
 export const parse = view({
   name: "parse",
-  takes: ({ task }) => task === "parsing",
+  task: { name: "parsing", verb: "parse", korean: "구문 분석" },
   texts,
-  lookTexts,
+  look: { texts: lookTexts, isSearching: true },
   Shown: Parse,
   asked: new AskText("parse", parseText),
 });

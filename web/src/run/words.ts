@@ -1,5 +1,6 @@
 // The words of the tab Run.
 
+import type { TaskView } from "../page/view";
 import { doubtKorean } from "./words_doubts";
 import { verdictKorean } from "./words_verdict";
 
@@ -344,7 +345,7 @@ function sharedKorean(text: string): string {
 }
 
 /** In Korean, or as it is where there is no word for it (names, numbers, texts of others). */
-export function runKorean(text: string): string {
+export function runKorean(text: string, views: TaskView[] = []): string {
   if (Object.hasOwn(NAMED, text)) return NAMED[text] ?? text;
   for (const [pattern, told] of PATTERNS) {
     const found = pattern.exec(text);
@@ -353,5 +354,5 @@ export function runKorean(text: string): string {
   const doubt = doubtKorean(text);
   if (doubt !== null) return doubt;
   const notice = Object.keys(NAMED).find((one) => text.startsWith(`${one} `) && one.endsWith("."));
-  return verdictKorean(notice ? `${NAMED[notice]}${text.slice(notice.length)}` : text);
+  return verdictKorean(notice ? `${NAMED[notice]}${text.slice(notice.length)}` : text, views);
 }

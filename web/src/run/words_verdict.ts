@@ -1,17 +1,6 @@
 // What the server finds of a run that has hardly learned its task, in Korean: it says it in English.
 
-/** What it should have learned, with its particle. */
-const TASKS: Record<string, string> = {
-  translate: "번역을",
-  write: "글쓰기를",
-  fill: "빈칸 채우기를",
-  classify: "분류를",
-  parse: "구문 분석을",
-  tag: "태깅을",
-  transcribe: "받아쓰기를",
-  detect: "물체 찾기를",
-  paint: "그리기를",
-};
+import type { TaskView } from "../page/view";
 
 /** Why it is said. */
 const REASONS: [RegExp, (...found: string[]) => string][] = [
@@ -37,8 +26,8 @@ const REASONS: [RegExp, (...found: string[]) => string][] = [
 
 const SENTENCES: [RegExp, (...found: string[]) => string][] = [
   [
-    /This run has hardly learned to (\w+): (.+?)\.(?= [A-Z]|$)/,
-    (verb, why) => `이 모델은 아직 ${TASKS[verb ?? ""] ?? verb} 거의 배우지 못했습니다. ${reason(why ?? "")}.`,
+    /This run has hardly learned to ([^:]+): (.+?)\.(?= [A-Z]|$)/,
+    (task, why) => `이 모델은 아직 ${task} 과제를 거의 배우지 못했습니다. ${reason(why ?? "")}.`,
   ],
   [
     /About ([\d,]+) more minutes? of training would help: train anew with --minutes (\d+), or raise training\.updates in its recipe\.toml and resume it\./,
@@ -64,7 +53,10 @@ function reason(why: string): string {
   return why;
 }
 
-/** A text with those of its sentences in Korean that are known. */
-export function verdictKorean(text: string): string {
-  return SENTENCES.reduce((said, [pattern, told]) => said.replace(pattern, (_, ...found: string[]) => told(...found)), text);
+/** A text with those of its sentences in Korean that are known; `views` say what its task is called. */
+export function verdictKorean(text: string, views: TaskView[]): string {
+  const named = text.replace(/(has hardly learned to )(\w+)/, (_, before: string, verb: string) => {
+    return before + (views.find((one) => one.task.verb === verb)?.task.korean ?? verb);
+  });
+  return SENTENCES.reduce((said, [pattern, told]) => said.replace(pattern, (_, ...found: string[]) => told(...found)), named);
 }

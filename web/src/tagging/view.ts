@@ -7,9 +7,9 @@ import { texts } from "./words";
 
 export const tag = view({
   name: "tag",
-  takes: ({ task }) => task === "tagging",
+  task: { name: "tagging", verb: "tag", korean: "태깅" },
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Tag,
   asked: new AskText("tag", tagText),
 });

@@ -6,9 +6,9 @@ import { texts } from "./words";
 
 export const transcribe = view({
   name: "transcribe",
-  takes: ({ task }) => task === "transcription",
+  task: { name: "transcription", verb: "transcribe", korean: "받아쓰기" },
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Transcribe,
   asked: new AskRecording(),
 });

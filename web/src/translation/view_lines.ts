@@ -7,9 +7,10 @@ import { texts } from "./words_lines";
 
 export const lines = view({
   name: "lines",
-  takes: ({ task }) => task === "picture-translation",
+  task: { name: "picture-translation", verb: "translate", korean: "그림 속 글 읽기" },
+  works: { lines: "그림 속 글 읽기" },
   texts,
-  lookTexts: readTexts,
+  look: { texts: readTexts },
   Shown: Lines,
   asked: new AskFile("lines", readLine),
 });

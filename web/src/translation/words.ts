@@ -126,3 +126,11 @@ const korean: typeof english = {
 };
 
 export const texts = { en: english, ko: korean };
+
+/** What a run has learned from. */
+export const learned = {
+  en: (pairs: string, words: string | null) =>
+    `It has learned from ${pairs} pairs of sentences${words === null ? "" : ` with ${words} different words`}.`,
+  ko: (pairs: string, words: string | null) =>
+    `문장 쌍 ${pairs}개로 학습했${words === null ? "습니다" : `고, 그 안의 서로 다른 단어는 ${words}개입니다`}.`,
+};
