@@ -25,7 +25,6 @@ const english = {
   why_no_attention: "This model has no attention: the gradient alone is shown.",
   why_warning: "The two measure different things and often disagree; neither is a reason.",
   why_table: "Both beside each other",
-  why_word: "Word",
   why_unread: "not read",
 };
 
@@ -54,7 +53,6 @@ const korean: typeof english = {
   why_no_attention: "이 모델에는 어텐션이 없어 기울기만 보여 줍니다.",
   why_warning: "두 값은 서로 다른 것을 재며 자주 어긋납니다. 어느 쪽도 판단의 근거는 아닙니다.",
   why_table: "두 값 나란히 보기",
-  why_word: "단어",
   why_unread: "읽지 않음",
 };
 

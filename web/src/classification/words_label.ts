@@ -5,7 +5,6 @@ import { texts as classify } from "./words";
 const english = {
   tab: "Label",
   about: "Here a run gives a picture or a recording one of the labels that it was trained on. Give it a file, draw, or use the camera or the microphone.",
-  label_recordings: "A recording",
   label_drop: "Drop the file to label it",
   label_draw_area: "Draw here with a mouse, a pen or a finger",
   label_draw_hint: "Draw a digit, or whatever the run has learned: the answer changes as you draw.",
@@ -42,7 +41,6 @@ const english = {
 const korean: typeof english = {
   tab: "인식",
   about: "직접 학습시킨 모델이 그림이나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요.",
-  label_recordings: "녹음",
   label_drop: "파일을 놓으면 인식합니다",
   label_draw_area: "마우스나 펜, 손가락으로 그리는 곳",
   label_draw_hint: "숫자나 모델이 배운 것을 그리세요. 그리는 대로 결과가 바뀝니다.",

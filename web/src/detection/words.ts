@@ -9,8 +9,6 @@ const english = {
   detect_least: "Least score",
   detect_found: (count: string) => `Boxes: ${count}`,
   detect_none: "No box has a score as high as this.",
-  detect_drawn: (name: string, found: string) => `${name}: ${found}`,
-  detect_looked: "Where the model looked",
   detect_looked_1:
     "The picture at the size at which the model reads it. Click a box to see where the model looked while it wrote it: what got little of its attention is dimmed.",
   detect_seen: "The picture as the model reads it",
@@ -29,8 +27,6 @@ const korean: typeof english = {
   detect_least: "최저 점수",
   detect_found: (count) => `상자 ${count}개`,
   detect_none: "점수가 이만큼 높은 상자가 없습니다.",
-  detect_drawn: (name, found) => `${name}: ${found}`,
-  detect_looked: "모델이 본 곳",
   detect_looked_1:
     "모델이 읽는 크기의 그림입니다. 상자를 누르면 모델이 그 상자를 쓰는 동안 어디를 보았는지 나타나며, 주의를 적게 받은 곳은 흐려집니다.",
   detect_seen: "모델이 읽는 그림",

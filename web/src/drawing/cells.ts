@@ -1,6 +1,6 @@
 // What a matrix looks like: its picture, one pixel a cell or fewer, and the numbers in its cells.
 
-import { number, type Language } from "../page/format";
+import type { Format } from "../page/format";
 import type { Grid } from "./numbers";
 import type { Rgb } from "./palette.svelte";
 
@@ -53,10 +53,10 @@ export function picture(grid: Grid, reach: number, inks: readonly [Rgb, Rgb], is
 }
 
 /** Three digits at most. */
-export function short(value: number, language: Language): string {
+export function short(value: number, format: Format): string {
   const size = Math.abs(value);
   if (size < 0.005) return size ? "≈0" : "0";
-  return number(value, language, size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2);
+  return format.number(value, size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2);
 }
 
 /** 1, 2, 5, 10, … not below. */

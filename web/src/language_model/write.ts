@@ -1,6 +1,7 @@
 // The API of a language model, typed as docs/serve.md and /docs describe it.
 
 import type { ContinuationsAnswer, ContinuationsRequest, Surprise, SurpriseRequest, TextWord, WriteAnswer, WriteRequest } from "$openapi";
+import type { Ink } from "../drawing/coloured_words";
 import { call, events, post } from "../page/api";
 
 export type Ending = WriteAnswer["ending"];
@@ -45,4 +46,14 @@ export function kept(words: TextWord[], text: string): TextWord[] {
 
 export function joined(words: TextWord[]): string {
   return words.map((word) => word.before + word.text).join("");
+}
+
+/** Bits from which a colour is as deep as it gets. */
+export const MOST = 16;
+const DEEPEST = 42; // percent
+
+/** The colour of a surprise: none where a word was certain, and no deeper than text can be read on. */
+export function ink(bits: number | null | undefined): Ink | null {
+  if (bits == null) return null;
+  return { of: "doubt", share: Math.round((Math.min(bits, MOST) / MOST) * DEEPEST) };
 }

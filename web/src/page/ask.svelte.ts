@@ -20,6 +20,11 @@ export abstract class Ask<More extends string = never> {
   /** `view`: the name of the view that asks. */
   constructor(readonly view: string) {}
 
+  /** What went wrong; a key that is lacking is asked for elsewhere. */
+  get failure(): ApiError | null {
+    return this.error?.status === 403 ? null : this.error;
+  }
+
   /** Ask the same again. */
   abstract again(): void;
 

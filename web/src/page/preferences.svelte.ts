@@ -1,7 +1,7 @@
 // What a person set for this page, kept in this browser.
 
 import type { RunInfo } from "$openapi";
-import { axis, number, percent, rewritten, signed, significant, unit } from "./format";
+import { Format } from "./format";
 import type { TaskView } from "./view";
 import { languages, type Texts, type UiLanguage, type Words } from "./words";
 import { runKorean } from "../run/words";
@@ -22,7 +22,7 @@ function firstTheme(): Theme {
   return kept === "light" || kept === "dark" ? kept : "auto";
 }
 
-class Preferences {
+class Preferences extends Format {
   language = $state<UiLanguage>(firstLanguage());
   theme = $state<Theme>(firstTheme());
 
@@ -71,42 +71,6 @@ class Preferences {
   /** What the server says of a run in English, in the language of the page as far as it has words. */
   named(name: string): string {
     return this.language === "ko" ? runKorean(name, this.views) : name;
-  }
-
-  number(value: number, digits = 0): string {
-    return number(value, this.language, digits);
-  }
-
-  /** With a sign before what is above zero too. */
-  signed(value: number, digits = 0): string {
-    return signed(value, this.language, digits);
-  }
-
-  /** A number that the server wrote out, as the page writes numbers; other text stays as it is. */
-  rewritten(text: string): string {
-    return rewritten(text, this.language);
-  }
-
-  significant(value: number): string {
-    return significant(value, this.language);
-  }
-
-  axis(values: number[]): string[] {
-    return axis(values, this.language);
-  }
-
-  unit(text: string): string {
-    return unit(text, this.language);
-  }
-
-  /** As many digits behind the point as show the first two of `greatest`, or `least`. */
-  enough(greatest: number, least: number): number {
-    if (!greatest) return least;
-    return Math.max(least, Math.min(9, 1 - Math.floor(Math.log10(greatest))));
-  }
-
-  percent(share: number, digits?: number): string {
-    return percent(share, this.language, digits);
   }
 }
 

@@ -1,7 +1,6 @@
 // What is said for a moment of what a person did, and copying, of which it is said.
 
 import { fits, put, type Given } from "./address";
-import { copy } from "./clipboard";
 import { preferences } from "./preferences.svelte";
 
 export class Said {
@@ -28,4 +27,28 @@ export class Said {
     const { shared, shared_without } = preferences.words;
     await this.copied(location.href, fits(place) ? shared : shared_without);
   }
+}
+
+/** Copy a text, also where the page is served without TLS to another machine: browsers give
+    navigator.clipboard to secure pages alone -> whether it is in the clipboard now. */
+async function copy(text: string): Promise<boolean> {
+  if (navigator.clipboard) {
+    return navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+  }
+  const field = document.createElement("textarea");
+  const focused = document.activeElement;
+  field.value = text;
+  field.readOnly = true;
+  field.style.position = "fixed";
+  field.style.opacity = "0";
+  document.body.append(field);
+  field.select();
+  // The only way there, and every browser still has it.
+  const done = document.execCommand("copy");
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return done;
 }

@@ -1,7 +1,7 @@
 // What the server says against a request, in Korean: it answers in English, with a code and the
 // values that stand in its sentence (docs/serve.md).
 import type { ApiError, Values } from "./api";
-import { number } from "./format";
+import { KoreanFormat } from "./format";
 import type { TaskView } from "./view";
 
 type Told = Record<string, string>;
@@ -45,7 +45,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
 
   too_many_texts: ({ texts, most }) => `글이 ${texts}개입니다. 한 번에 ${most}개까지 받으니 여러 요청으로 나누어 보내세요.`,
   too_many_files: ({ files, most }) => `파일이 ${files}개 이상입니다. 한 번에 ${most}개까지 받으니 여러 요청으로 나누어 보내세요.`,
-  too_many_pixels: ({ pixels, most }) => `그림의 화소가 모두 ${pixels}개 이상입니다. 한 번에 ${most}개까지 받으니 크기를 줄이거나 나누어 보내세요.`,
+  too_many_pixels: ({ pixels, most }) => `이미지의 화소가 모두 ${pixels}개 이상입니다. 한 번에 ${most}개까지 받으니 크기를 줄이거나 나누어 보내세요.`,
   too_much_sound: ({ duration, most }) => `녹음이 모두 ${duration}초 이상입니다. 한 번에 ${most}초까지 받으니 자르거나 나누어 보내세요.`,
   text_too_long: ({ characters, most }) => `글이 ${characters}자입니다. 한 번에 ${most}자까지 받으니 나누어 보내세요.`,
   too_many_marks: ({ marks, most }) => `결합 문자가 ${marks}개 이어져 있습니다. ${most}개까지만 받으니 빼고 보내세요.`,
@@ -117,7 +117,7 @@ const KINDS: Told = {
 };
 
 /** What a run reads. */
-const READS: Told = { text: "글", pictures: "그림", recordings: "녹음" };
+const READS: Told = { text: "글", pictures: "이미지", recordings: "녹음" };
 
 const PARTS: Told = { encoder: "인코더", decoder: "디코더", cross: "교차 어텐션" };
 
@@ -145,9 +145,11 @@ const STATUS: Record<number, string> = {
   504: "시간이 너무 오래 걸려 중단했습니다. 더 짧은 글을 보내세요.",
 };
 
+const korean = new KoreanFormat();
+
 function written(values: Values, views: TaskView[]): Told {
   const one = (value: Values[string]): string => {
-    if (typeof value === "number") return number(value, "ko", Number.isInteger(value) ? 0 : 1);
+    if (typeof value === "number") return korean.number(value, Number.isInteger(value) ? 0 : 1);
     return Array.isArray(value) ? value.join(", ") : value;
   };
   const told: Told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, one(value)]));

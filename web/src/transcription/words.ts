@@ -3,7 +3,6 @@
 const english = {
   tab: "Transcribe",
   about: "Here a run writes down what is said in a recording, and when. Give it a file, or speak into the microphone.",
-  transcribe_title: "A recording",
   transcribe_answer: "What is said in it",
   transcribe_empty: "The text appears here, a part at a time, with when it is said.",
   transcribe_speak: "Speak: the text appears as you go.",
@@ -12,12 +11,9 @@ const english = {
   transcribe_drop: "Drop the file to transcribe it",
   transcribe_jump: (time: string) => `Play from ${time}`,
   transcribe_word: (word: string, time: string) => `${word}: play from ${time}`,
-  transcribe_sure: (percent: string) => `, ${percent}`,
-  transcribe_save: "Download",
   transcribe_look: "What the model hears, and where it looked",
   transcribe_seen: "The bands of the spectrum",
   transcribe_spikes: (tokens: string) => `Where CTC is sure of a token: ${tokens}`,
-  transcribe_tokens: "The tokens that were written",
   transcribe_look_note:
     "The spectrum, time from left to right, low sounds at the bottom. Below it, where CTC is sure of a token. Click a token to see where the decoder looked while it wrote it.",
   transcribe_whole: (text: string) => `Of the whole recording: ${text}`,
@@ -32,7 +28,6 @@ const english = {
 const korean: typeof english = {
   tab: "받아쓰기",
   about: "직접 학습시킨 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요.",
-  transcribe_title: "녹음",
   transcribe_answer: "녹음에서 들리는 말",
   transcribe_empty: "받아쓴 글이 구간마다 시각과 함께 여기에 나타납니다.",
   transcribe_speak: "말하는 대로 글이 나타납니다.",
@@ -41,12 +36,9 @@ const korean: typeof english = {
   transcribe_drop: "파일을 놓으면 받아씁니다",
   transcribe_jump: (time) => `이 구간 듣기: ${time}`,
   transcribe_word: (word, time) => `${word}: ${time}부터 듣기`,
-  transcribe_sure: (percent) => `, ${percent}`,
-  transcribe_save: "내려받기",
   transcribe_look: "모델이 듣는 것과 본 곳",
   transcribe_seen: "스펙트럼의 대역",
   transcribe_spikes: (tokens) => `CTC가 토큰을 확신하는 곳: ${tokens}`,
-  transcribe_tokens: "쓴 토큰",
   transcribe_look_note:
     "스펙트럼입니다. 시간은 왼쪽에서 오른쪽으로 흐르고 낮은 소리가 아래에 있습니다. 그 아래는 CTC가 토큰을 확신하는 곳입니다. 토큰을 누르면 그것을 쓸 때 디코더가 본 곳을 보입니다.",
   transcribe_whole: (text) => `전체 녹음에서 들은 말: ${text}`,

@@ -14,7 +14,6 @@ const english = {
   done: (text: string) => `Translation: ${text}`,
   less_sure: "less sure",
   unsure: "unsure",
-  confidence_title: "How sure is the model?",
   confidence_1:
     "For every word it writes, the model spreads its belief over all words that could stand there, given your text and the words before. The figure is the share that this word got.",
   confidence_2:
@@ -56,10 +55,8 @@ const english = {
   document_working: (name: string) => `Translating ${name}`,
   document_progress: (done: string, of: string) => `${done} of ${of} texts`,
   document_done: (name: string) => `${name} is translated.`,
-  document_download: "Download",
   document_private: "It waits for ten minutes and is gone after the download.",
   document_doubts: "Look this over before you use the translation:",
-  cancel: "Cancel",
 };
 
 const korean: typeof english = {
@@ -76,7 +73,6 @@ const korean: typeof english = {
   done: (text) => `번역: ${text}`,
   less_sure: "조금 불확실",
   unsure: "불확실",
-  confidence_title: "모델은 얼마나 확신하나요?",
   confidence_1:
     "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 몫입니다.",
   confidence_2:
@@ -119,10 +115,8 @@ const korean: typeof english = {
   document_working: (name) => `번역 중: ${name}`,
   document_progress: (done, of) => `글 ${of}개 중 ${done}개`,
   document_done: (name) => `번역이 끝났습니다: ${name}`,
-  document_download: "내려받기",
   document_private: "10분 동안 보관하며, 내려받으면 지워집니다.",
   document_doubts: "번역을 쓰기 전에 확인하세요(영어로 표시됩니다).",
-  cancel: "취소",
 };
 
 export const texts = { en: english, ko: korean };

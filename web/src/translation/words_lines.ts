@@ -11,12 +11,9 @@ const english = {
   lines_empty: "The picture appears here, with what the model writes of it.",
   lines_none: "The model writes nothing of this picture.",
   lines_sure: (share: string) => `Mean probability of its tokens: ${share}`,
-  lines_drawn: (name: string, text: string) => `${name}: ${text}`,
-  lines_looked: "Where the model looked",
   lines_looked_1:
     "The line as the model reads it. Click a token to see where the model looked while it wrote it: what got little of its attention is dimmed.",
   lines_seen: "The line as the model reads it",
-  lines_written: "The tokens that were written",
   lines_how_title: "How is the picture read?",
   lines_how_1:
     "The picture becomes grey and as high as the recipe says; its columns of pixels go into the model from left to right. There is no vocabulary of the source: a word with two letters swapped still looks like the word.",
@@ -34,12 +31,9 @@ const korean: typeof english = {
   lines_empty: "그림이 여기에 나타나고, 모델이 쓴 글이 함께 보입니다.",
   lines_none: "모델이 이 그림에서 아무것도 쓰지 않았습니다.",
   lines_sure: (share) => `토큰의 평균 확률: ${share}`,
-  lines_drawn: (name, text) => `${name}: ${text}`,
-  lines_looked: "모델이 본 곳",
   lines_looked_1:
     "모델이 읽는 그대로의 줄입니다. 토큰을 누르면 모델이 그 토큰을 쓰는 동안 어디를 보았는지 나타나며, 주의를 적게 받은 곳은 흐려집니다.",
   lines_seen: "모델이 읽는 줄",
-  lines_written: "모델이 쓴 토큰",
   lines_how_title: "그림은 어떻게 읽나요?",
   lines_how_1:
     "그림을 흑백으로 바꾸고 레시피에 정한 높이로 맞춘 다음, 픽셀의 세로줄을 왼쪽부터 차례로 모델에 넣습니다. 원문 어휘가 따로 없으므로, 글자 두 개가 뒤바뀐 단어도 원래 단어와 비슷하게 보입니다.",
