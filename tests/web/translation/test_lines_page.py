@@ -62,7 +62,7 @@ def test_what_is_written_lies_over_the_picture_and_below_it(opened: Open) -> Non
         expect(page.locator(".patches i")).to_have_count(len(found["seen"]["tokens"][-1]["looked"]))
         file = {"name": "a.png", "mimeType": "image/png", "buffer": b"nothing"}
     with opened("#lines", refused="400", language="ko") as page:
-        expect(page.get_by_role("tab", name="그림 속 글")).to_be_visible()
+        expect(page.get_by_role("tab", name="이미지 속 글")).to_be_visible()
         page.get_by_label("파일 고르기").set_input_files(file)
         expect(page.get_by_role("alert")).to_contain_text("a.png")
 

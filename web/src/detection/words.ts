@@ -20,16 +20,16 @@ const english = {
 
 const korean: typeof english = {
   tab: "상자",
-  about: "직접 학습시킨 모델이 그림에서 배운 것을 찾아 하나마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요.",
-  detect_drop: "그림을 놓으면 무엇이 있는지 찾습니다",
-  detect_answer: "그림에 있는 것",
-  detect_empty: "그림이 여기에 나타나고, 모델이 찾은 것마다 상자가 그려집니다.",
+  about: "직접 학습시킨 모델이 이미지에서 배운 것을 찾아 하나마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요.",
+  detect_drop: "이미지를 놓으면 무엇이 있는지 찾습니다",
+  detect_answer: "이미지에 있는 것",
+  detect_empty: "이미지가 여기에 나타나고, 모델이 찾은 것마다 상자가 그려집니다.",
   detect_least: "최저 점수",
   detect_found: (count) => `상자 ${count}개`,
   detect_none: "점수가 이만큼 높은 상자가 없습니다.",
   detect_looked_1:
-    "모델이 읽는 크기의 그림입니다. 상자를 누르면 모델이 그 상자를 쓰는 동안 어디를 보았는지 나타나며, 주의를 적게 받은 곳은 흐려집니다.",
-  detect_seen: "모델이 읽는 그림",
+    "모델이 읽는 크기의 이미지입니다. 상자를 누르면 모델이 그 상자를 쓰는 동안 어디를 보았는지 나타나며, 주의를 적게 받은 곳은 흐려집니다.",
+  detect_seen: "모델이 읽는 이미지",
   detect_written: "모델이 쓴 상자",
   detect_sure_title: "점수란 무엇인가요?",
   detect_sure_1:

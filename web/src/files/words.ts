@@ -30,17 +30,17 @@ export const filesEnglish = {
 };
 
 export const filesKorean: typeof filesEnglish = {
-  label_pictures: "그림",
+  label_pictures: "이미지",
   label_draw: "그리기",
   label_choose: "파일 고르기",
   label_recordings: "녹음",
   label_looked: "모델이 본 곳",
   label_tokens: "모델이 쓴 토큰",
-  label_drop_picture: "그림을 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",
+  label_drop_picture: "이미지를 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",
   label_drop_recording: "녹음을 여기에 끌어다 놓거나 붙여 넣거나 파일을 고르세요.",
   label_camera: "카메라",
   label_camera_shown: "카메라에 보이는 것",
-  label_keep: "이 그림 쓰기",
+  label_keep: "이 이미지 쓰기",
   label_record: "녹음하기",
   label_recording: (time, most) => `녹음 중: ${time}초 (최대 ${most}초)`,
   label_level: "음량",

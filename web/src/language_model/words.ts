@@ -60,7 +60,7 @@ const korean: typeof english = {
   about: "직접 학습시킨 언어 모델이 글을 이어 쓰고, 단어마다 얼마나 놀랐는지 보여 줍니다.",
   begin_label: "글의 시작",
   begin_hint: "글의 시작을 입력하세요…",
-  written_label: "이어 쓴 글. 단어의 색은 놀라움의 크기",
+  written_label: "이어 쓴 글. 단어의 색은 놀람도",
   written_hint: "글의 시작을 입력하면 모델이 이어 씁니다. 모델이 예상하지 못한 단어일수록 색이 진합니다.",
   write_on: "이어 쓰기",
   write_from_nothing: "처음부터 쓰기",

@@ -6,8 +6,8 @@ import { texts } from "./words";
 
 export const paint = view({
   name: "paint",
-  task: { name: "painting", verb: "paint", korean: "그림 그리기" },
-  works: { pictures: "그림 그리기", "large pictures": "큰 그림 그리기" },
+  task: { name: "painting", verb: "paint", korean: "이미지 그리기" },
+  works: { pictures: "이미지 그리기", "large pictures": "큰 이미지 그리기" },
   texts,
   look: { texts: readTexts },
   Shown: Paint,

@@ -7,8 +7,8 @@ import { texts } from "./words_lines";
 
 export const lines = view({
   name: "lines",
-  task: { name: "picture-translation", verb: "translate", korean: "그림 속 글 읽기" },
-  works: { lines: "그림 속 글 읽기" },
+  task: { name: "picture-translation", verb: "translate", korean: "이미지 속 글 읽기" },
+  works: { lines: "이미지 속 글 읽기" },
   texts,
   look: { texts: readTexts },
   Shown: Lines,
