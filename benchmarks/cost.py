@@ -53,9 +53,9 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
     from dragoman.data.batches import Batch, make_batch
     from dragoman.models.settings import TransformerSettings
     from dragoman.models.transformer.model import Transformer
+    from dragoman.training.fastest_way import measure_throughput
     from dragoman.training.losses.objectives import next_token
     from dragoman.training.settings import TrainingSettings
-    from dragoman.training.speed.throughput import measure_throughput
 
     torch.manual_seed(0)
     model = Transformer(TransformerSettings.model_validate(SMALL), vocabulary, vocabulary)
@@ -107,7 +107,7 @@ def translate(length: int, beam: int, sentences: int) -> Found:
     """Outputs as long as their sources, on the fastest path of this machine."""
     import torch
 
-    from dragoman.inference.fastest import fastest
+    from dragoman.models.catalogue.fastest import fastest
     from dragoman.models.settings import TransformerSettings
     from dragoman.models.transformer.model import Transformer
     from dragoman.search.offline import Searcher

@@ -50,7 +50,7 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
-from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.nn.linear import InferenceLinear
 from dragoman.nn.positions import sinusoidal
 
 RESULTS = Path(__file__).resolve().parent / "results" / "train.json"

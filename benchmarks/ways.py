@@ -5,7 +5,7 @@
 
 A way is a set of kernels (one instruction set's, or plain torch), a precision and a number of
 threads. Ways take turns, and the least time of each counts, as before a training
-(``training/speed/fastest_way.py``) but for longer: forward and backward on random sentences, the
+(``training/fastest_way.py``) but for longer: forward and backward on random sentences, the
 optimizer's step aside. Results go to ``benchmarks/results/ways.json``.
 """
 
@@ -20,7 +20,7 @@ from results import Results
 from dragoman.engine.ways import SHAPES, TRAINING_HEAD, measure_shape, training_rows
 from dragoman.native.allocator import keep_memory
 from dragoman.pictures.labels import plain_table
-from dragoman.training.speed.fastest_way import Timing
+from dragoman.training.fastest_way import Timing
 
 RESULTS = Path(__file__).resolve().parent / "results" / "ways.json"
 KEY = ("work", "machine")

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dragoman.base.help_texts import help_texts
-from dragoman.models.kinds import KINDS
+from dragoman.models.settings import KINDS
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.recipe_text import settings_in
 from dragoman.sources.known import SOURCES

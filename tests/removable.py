@@ -59,7 +59,7 @@ import runpy
 print(len(runpy.run_path("docs/endpoints.py")["description_of_server"]()["paths"]))
 """
 QUICK = (
-    "tests/test_imports.py", "tests/base/test_extras.py", "tests/base/test_wording.py",
+    "tests/test_imports.py", "tests/base/test_errors.py", "tests/base/test_wording.py",
     "tests/contract/test_search_contract.py",
 )  # fmt: skip
 """Tests that pass without any task."""

@@ -74,7 +74,7 @@ LEVELS = (
     {"nn", "pictures", "demo"},
     {"sources", "alignment"},
     {"models", "data"},
-    {"training", "search", "inference"},
+    {"training", "search"},
     {LEARNED},
     {"recipe"},
     {"runs"},

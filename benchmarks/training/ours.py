@@ -27,10 +27,10 @@ from dragoman.models.transformer.model import Transformer  # noqa: E402
 from dragoman.native import library  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
+from dragoman.training.fastest_way import fastest_way  # noqa: E402
 from dragoman.training.gradients import Splits  # noqa: E402
 from dragoman.training.losses.objectives import next_token  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402
-from dragoman.training.speed.fastest_way import fastest_way  # noqa: E402
 from dragoman.training.update import Updater  # noqa: E402
 
 

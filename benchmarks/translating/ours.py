@@ -12,7 +12,7 @@ from conversation import Job, converse
 from safetensors.torch import load_file
 
 import dragoman
-from dragoman.inference.fastest import fastest
+from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.model import Transformer

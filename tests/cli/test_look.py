@@ -13,9 +13,9 @@ from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
 from dragoman.engine import engine
-from dragoman.inference.fastest import as_it_is
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.subject import Subject
+from dragoman.models.catalogue.fastest import as_it_is
 
 SENTENCE = "The small man eats the dinosaur."
 

@@ -20,10 +20,10 @@ from tiny_recipe import TINY
 from dragoman.catalogue import Recipe, Run
 from dragoman.cli import app
 from dragoman.engine import ways
-from dragoman.inference import fastest
+from dragoman.models.catalogue import fastest
 from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator
-from dragoman.training.speed.fastest_way import Timing
+from dragoman.training.fastest_way import Timing
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
@@ -456,7 +456,7 @@ def test_doctor_measures_every_way(dragoman: Dragoman, monkeypatch: pytest.Monke
     small = ways.SHAPES[0].model.model_copy(update={"model_dim": 16, "ffn_dim": 16})
     tiny = ways.WayShape("tiny", small, 40, 300)
     monkeypatch.setattr(ways, "SHAPES", (tiny,))
-    monkeypatch.setattr("dragoman.training.speed.fastest_way.Timing", partial(Timing, most=0.0))
+    monkeypatch.setattr("dragoman.training.fastest_way.Timing", partial(Timing, most=0.0))
     monkeypatch.setattr(ways, "_PRODUCT_SECONDS", 0.0)
     training, translating = dragoman("doctor", "--measure").out.split("\n\n")[2:5:2]
     head, *rows = training.splitlines()

@@ -15,9 +15,8 @@ from torch import Tensor
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import Writing, writing
-from dragoman.models.kinds import KINDS
 from dragoman.models.prepared import PreparedNetwork
-from dragoman.models.settings import EncoderSettings
+from dragoman.models.settings import KINDS, EncoderSettings
 from dragoman.models.transformer.cpu import CpuSteps
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.native import library

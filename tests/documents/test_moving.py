@@ -13,8 +13,8 @@ from serving_echo import TEXT
 from dragoman.documents.moving import MovedSentence, moved
 from dragoman.documents.projection import Alignment, project
 from dragoman.formats.catalogue import read_document
+from dragoman.formats.units.document import Target, Unit
 from dragoman.formats.units.inline import FoundCode, message_unit, unit_of, written
-from dragoman.formats.units.unit import Target, Unit
 from dragoman.forms.shown_words import ShownWord, words_of
 
 MARK = re.compile(r"<(/?)([a-z]+)>|\{\d\}")

@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.models.catalogue.prepared_paths import why_not_int8
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
 from dragoman.models.encoder import Encoder
@@ -28,9 +27,9 @@ from dragoman.models.interface import (
     Network,
     Writing,
 )
-from dragoman.models.prepared import PreparedNetwork
+from dragoman.models.prepared import PreparedNetwork, why_not_int8
 from dragoman.models.recurrent import Recurrent
-from dragoman.models.recurrent.decoder import RecurrentDecoder
+from dragoman.models.recurrent_decoder import RecurrentDecoder
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Document, OutputOptions
-from dragoman.formats.units.unit import Target
+from dragoman.formats.units.document import Document, OutputOptions, Target
 
 GERMAN = OutputOptions("de")
 

@@ -19,10 +19,10 @@ from dragoman.runs.run import WAYS
 from dragoman.studies.records import BASE
 from dragoman.tasks import training
 from dragoman.tasks.training import count_updates, resume, train
+from dragoman.training import fastest_way
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.speed import fastest_way
-from dragoman.training.speed.fastest_way import MeasuredWays, Timing
-from dragoman.training.way import TrainingWay, this_machine
+from dragoman.training.fastest_way import MeasuredWays, Timing
+from dragoman.training.settings import TrainingWay, this_machine
 
 SHORT = ("training.updates=4", "training.validate_every=2", "training.checkpoint_every=2")
 

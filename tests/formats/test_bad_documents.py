@@ -354,8 +354,7 @@ def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -
     for module in (
         units.document,
         xml.tokens,
-        office.document,
-        office.opendocument,
+        office.packed_document,
         markdown,
         yaml_messages,
     ):

@@ -11,8 +11,7 @@ from made_office import W, members, packed
 from markdown_it import MarkdownIt
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import OutputOptions
-from dragoman.formats.units.unit import Target
+from dragoman.formats.units.document import OutputOptions, Target
 
 GERMAN = OutputOptions("de")
 

@@ -18,9 +18,9 @@ from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
 from dragoman.documents.placing import Translated
 from dragoman.documents.projection import Alignment, project
-from dragoman.formats.html.document import KEPT, NEVER, SHOWN, HtmlDocument
-from dragoman.formats.html.elements import FORMATTING
-from dragoman.formats.units.unit import Code, Unit, parts_of
+from dragoman.formats.html.elements import FORMATTING, KEPT, NEVER, SHOWN
+from dragoman.formats.html.text import HtmlDocument
+from dragoman.formats.units.document import Code, Unit, parts_of
 from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import words_of
 from dragoman.search.hypothesis import Hypothesis

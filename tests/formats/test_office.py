@@ -12,8 +12,7 @@ import pytest
 from made_office import members
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Document, OutputOptions
-from dragoman.formats.units.unit import Target
+from dragoman.formats.units.document import Document, OutputOptions, Target
 
 docx = pytest.importorskip("docx")
 openpyxl = pytest.importorskip("openpyxl")

@@ -15,9 +15,8 @@ import made_texts
 import pytest
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import Document, OutputOptions
+from dragoman.formats.units.document import Document, OutputOptions, Target
 from dragoman.formats.units.inline import message_unit, written
-from dragoman.formats.units.unit import Target
 
 FEW, MANY = 20, 1000
 MAKERS: dict[str, Callable[[int], bytes]] = {

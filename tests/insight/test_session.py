@@ -9,8 +9,8 @@ import torch
 
 import dragoman
 from dragoman.engine.engine import Engine
-from dragoman.inference.fastest import as_it_is
 from dragoman.insight.session import InspectionRequest, InspectionSession, Intervention, ended_by
+from dragoman.models.catalogue.fastest import as_it_is
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 SENTENCE = "The small man eats the dinosaur."

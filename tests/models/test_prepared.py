@@ -10,10 +10,9 @@ import torch
 from implementations import convolutional, recurrent
 from torch import Tensor
 
-from dragoman.inference.fastest import fastest
-from dragoman.models.catalogue.prepared_paths import why_not_int8
+from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.interface import Advancing, Model
-from dragoman.models.prepared import PreparedNetwork
+from dragoman.models.prepared import PreparedNetwork, why_not_int8
 from dragoman.native import processor
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
@@ -71,7 +70,7 @@ def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     def remembered(_: Path, trials: Mapping[str, object]) -> dict[str, int]:
         return {name: times[" ".join(name.split(",")[0].split()[:2])] for name in trials}
 
-    monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
+    monkeypatch.setattr("dragoman.models.catalogue.fastest.microseconds", remembered)
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     for network in (recurrent(), convolutional()):
         path = fastest(network, remembered=tmp_path)

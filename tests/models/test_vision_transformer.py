@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman.base.errors import RecipeError
 from dragoman.models.catalogue.classifier import Classifier, new_classifier
-from dragoman.models.front_ends import ClassToken
+from dragoman.models.encoding import ClassToken
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.positions import Positions, sinusoidal

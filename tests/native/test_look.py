@@ -9,7 +9,7 @@ import torch
 from native_levels import kernels_of
 from torch import Tensor
 
-from dragoman.native.look import look, supported
+from dragoman.native.attention import look, look_supported
 from dragoman.nn.attention import softmax
 
 COUNTS = [3, 0, 1, 2]
@@ -19,7 +19,7 @@ COUNTS = [3, 0, 1, 2]
 @pytest.fixture(params=["amx", "avx512", "avx512vnni", "avxvnni", "avx2"], autouse=True)
 def level(request: pytest.FixtureRequest) -> Iterator[str]:
     with kernels_of(request.param):
-        if not supported():
+        if not look_supported():
             pytest.skip(f"{request.param} cannot look")
         torch.manual_seed(0)
         yield request.param

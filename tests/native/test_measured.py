@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.inference.fastest import fastest
+from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.catalogue.networks import fast_paths
 from dragoman.models.fast_path import AMOUNTS
-from dragoman.models.kinds import DEFAULT
-from dragoman.models.settings import TransformerSettings
+from dragoman.models.settings import DEFAULT, TransformerSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import library, loader, measured, processor
 from dragoman.native.measured import Trial, machine_key, microseconds
@@ -94,7 +93,7 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
         assert folder == tmp_path
         return {name: times[name.split(",")[0].split()[0]] for name in trials}
 
-    monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
+    monkeypatch.setattr("dragoman.models.catalogue.fastest.microseconds", remembered)
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     path = fastest(tiny(), remembered=tmp_path)
     if library.available():
@@ -118,7 +117,7 @@ def test_more_rows_where_they_are_faster(
         times = {"64 rows": 1000, "128 rows": of_128}
         return {name: times.get(name.partition(", ")[2], 100) for name in trials}
 
-    monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
+    monkeypatch.setattr("dragoman.models.catalogue.fastest.microseconds", remembered)
     monkeypatch.setenv("DRAGOMAN_MEASURE", "auto")
     path = fastest(tiny(), "int8", remembered=tmp_path)
     assert path.rows == (rows if library.available() else 64)

@@ -27,7 +27,7 @@ from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import DataError, FileError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.forms.form import Pair
-from dragoman.inference.fastest import fastest
+from dragoman.models.catalogue.fastest import fastest
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
 from dragoman.runs.lock import locked
 from dragoman.runs.run import Forms
@@ -315,7 +315,7 @@ def test_validation_takes_the_path_that_translating_takes(
         return {name: 1 if name.startswith(quick) else 1000 for name in trials}
 
     monkeypatch.setattr("dragoman.engine.engine.Searcher", listening)
-    monkeypatch.setattr("dragoman.inference.fastest.microseconds", measured)
+    monkeypatch.setattr("dragoman.models.catalogue.fastest.microseconds", measured)
     with torch.no_grad():
         TranslationValidation(
             run.model(), run.recipe, Forms(run.source, run.target),

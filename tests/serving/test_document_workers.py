@@ -13,8 +13,7 @@ import pytest
 
 from dragoman.documents.translation import bare
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.units.document import BadDocument
-from dragoman.formats.units.unit import Target, Unit
+from dragoman.formats.units.document import BadDocument, Target, Unit
 from dragoman.serving.document_workers import frames
 from dragoman.serving.document_workers.frames import (
     targets_read,

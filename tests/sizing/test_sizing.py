@@ -28,8 +28,8 @@ from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TEXT_TABLE
 from dragoman.tasks.translation.sizes import TABLE, row_for, rows_for
+from dragoman.training.fastest_way import Throughput
 from dragoman.training.minutes import VALIDATIONS
-from dragoman.training.speed.throughput import Throughput
 
 MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
 

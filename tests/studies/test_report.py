@@ -17,8 +17,7 @@ from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import GatedConvolution
-from dragoman.models.kinds import KINDS
-from dragoman.models.settings import ConvolutionalSettings
+from dragoman.models.settings import KINDS, ConvolutionalSettings
 from dragoman.studies import records
 from dragoman.studies.report import LAYER_OF, LAYERS, operations_per_token
 from dragoman.studies.sweep import SweepPlan

@@ -18,7 +18,7 @@ from dragoman.studies import records, several
 from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
 from dragoman.studies.sweep import Sweep, SweepPlan
 from dragoman.tasks import training
-from dragoman.training.speed.throughput import Throughput
+from dragoman.training.fastest_way import Throughput
 from dragoman.training.trainer import Outcome
 
 

@@ -23,7 +23,7 @@ from dragoman.tasks.report import write_report
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
 from dragoman.tasks.verdict import _alike, seen_little, verdict
-from dragoman.training.speed.throughput import Throughput
+from dragoman.training.fastest_way import Throughput
 
 SENTENCES = [
     "A man rides a bicycle.", "Two dogs run through the snow.", "The sea is calm today.",

@@ -17,7 +17,7 @@ import dragoman
 from dragoman.base.errors import RunError
 from dragoman.catalogue import Run
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.inference.fastest import fastest
+from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.on_torch import OnTorch
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_search import Int8Search
@@ -107,7 +107,7 @@ print(json.dumps([translator.description, found]))
 
 
 NOT_READ = """
-from dragoman.inference.packed_models import HeldWeights
+from dragoman.models.catalogue.packed_models import HeldWeights
 
 def read(*_):
     raise AssertionError("the weights are read")

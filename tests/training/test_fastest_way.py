@@ -18,13 +18,12 @@ from dragoman.base.errors import DragomanError
 from dragoman.native import library, loader, processor
 from dragoman.native.linear import PackedWeights, forward_rows
 from dragoman.native.measured import measures
+from dragoman.training import fastest_way
 from dragoman.training.arithmetic import note, repeated, ways_here
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.settings import TrainingSettings
-from dragoman.training.speed import fastest_way
-from dragoman.training.speed.fastest_way import Timing, chosen, time_ways
-from dragoman.training.way import TrainingWay, this_machine
+from dragoman.training.fastest_way import Timing, chosen, time_ways
+from dragoman.training.settings import TrainingSettings, TrainingWay, this_machine
 
 CPU = torch.device("cpu")
 

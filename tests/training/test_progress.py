@@ -30,12 +30,12 @@ from dragoman.training.records import (
     Listener,
     MetricsLog,
     Sample,
+    TensorBoard,
     UpdateRecord,
     ValidationRecord,
     as_json,
 )
 from dragoman.training.settings import FirstPlan, TrainingSettings
-from dragoman.training.tensorboard import TensorBoard
 
 
 def update(number: int, loss: float | None = 2.0, tokens: int = 100) -> UpdateRecord:

@@ -36,11 +36,11 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.fastest_way import measure_throughput
 from dragoman.training.gradients import Gradients, MakeBatch, Splits
 from dragoman.training.losses.objectives import NextToken
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.trainer import Trainer
 from dragoman.training.update import Updater
 from dragoman.training.validation import ERROR_RATES

@@ -166,7 +166,7 @@ def doctor(args: DoctorArguments) -> None:
         translating_rows,
     )
     from dragoman.pictures.labels import plain_table
-    from dragoman.training.speed.fastest_way import Timing
+    from dragoman.training.fastest_way import Timing
 
     base = SHAPES[-1]
     typer.echo(f"\nTraining {base.name}, {base.vocabulary:,} tokens, on the CPU:\n")

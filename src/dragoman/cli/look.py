@@ -210,7 +210,7 @@ def _sliders(changes: list[str]) -> dict[str, float]:
 
 
 def _write_all(folder: Path, run: Path, sentence: str | None) -> None:
-    from dragoman.insight.figures.book import write_book
+    from dragoman.insight.figures.catalogue import write_book
     from dragoman.insight.subject import DEMO, Subject
 
     subject = None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dragoman.documents.projection import shares
 from dragoman.engine.alignment_head import Alignment
-from dragoman.formats.units.unit import Code, Target, Unit
+from dragoman.formats.units.document import Code, Target, Unit
 from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import ShownWord
 

@@ -16,7 +16,7 @@ from dragoman.documents.moving import MovedSentence, moved
 from dragoman.documents.projection import project
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
-from dragoman.formats.units.unit import Code, Target, Unit, target_of
+from dragoman.formats.units.document import Code, Target, Unit, target_of
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 from dragoman.forms.shown_words import ShownWord, words_of

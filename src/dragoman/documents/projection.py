@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.engine.alignment_head import Alignment
-from dragoman.formats.units.unit import Code
+from dragoman.formats.units.document import Code
 from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import ShownWord
 

@@ -17,7 +17,7 @@ import numpy as np
 from dragoman.documents.placing import Translated, placed, plan_of
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
-from dragoman.formats.units.unit import Target, Unit
+from dragoman.formats.units.document import Target, Unit
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 

@@ -27,7 +27,14 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm, as_text
-from dragoman.inference.fastest import Path, as_it_is, beside_ctc, fastest, together, without_torch
+from dragoman.models.catalogue.fastest import (
+    Path,
+    as_it_is,
+    beside_ctc,
+    fastest,
+    together,
+    without_torch,
+)
 from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.run import Run

@@ -7,7 +7,7 @@ import platform
 import shutil
 from importlib import metadata
 
-from dragoman.inference.fastest import summary
+from dragoman.models.catalogue.fastest import summary
 from dragoman.native import library
 from dragoman.native.processor import cores, cpu_flags, processor
 

@@ -9,13 +9,13 @@ from pydantic import Field, ValidationError
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.settings import Settings
-from dragoman.inference.settings import Precision
+from dragoman.nn.settings import InferencePrecision
 
 
 class EngineSettings(Settings):
     """How an engine runs its model: what a translator and a server have in common."""
 
-    precision: Precision = "auto"
+    precision: InferencePrecision = "auto"
     """Precision of the computation. auto: the fastest precision on this machine that keeps the
     quality. fp32 is the reference."""
     rows: int = Field(64, ge=1, le=65_536)

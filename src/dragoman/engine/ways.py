@@ -1,7 +1,7 @@
 """How fast each way of this machine trains models of shapes that are known, and how fast each path
 translates: for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
 
-Trainings measure their own model (``training/speed/fastest_way.py``); this measures in the same
+Trainings measure their own model (``training/fastest_way.py``); this measures in the same
 manner, and remembers nothing.
 """
 
@@ -17,16 +17,15 @@ import torch
 from torch.nn import functional as F
 
 from dragoman.data.batches import Batch, make_batch
-from dragoman.inference.fastest import paths_timed
+from dragoman.models.catalogue.fastest import paths_timed
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import linear
 from dragoman.training.arithmetic import computing
+from dragoman.training.fastest_way import MeasuredWays, Timing, fastest_way
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import next_token
-from dragoman.training.settings import TrainingSettings
-from dragoman.training.speed.fastest_way import MeasuredWays, Timing, fastest_way
-from dragoman.training.way import TrainingWay
+from dragoman.training.settings import TrainingSettings, TrainingWay
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.json_messages import JsonMessages
 from dragoman.formats.markdown import Markdown
 from dragoman.formats.office.archive import Archive
-from dragoman.formats.office.document import OfficeDocument
+from dragoman.formats.office.open_xml import OfficeDocument
 from dragoman.formats.office.opendocument import OpenDocument
 from dragoman.formats.plain_text import PlainText
 from dragoman.formats.po import MessageCatalogue

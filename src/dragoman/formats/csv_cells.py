@@ -15,12 +15,14 @@ from dragoman.formats.units.document import (
     Document,
     OutputOptions,
     Splice,
+    Target,
+    Unit,
     check_pieces,
     line_of,
+    says_something,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)

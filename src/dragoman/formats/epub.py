@@ -13,15 +13,18 @@ from urllib.parse import unquote
 
 from dragoman.formats.html.page import HtmlPage
 from dragoman.formats.office.archive import Archive
+from dragoman.formats.office.packed_document import Members, PackedDocument
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
     OutputOptions,
     SaidLanguage,
     Splice,
+    Target,
+    Unit,
     check_pieces,
+    says_something,
 )
-from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.tokens import Xml, escaped, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
@@ -33,23 +36,22 @@ MOST_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
-class Book(Document):
+class Book(PackedDocument[Document]):
     """A book."""
 
-    name: str
-    archive: Archive
+    signed_by = "meta-inf/signatures.xml"
+
     package: str
     """The member that lists the others."""
     of_package: Xml
-    parts: dict[str, Document]
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Book:
         archive = Archive.read(data, name)
-        members = _Members(archive, name)
-        roots = members.xml(_CONTAINER).elements("rootfile")
+        members = _Pages(archive, MOST_BYTES)
+        roots = members.whole(_CONTAINER).elements("rootfile")
         package = next((token.attributes.get("full-path", "") for _, token in roots), "")
-        of_package = members.xml(package)
+        of_package = members.whole(package)
         locked = _locked(members)
         parts: dict[str, Document] = {}
         for _, token in of_package.elements("item"):
@@ -68,11 +70,7 @@ class Book(Document):
                 parts[member] = HtmlPage.read(members.bytes(member), where)
         if not parts:
             raise BadDocument(f"{name} holds no text: its package {package} names no page")
-        return cls(name, archive, package, of_package, parts)
-
-    @property
-    def units(self) -> Sequence[Unit]:
-        return [unit for part in self.parts.values() for unit in part.units]
+        return cls(name, archive, parts, package, of_package)
 
     @property
     def languages(self) -> Sequence[SaidLanguage]:
@@ -81,17 +79,8 @@ class Book(Document):
         where = f"{self.name}, {self.package}: dc:language"
         return [SaidLanguage("source", one, f"{where} {one}", is_binding=False) for one in codes]
 
-    @property
-    def notes(self) -> Sequence[str]:
-        return self.archive.signature_notes("meta-inf/signatures.xml")
-
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        new: dict[str, bytes] = {}
-        first = 0
-        for member, part in self.parts.items():
-            last = first + len(part.units)
-            new[member] = part.join(targets[first:last], wanted)
-            first = last
+        new = self.joined(targets, wanted)
         if wanted.language != "und":
             new[self.package] = self.of_package.spliced(_in_language(self.of_package, wanted))
         changed = {
@@ -135,31 +124,29 @@ class _Contents(Document):
         )
 
 
-class _Members:
-    """The members of a book, as long as they are not more than may be read: all their bytes and
-    tags are counted together, since a small archive may hold thousands of pages."""
+class _Pages(Members):
+    """The members of a book, whose tags are counted together."""
 
-    def __init__(self, archive: Archive, name: str) -> None:
-        self.archive, self.name, self._left, self._tags = archive, name, MOST_BYTES, 0
+    _tags = 0
 
     def bytes(self, member: str) -> bytes:
         if member not in self.archive.members:
-            raise BadDocument(f"{self.name} is no book: it has no member {member!r}")
-        content = self.archive.member(member, self._left)
-        self._left -= len(content)
+            raise BadDocument(f"{self.archive.name} is no book: it has no member {member!r}")
+        content = super().bytes(member)
         self._tags += content.count(b"<")
-        check_pieces(self._tags, self.name)
+        check_pieces(self._tags, self.archive.name)
         return content
 
-    def xml(self, member: str) -> Xml:
-        return Xml.read(self.bytes(member), f"{self.name}, {member}")
+    def whole(self, member: str) -> Xml:
+        """One of them, cut into tokens."""
+        return self.xml(member, self.bytes(member))
 
 
-def _locked(members: _Members) -> frozenset[str]:
+def _locked(members: _Pages) -> frozenset[str]:
     """The members that are encrypted; fonts often are, which nobody needs to read."""
     if _ENCRYPTION not in members.archive.members:
         return frozenset()
-    locked = members.xml(_ENCRYPTION).elements("CipherReference")
+    locked = members.whole(_ENCRYPTION).elements("CipherReference")
     return frozenset(unquote(token.attributes.get("URI", "")) for _, token in locked)
 
 

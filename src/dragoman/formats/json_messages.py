@@ -20,13 +20,15 @@ from dragoman.formats.units.document import (
     Document,
     OutputOptions,
     Splice,
+    Target,
+    Unit,
     check_pieces,
     line_of,
+    says_something,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
 from dragoman.formats.units.inline import check_codes, message_unit, written
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")

@@ -23,12 +23,14 @@ from dragoman.formats.units.document import (
     Document,
     OutputOptions,
     Splice,
+    Target,
+    Unit,
     check_pieces,
+    says_something,
     spliced,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import broken, spaced, unit_of
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -6,9 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.units.document import Document, OutputOptions, Splice, check_pieces
+from dragoman.formats.units.document import (
+    Document,
+    OutputOptions,
+    Splice,
+    Target,
+    Unit,
+    check_pieces,
+    says_something,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 _PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 

@@ -18,11 +18,13 @@ from dragoman.formats.units.document import (
     OutputOptions,
     SaidLanguage,
     Splice,
+    Target,
+    Unit,
+    says_something,
     teaches,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[ \t]{0,20}([A-Za-z]{2,3})(?![A-Za-z])[^\n]{0,20}", re.MULTILINE)

@@ -14,14 +14,17 @@ from itertools import pairwise
 
 from dragoman.formats.units.document import (
     BadDocument,
+    Code,
     Document,
     OutputOptions,
     Splice,
+    Target,
+    Unit,
     line_of,
+    says_something,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import broken
-from dragoman.formats.units.unit import Code, Target, Unit, says_something
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t][^\r\n]*)?\r?(?:\n|\Z)")

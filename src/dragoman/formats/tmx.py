@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.formats.units.document import MACHINE, BadDocument, Document, OutputOptions
+from dragoman.formats.units.document import (
+    MACHINE,
+    BadDocument,
+    Document,
+    OutputOptions,
+    Target,
+    Unit,
+    says_something,
+)
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, put, replaced
 

@@ -18,10 +18,12 @@ from dragoman.formats.units.document import (
     OutputOptions,
     SaidLanguage,
     Side,
+    Target,
+    Unit,
+    says_something,
     teaches,
 )
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.units.unit import Target, Unit, says_something
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, put, replaced, with_attribute
 

@@ -20,11 +20,13 @@ from dragoman.formats.units.document import (
     Document,
     OutputOptions,
     Splice,
+    Target,
+    Unit,
     check_pieces,
+    says_something,
 )
 from dragoman.formats.units.encoding import Encoded, decoded
 from dragoman.formats.units.inline import broken, check_codes, message_unit, written
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 _MOST_NESTED = 200
 MOST_EVENTS = 300_000

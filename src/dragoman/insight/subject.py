@@ -13,11 +13,11 @@ from dragoman.base.errors import DragomanError, RunError
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.settings import EngineSettings
-from dragoman.inference.settings import Precision
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.session import begin_part, teacher_forced
 from dragoman.models.transformer.model import Transformer
+from dragoman.nn.settings import InferencePrecision
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -31,7 +31,7 @@ _CANDIDATES = 16
 """Held-out sentences that a figure may choose from: as many as do not keep a reader waiting."""
 
 
-def _predictor(run: Run, looking: bool, precision: Precision) -> Predictor[object]:
+def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:
     """As it is asked everywhere else. Errors: ``RunError`` for a run that figures are not of."""
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
@@ -68,7 +68,7 @@ class Subject:
         sentence: str | None = None,
         *,
         looking: bool = False,
-        precision: Precision = "auto",
+        precision: InferencePrecision = "auto",
     ) -> Subject:
         """``sentence``: given, or the demo's own, or the first sample of the run's evaluation.
         ``looking``: it is looked into, also where the figures cannot be made. ``precision``:

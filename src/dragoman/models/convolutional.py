@@ -27,11 +27,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.carried_state import Carried, CarriedState
-from dragoman.models.front_ends import SourceInput, front_end
+from dragoman.models.encoding import SourceInput, front_end
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.search_states import (
+    Carried,
+    CarriedState,
+    Looking,
+    Source,
+    look,
+    seen_by_probe,
+)
 from dragoman.models.settings import ConvolutionalSettings
-from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import probes

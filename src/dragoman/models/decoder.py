@@ -17,9 +17,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.carried_state import CachedState
 from dragoman.models.encoding import around_of
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
+from dragoman.models.search_states import CachedState
 from dragoman.models.settings import DecoderSettings
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache

@@ -20,8 +20,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dragoman.models.encoding import embed_source, parts_of, read
-from dragoman.models.front_ends import ClassToken, SourceInput, front_end
+from dragoman.models.encoding import (
+    ClassToken,
+    SourceInput,
+    embed_source,
+    front_end,
+    parts_of,
+    read,
+)
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout

@@ -1,5 +1,9 @@
-"""How encoder layers read a batch of sources (paper §3.1), of tokens or of rows: the same alone or
-below a decoder.
+"""How networks read a batch of sources, of tokens or of rows: an embedding of tokens, or the front
+end that the source of the rows makes (``sources/NAME/front_end.py``), then encoder layers (paper
+§3.1), the same alone or below a decoder.
+
+``ClassToken`` puts a learned row before the rows of another front end (Dosovitskiy et al., 2021,
+equation 1).
 
 Shapes: P packed rows, D width.
 """
@@ -10,11 +14,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.models.interface import Memory
 from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
-from dragoman.nn import masks, probes
+from dragoman.nn import probes
+from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
 from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, LayerParts
@@ -23,6 +28,36 @@ from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
 from dragoman.sources.shared.front_end import FrontEnd
+from dragoman.sources.shared.settings import RowsSource
+
+SourceInput = int | RowsSource
+"""What a network reads: so many different tokens, or rows."""
+
+
+class ClassToken(FrontEnd):
+    """A learned row that stands first in each sequence."""
+
+    def __init__(self, made: FrontEnd, width: int) -> None:
+        super().__init__()
+        self.made, self.across = made, made.across
+        self.token = nn.Parameter(torch.empty(width))
+        nn.init.normal_(self.token, std=width**-0.5)
+
+    def length(self, rows: int) -> int:
+        return 1 + self.made.length(rows)
+
+    def forward(self, source: Sequences) -> Sequences:
+        rows, old = self.made(source), source.layout.first_row_keys
+        lengths = [1 + length for length in rows.layout.lengths]
+        layout = Layout(lengths, rows.layout.device, old)
+        kept = layout.positions > 0
+        values = self.token.to(rows.values.dtype).expand(layout.total, -1).clone()
+        return Sequences(values.index_copy(0, kept.nonzero()[:, 0], rows.values), layout)
+
+
+def front_end(source: SourceInput, width: int) -> FrontEnd | None:
+    """The front end of a network of that width; None: an embedding stands there."""
+    return None if isinstance(source, int) else source.front_end(width)
 
 
 def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
@@ -102,7 +137,7 @@ def read(
     key_mask = None if tokens is None else attended(tokens, attend_unknown)
     probe = probes.probe()
     if probe is not None:
-        key_mask = masks.both(key_mask, probe.source_key_mask(layout.positions))
+        key_mask = both_masks(key_mask, probe.source_key_mask(layout.positions))
     for layer in layers:
         x = layer(x, layout, key_mask)
     return Memory(x if norm is None else norm(x), layout, key_mask, tokens)

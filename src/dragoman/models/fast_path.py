@@ -1,7 +1,8 @@
 """A faster way to run the models of a kind, for whoever wants one fast and need not know its kind.
 
-``kinds.py`` says which kinds have some. They keep the contract of ``interface.py`` and are held to
-what the model itself computes (``tests/contract``). A list of them is read without torch.
+``catalogue/networks.py`` says which kinds have some. They keep the contract of ``interface.py`` and
+are held to what the model itself computes (``tests/contract``). A list of them is read without
+torch.
 """
 
 from __future__ import annotations

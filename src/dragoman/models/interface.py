@@ -173,7 +173,7 @@ class Model(Scores, Generates):
 class Network(nn.Module, Encodes, Projects):
     """A model as a recipe describes it: a torch module that reads, and can be trained.
 
-    ``kinds.py`` names them all. Made from its settings, the number of different tokens that it
+    ``settings.py`` names them all. Made from its settings, the number of different tokens that it
     reads (or what its rows are), and the number of its outputs: of those that it writes, or of what
     it can say of a row.
     """

@@ -1,9 +1,10 @@
 """A network prepared for translating: its weights laid out once, in int8, bf16 or fp32.
 
 It computes what the network computes, to within rounding: every layer by oneDNN's products
-(``nn/inference_linear.py``), the best tokens without sorting all (``best_of``); or by kernels
+(``nn/linear.py``), the best tokens without sorting all (``best_of``); or by kernels
 in int8 (``native/int8.py``), while torch does what is between them. It is a fast path of the kinds
-whose networks are ``Advancing`` (``catalogue/prepared_paths.py``, ``transformer/fast_paths.py``).
+whose networks are ``Advancing``: here of LSTMs and of convolutional models (``paths``), and in
+``transformer/fast_paths.py`` of Transformers.
 
 N rows, V tokens, k candidates.
 """
@@ -14,17 +15,24 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import cache, partial
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.models.convolutional import Convolutional
+from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch, trial
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
+from dragoman.models.recurrent import Recurrent
+from dragoman.models.settings import ConvolutionalSettings, RecurrentSettings
+from dragoman.models.shortlist import Shortlist
 from dragoman.native import int8 as native
-from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.native import library, loader
+from dragoman.native.measured import measures
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import prepare
+from dragoman.nn.linear import InferenceLinear, prepare
 
 
 class Steps(Protocol):
@@ -174,3 +182,78 @@ def best_of(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     greatest, to_twos = values[:, :1], math.log2(math.e)
     powers = torch.add(greatest * -to_twos, logits, alpha=to_twos, out=logits).exp2_()
     return values - greatest - powers.sum(1, keepdim=True).log(), ids
+
+
+ROWS = 256
+"""Of a batch: torch costs a step as much for 64 rows as for these (docs/experiments.md)."""
+
+
+def _make(
+    precision: Literal["int8", "bf16", "fp32"], network: Advancing, _: Shortlist | None
+) -> Model:
+    dtypes = {"int8": torch.int8, "bf16": torch.bfloat16, "fp32": torch.float32}
+    return PreparedNetwork(network, dtypes[precision])
+
+
+def _small() -> Recurrent:
+    settings = RecurrentSettings(model_dim=256, encoder_layers=1, decoder_layers=1)
+    return Recurrent(settings, TRIAL_TOKENS, TRIAL_TOKENS)
+
+
+def why_not_int8(level: str | None = None) -> str | None:
+    """Why the int8 kernels of ``level`` (None: of the one in use) run no network here; None if they
+    can."""
+    if not library.available():
+        return library.status().reason
+    with library.using(level):
+        if not native.supported():
+            return "the native library has no int8 products for this processor"
+        agree = _agrees(loader.level_in_use())
+    return None if agree else "its kernels do not agree with plain torch on this machine"
+
+
+@cache
+def _agrees(level: str | None) -> bool:
+    """Whether the kernels of the level in use and plain torch give tiny models the same logits;
+    once a process for each."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        recurrent = RecurrentSettings(model_dim=34, attends="first", attention="additive")
+        convolutional = ConvolutionalSettings(model_dim=34, channels=40)
+        source = Sequences.of([torch.arange(3, 10), torch.arange(20, 22)])
+        tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
+        for plain in (Recurrent(recurrent, 70, 70), Convolutional(convolutional, 70, 70)):
+            fast = PreparedNetwork(plain.eval(), torch.int8)
+            expected = plain.step(tokens, plain.start(plain.encode(source)))
+            found = fast.step(tokens, fast.start(fast.encode(source)))
+            values, ids = fast.best(tokens, fast.start(fast.encode(source)), 3)
+            told = found.log_softmax(dim=-1).gather(1, ids)
+            if not (found - expected).norm() < 0.05 * expected.norm():
+                return False
+            if not torch.allclose(values, told, atol=1e-3):
+                return False
+    return True
+
+
+def _by_kernels(level: str | None) -> FastPath:
+    make = partial(_make, "int8")
+
+    return FastPath(
+        "int8",
+        make=make,
+        why_not=lambda _: why_not_int8(level),
+        trial=partial(trial, _small, make),
+        line=lambda: f"int8, native kernels for {level}, between them torch",
+        units=lambda: f"int8 by kernels for {level}",
+        level=level,
+        rows=ROWS,
+        trial_name=f"prepared int8 {level}",
+    )
+
+
+def paths() -> tuple[FastPath, ...]:
+    """In int8 by the kernels of each instruction set that has some (of the best alone where nothing
+    is measured), in bf16 and in fp32."""
+    levels = loader.decoding_levels() or (None,)
+    by_kernels = [_by_kernels(level) for level in (levels if measures() else levels[:1])]
+    return (*by_kernels, *on_plain_torch(_make, _small, "prepared", ROWS))

@@ -1,11 +1,15 @@
-"""Sizes and choices of a model. They need no torch, so that a recipe is read without it."""
+"""Sizes and choices of every kind of model, and the kinds by the names that recipes give them
+(``KINDS``). They need no torch, so that a recipe is read without it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import reduce
 from math import prod
-from typing import Annotated, ClassVar, Literal, Self
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from dragoman.base.settings import Settings
 from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
@@ -20,7 +24,7 @@ _MOST_CODES = 65_000
 
 
 class ModelSettings(Settings):
-    """What the settings of every kind of model say; ``kinds.py`` lists the kinds."""
+    """What the settings of every kind of model say; ``KINDS`` lists the kinds."""
 
     kind: str
     """The kind of model."""
@@ -433,3 +437,38 @@ def check_heads(model_dim: int, attention: AttentionSettings) -> None:
     widest = max(attention.key_width or 1, attention.value_width or 1) * attention.num_heads
     if widest > _WIDEST:
         raise ValueError(f"all heads together are {widest:,} wide; {_WIDEST:,} is the most")
+
+
+KINDS: dict[str, type[ModelSettings]] = {
+    "transformer": TransformerSettings,
+    "recurrent": RecurrentSettings,
+    "convolutional": ConvolutionalSettings,
+    "decoder": DecoderSettings,
+    "encoder": EncoderSettings,
+    "recurrent-decoder": RecurrentDecoderSettings,
+    "codes": CodesSettings,
+}
+"""``models/catalogue/networks.py`` has the networks: a recipe is read without torch."""
+
+DEFAULT = "transformer"
+"""The kind of a recipe that names none: all were so before there were others."""
+
+
+def _kind_of(given: Any) -> Any:
+    """Of settings, or of what they are to be made of."""
+    kind = given.get("kind", DEFAULT) if isinstance(given, Mapping) else getattr(given, "kind", "")
+    return kind if isinstance(kind, str) else ""
+
+
+if TYPE_CHECKING:
+    AnyModel = ModelSettings
+else:
+    AnyModel = Annotated[
+        reduce(or_, (Annotated[settings, Tag(kind)] for kind, settings in KINDS.items())),
+        Discriminator(
+            _kind_of,
+            custom_error_type="unknown_kind",
+            custom_error_message=f"there is no such kind of model; kinds are {', '.join(KINDS)}",
+        ),
+    ]
+"""A field that holds the settings of some kind of model, told by its ``kind``."""

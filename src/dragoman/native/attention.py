@@ -3,6 +3,7 @@
     attention         queries, keys and values as three tensors
     self_attention    side by side in one tensor, as one product made them
     cross_attention   queries in one, keys and values side by side in another
+    look              one head of a search, forward alone
 
 There is no padding and no stored weight matrix: memory grows linearly with length. Rows are fp32
 or bf16; scores and sums are fp32. What a key may hide (masks other than causal) and what a probe
@@ -17,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -236,3 +238,41 @@ class _Function(torch.autograd.Function):
             *(place for t in (dquery, dkey, dvalue) for place in (address(t), t.stride(0))),
         )
         return (None, None, None, None, *slopes)
+
+
+def look_supported() -> bool:
+    """Whether this machine has the kernel of ``look``."""
+    return loader.function("look") is not None
+
+
+def look(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    allowed: Tensor,
+    counts: Sequence[int],
+    *,
+    scale: float = 1.0,
+    energy: Tensor | None = None,
+    factors: Tensor | None = None,
+) -> Tensor:
+    """The rows of a search look at their sources with one head, in one pass (``src/look.cpp``).
+
+    What rows (N, K) fp32 find in keys (B, S, K) and values (B, S, Kv), where ``allowed`` (B, S):
+    (N, Kv); 0 where nothing is.
+
+    ``counts``: so many rows, in their order, are of each source. Scores are scale q · k, or
+    energy · tanh(q + k) where there is an ``energy`` (K,). ``factors`` (B,) multiply what is found.
+    """
+    kernel = loader.kernel("look")
+    query, keys, values, allowed = (
+        one.contiguous() for one in (query.float(), keys.float(), values.float(), allowed)
+    )
+    energy = None if energy is None else energy.detach().float().contiguous()
+    factors = None if factors is None else factors.float().contiguous()
+    places = torch.tensor(counts, dtype=torch.int64)
+    batch, source, width = keys.shape
+    out = query.new_empty(len(query), values.shape[2])
+    tensors = (query, keys, values, allowed, places, energy, factors, out)
+    kernel(*map(address, tensors), batch, source, width, values.shape[2], scale)
+    return out

@@ -5,7 +5,7 @@ Everything works without it: each kernel stands beside a plain-torch twin, and `
 
 One library holds the kernels of all instruction sets ("levels"). The best that the processor can
 run is in use unless ``using`` says otherwise for a while: which level is the fastest at some work
-is measured, by whoever has the work (``inference/fastest.py``, ``training/speed/fastest_way.py``).
+is measured, by whoever has the work (``models/catalogue/fastest.py``, ``training/fastest_way.py``).
 
 ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the best that the processor can run), ``off``, or
 the name of an instruction set (``amx``, Intel's tiles; ``avx512``, which means bf16 too;

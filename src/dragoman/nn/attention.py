@@ -8,6 +8,9 @@
 Around them rows are packed (see ``layout.py``): they are laid into a (B, L) grid here and nowhere
 else. Paper to code: h ``num_heads``, d_k ``key_width``, d_v ``value_width``, W^Q ``query``,
 W^K ``key``, W^V ``value``, W^O ``output``.
+
+Masks are boolean; True = may attend. They are made for the padded grid, the only place where a cell
+may be empty, and broadcast over heads: (B or 1, 1, T or 1, S), with B sequences, T queries, S keys.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from torch.nn import functional as F
 from dragoman.native import attention as native
 from dragoman.native import linear as native_linear
 from dragoman.native.dropout import new_drop, numbers
-from dragoman.nn import masks, probes
+from dragoman.nn import probes
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import attention_factors
 from dragoman.nn.layout import Layout
@@ -144,10 +147,9 @@ class MultiHeadAttention(Computing):
         if self._joint is not None and key_mask is None and probes.probe() is None:
             return self._by_kernels(queries, query_layout, keys, key_layout, causal)
         query, key, value = self.query(queries), self.key(keys), self.value(keys)
-        mask = masks.both(masks.padding(key_layout), masks.of_keys(key_mask, key_layout))
+        mask = mask_of_keys(key_layout, key_mask)
         if causal:
-            longest = key_layout.longest
-            mask = masks.both(mask, masks.causal(longest, longest, queries.device))
+            mask = both_masks(mask, causal_mask(key_layout.longest, queries.device))
         out = self.attend(
             self.split(query_layout.pad(query)),  # (B, H, T, K)
             self.split(key_layout.pad(key)),  # (B, H, S, K)
@@ -170,7 +172,7 @@ class MultiHeadAttention(Computing):
         query = self.split(query_layout.pad(self.query(queries)))[:, head]  # (B, T, K)
         key = self.split(key_layout.pad(self.key(keys)))[:, head]  # (B, S, K)
         scores = (query.float() * self.scale) @ key.float().transpose(-2, -1)  # (B, T, S)
-        mask = masks.both(masks.padding(key_layout), masks.of_keys(key_mask, key_layout))
+        mask = mask_of_keys(key_layout, key_mask)
         return softmax(scores, None if mask is None else mask[:, 0])
 
     def _by_kernels(
@@ -252,3 +254,22 @@ class MultiHeadAttention(Computing):
                 out = out * kept[:, None, None].to(out.dtype)
             probe.take(self.name, {"query": query, "key": key, "value": value, "heads": out})
         return out
+
+
+def mask_of_keys(keys: Layout, key_mask: Tensor | None) -> Tensor | None:
+    """(B, 1, 1, S): no query attends to an empty cell, nor to a key that ``key_mask`` (P,) switches
+    off, such as an unknown token. None where each may be attended to."""
+    full = None if keys.is_even else keys.mask[:, None, None, :]
+    return both_masks(full, None if key_mask is None else keys.pad(key_mask)[:, None, None, :])
+
+
+def causal_mask(length: int, device: torch.device | str = "cpu") -> Tensor:
+    """(1, 1, T, T): the query at position t attends to keys 0..t (paper §3.2.3)."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
+
+
+def both_masks(first: Tensor | None, second: Tensor | None) -> Tensor | None:
+    """A key must be allowed by both; None allows everything."""
+    if first is None:
+        return second
+    return first if second is None else first & second

@@ -17,9 +17,8 @@ from torch.nn import functional as F
 
 from dragoman.native import linear as native
 from dragoman.native.int8 import Int8Map
-from dragoman.nn.inference_linear import InferenceLinear, laid_out
 from dragoman.nn.layout import Layout
-from dragoman.nn.linear import Computing, Precision, linear
+from dragoman.nn.linear import Computing, InferenceLinear, Precision, laid_out, linear
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from dragoman.native import linear as native
 from dragoman.native import lstm as native_lstm
 from dragoman.native.int8 import Int8Map
-from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Layout
-from dragoman.nn.linear import Computing, Linear, Precision, linear, low_copy
+from dragoman.nn.linear import Computing, InferenceLinear, Linear, Precision, linear, low_copy
 from dragoman.nn.recurrence import Products, Steps, recur
 
 

@@ -64,7 +64,8 @@ def sinusoidal_2d(positions: Tensor, width: int, across: int) -> Tensor:
 
 
 _FIXED = {"sinusoidal": sinusoidal, "binary": binary}
-"""A row per position, whatever the sequence; ``position_tables.py`` makes them without torch."""
+"""A row per position, whatever the sequence; ``models/transformer/int8_weights.py`` makes them
+without torch."""
 
 
 class Positions(Computing):

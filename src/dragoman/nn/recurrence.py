@@ -23,8 +23,8 @@ from torch import Tensor
 
 from dragoman.native import linear as native
 from dragoman.native import lstm
-from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Layout
+from dragoman.nn.linear import InferenceLinear
 
 
 class Steps:

@@ -10,6 +10,9 @@ from dragoman.base.settings import Settings
 
 Norm = Literal["post", "pre", "none"]
 
+InferencePrecision = Literal["auto", "int8", "bf16", "fp32"]
+"""What a user may ask of the ways to run a model that is trained."""
+
 NORM_EPSILON = 1e-5
 """What a layer norm adds to a variance."""
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from dragoman.base.errors import DataError
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels
-from dragoman.models.kinds import KINDS
+from dragoman.models.settings import KINDS
 from dragoman.recipe.demo import texts_of_demo
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Spec

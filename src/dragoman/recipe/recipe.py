@@ -24,8 +24,7 @@ from dragoman.data.plan import PlanSettings
 from dragoman.forms.box_form import BoxSettings
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
-from dragoman.models.kinds import AnyModel
-from dragoman.models.settings import TransformerSettings
+from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.recipe.recipe_text import (
     explain,
     map_paths,

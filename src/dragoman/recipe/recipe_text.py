@@ -20,7 +20,7 @@ from dragoman.base.errors import RecipeError, RunError
 from dragoman.base.reading import near_files, read_bytes
 from dragoman.base.wording import shortened
 from dragoman.data.files.corpus_settings import CORPUS_FILES
-from dragoman.models.kinds import KINDS
+from dragoman.models.settings import KINDS
 from dragoman.sources.known import SOURCES
 
 _SHIPPED = resources.files("dragoman") / "recipe" / "shipped"

@@ -17,8 +17,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
-from dragoman.models.kinds import KINDS
-from dragoman.models.settings import EncoderSettings, TransformerSettings
+from dragoman.models.settings import KINDS, EncoderSettings, TransformerSettings
 from dragoman.recipe.demo import fingerprint_of_pairs, pairs_of_demo
 from dragoman.recipe.sections import Sections
 from dragoman.search.settings import SearchSettings

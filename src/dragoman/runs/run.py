@@ -44,7 +44,7 @@ from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText, TextForm
-from dragoman.inference.packed_models import HeldWeights
+from dragoman.models.catalogue.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec

@@ -35,7 +35,7 @@ def cache_folder(part: str = "") -> Path | None:
 
 
 def packed_folder() -> Path | None:
-    """The folder of packed weights and of what finds them (``inference/packed_models.py``)."""
+    """The folder of packed weights, and of what finds them."""
     return cache_folder("packed")
 
 

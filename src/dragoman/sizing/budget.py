@@ -28,10 +28,10 @@ from dragoman.runs.prepare import Say
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
 from dragoman.training.distributed import Ranks, own_device, processes
+from dragoman.training.fastest_way import measure_throughput
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
-from dragoman.training.speed.throughput import measure_throughput
 
 UPDATES_WANTED = {"adam": 2_000, "muon": 500}
 """By the optimizer: where tokens are few, updates are made smaller until there are so many of them.

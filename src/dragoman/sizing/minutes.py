@@ -11,7 +11,7 @@ from dragoman.recipe.recipe import Recipe
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 
 if TYPE_CHECKING:
-    from dragoman.training.speed.throughput import Throughput
+    from dragoman.training.fastest_way import Throughput
 
 _LITTLE, _EPOCHS = 2_000, 12
 """Little text is learned sooner: after so many epochs, but not before so many tokens for each unit

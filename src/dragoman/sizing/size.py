@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dragoman.base.errors import RecipeError
-from dragoman.models.kinds import KINDS
-from dragoman.models.settings import ModelSettings
+from dragoman.models.settings import KINDS, ModelSettings
 from dragoman.recipe.spec import Spec
 
 

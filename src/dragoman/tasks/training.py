@@ -43,16 +43,14 @@ from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks, gpu_name
+from dragoman.training.fastest_way import MeasuredWays, fastest_way, measure_throughput
 from dragoman.training.losses.ctc import JointCtc, without_room
 from dragoman.training.losses.guided import GuidedAlignment
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
 from dragoman.training.progress import make_display
-from dragoman.training.settings import TrainingSettings
-from dragoman.training.speed.fastest_way import MeasuredWays, fastest_way
-from dragoman.training.speed.throughput import measure_throughput
+from dragoman.training.settings import TrainingSettings, this_machine
 from dragoman.training.trainer import Outcome, Trainer
-from dragoman.training.way import this_machine
 
 _TIMED = 32
 """Dev examples on which a validation is timed."""

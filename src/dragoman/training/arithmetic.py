@@ -1,6 +1,6 @@
 """What a training may compute with on this machine, and how one way is put in force.
 
-``ways_here`` lists the ways; which is the fastest is measured (``speed/fastest_way.py``). Other
+``ways_here`` lists the ways; which is the fastest is measured (``fastest_way.py``). Other
 arithmetic gives other last digits, so a run that goes on takes what it was begun with, or says that
 it cannot (``repeated``).
 """
@@ -21,8 +21,7 @@ from dragoman.native.processor import cores, no_bf16_units
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks, gpu_name
-from dragoman.training.settings import TrainingSettings
-from dragoman.training.way import PLAIN, TrainingWay, this_machine
+from dragoman.training.settings import PLAIN, TrainingSettings, TrainingWay, this_machine
 
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 

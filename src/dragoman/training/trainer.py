@@ -35,10 +35,9 @@ from dragoman.training.minutes import (
     corrected,
     planned_schedule,
 )
-from dragoman.training.records import Listener, MetricsLog, ValidationRecord
+from dragoman.training.records import Listener, MetricsLog, TensorBoard, ValidationRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.tensorboard import TensorBoard
 from dragoman.training.update import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
 from dragoman.training.weights import average_weights, load_weights

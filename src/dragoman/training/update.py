@@ -21,13 +21,11 @@ from dragoman.training.arithmetic import computing, note, put_in_force, repeated
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch, Splits
-from dragoman.training.layer_rates import LayerRates
 from dragoman.training.losses.objectives import Objective
-from dragoman.training.optimizer import Adam, FlatParameters, Muon, within
+from dragoman.training.optimizer import Adam, FlatParameters, LayerRates, Muon, within
 from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
-from dragoman.training.settings import TrainingSettings
-from dragoman.training.way import TrainingWay
+from dragoman.training.settings import TrainingSettings, TrainingWay
 from dragoman.training.weights import MovingAverage
 
 Batches = Callable[[int, int, int], Sequence[MakeBatch]]

@@ -17,11 +17,9 @@ from dragoman.base.errors import DataError, RunError
 from dragoman.forms.pieces import BYTE
 from dragoman.forms.shown_words import words_of
 from dragoman.forms.subwords import text as text_module
-from dragoman.forms.subwords.bpe_dropout import BpeDropout
-from dragoman.forms.subwords.sampling import Pieces
+from dragoman.forms.subwords.sampling import BpeDropout, Pieces, UnigramSampling
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings
-from dragoman.forms.subwords.unigram_sampling import UnigramSampling
 
 _SYLLABLES = ["ka", "lo", "mi", "ru", "se", "tan", "vor", "wel", "ö", "ß", "한", "국"]
 
@@ -239,7 +237,7 @@ def test_sampling_is_a_pure_function_of_text_and_key(kind: str) -> None:
 
 def test_forgetting_changes_nothing(plain: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [_sampling(plain, 0.3).sample(string, 5) for string in CORPUS[:50]]
-    monkeypatch.setattr("dragoman.forms.subwords.bpe_dropout.CACHED_NODES", 3)
+    monkeypatch.setattr("dragoman.forms.subwords.sampling.CACHED_NODES", 3)
     forgetful = _sampling(plain, 0.3)
     assert all(
         np.array_equal(forgetful.sample(string, 5), ids)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import Dragoman
 
-from dragoman.formats.units.unit import Code, Unit
+from dragoman.formats.units.document import Code, Unit
 from dragoman.forms.lexicon import Lexicon
 from dragoman.tasks.translation.proofreading.plain import PlainCheck, lost
 

@@ -1,5 +1,6 @@
-"""Elements of HTML by what they do to those that are open around them: the sets of names that
-https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody goes by."""
+"""Elements of HTML by what they do to those that are open around them (the sets of names that
+https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody goes by), and by what they
+are for whoever translates."""
 
 VOID = {
     *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "image", "img"),
@@ -64,3 +65,22 @@ ENDS_FOREIGN = {
     *("sub", "sup", "table", "tt", "u", "ul", "var"),
 }
 """HTML that cannot stand in SVG or MathML: both end there."""
+
+ENDS_TEXT = {
+    *(BLOCKS - {"listing"}), *HEADINGS, *CELLS, *IN_TABLE, "audio", "body", "br", "button",
+    "canvas", "col", "colgroup", "dd", "dt", "embed", "frame", "frameset", "head", "hr", "html",
+    "iframe", "input", "legend", "li", "link", "meta", "noframes", "noscript", "object", "optgroup",
+    "option", "p", "param", "rp", "rt", "ruby", "script", "select", "style", "template",
+    "textarea", "title", "track", "video",
+}  # fmt: skip
+"""Elements at which running text begins and ends. All others, unknown ones too, stand within it."""
+KEPT = {"code", "kbd", "pre", "samp", "var"}
+"""Elements that are not translated unless they, or elements inside, are marked as to be."""
+RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"}
+"""Elements in which tags do not count: only their own end tag ends them."""
+NEVER = {*RAW, "math", "svg", "template", "plaintext"} - {"title"}
+"""Elements whose inside is no running text, whatever they are marked as."""
+SHOWN = {"alt", "placeholder", "title"}
+"""Attributes that a reader sees as text."""
+NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
+"""Elements whose title no reader sees."""

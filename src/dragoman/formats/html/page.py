@@ -6,11 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.html.document import HtmlDocument
+from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.html.tokens import HtmlToken, Reader
-from dragoman.formats.units.document import Document, OutputOptions, SaidLanguage, check_pieces
+from dragoman.formats.units.document import (
+    Document,
+    OutputOptions,
+    SaidLanguage,
+    Target,
+    Unit,
+    check_pieces,
+    parts_of,
+)
 from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.unit import Target, Unit, parts_of
 
 _CHARSET = re.compile(
     r"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w\-.:]{1,40})|<\?xml[^>]{0,200}encoding=[\"']([\w\-.:]{1,40})",

@@ -33,9 +33,6 @@ _SCRIPT = re.compile(rf"<!(?=--)|-->|<(/?)script(?=[{_S}/>])", re.IGNORECASE | r
 _LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
 _REFERENCE = re.compile(r"&(#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z0-9]+;|[A-Za-z0-9]+(?!=))")
 
-RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"}
-"""Elements in which tags do not count: only their own end tag ends them."""
-
 Kind = Literal["text", "start", "end", "comment"]
 
 

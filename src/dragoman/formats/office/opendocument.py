@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.office.archive import MOST_BYTES, Archive
-from dragoman.formats.office.languages import said_languages
-from dragoman.formats.units.document import BadDocument, Document, OutputOptions, SaidLanguage
-from dragoman.formats.units.unit import Target, Unit, says_something
+from dragoman.formats.office.archive import Archive
+from dragoman.formats.office.packed_document import Members, PackedDocument, said_languages
+from dragoman.formats.units.document import (
+    BadDocument,
+    OutputOptions,
+    SaidLanguage,
+    Target,
+    Unit,
+    says_something,
+)
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import MOST_TOKENS, Replacement, Xml, XmlToken, replaced
+from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, replaced
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"
@@ -25,58 +31,49 @@ _ROLES: dict[str, Role] = {"span": "mark", "a": "pair"}
 
 
 @dataclass(frozen=True)
-class OpenDocument(Document):
+class _OpenPart:
+    """A file of XML with its units."""
+
+    xml: Xml
+    mixed: Sequence[MixedUnit]
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [one.unit for one in self.mixed]
+
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
+        pairs = zip(self.mixed, targets, strict=True)
+        changed = [
+            _replacement(one, target) for one, target in pairs if target != one.unit.as_it_is
+        ]
+        return replaced(self.xml, changed) if changed else None
+
+
+@dataclass(frozen=True)
+class OpenDocument(PackedDocument[_OpenPart]):
     """A document of OpenDocument."""
 
-    name: str
-    archive: Archive
-    parts: dict[str, tuple[Xml, Sequence[MixedUnit]]]
+    signed_by = "meta-inf/documentsignatures.xml"
 
     @classmethod
     def read(cls, data: bytes, name: str) -> OpenDocument:
         archive = Archive.read(data, name)
-        left, most = MOST_BYTES, MOST_TOKENS
-        if _MANIFEST in archive.members:
-            manifest = archive.member(_MANIFEST, left)
-            if b"encryption-data" in manifest:
-                raise BadDocument(f"{name} is encrypted: open it and save it without a password")
-        parts: dict[str, tuple[Xml, Sequence[MixedUnit]]] = {}
+        members = Members(archive)
+        if _MANIFEST in archive.members and b"encryption-data" in members.bytes(_MANIFEST):
+            raise BadDocument(f"{name} is encrypted: open it and save it without a password")
+        parts: dict[str, _OpenPart] = {}
         for member in _TRANSLATED:
             if member in archive.members:
-                content = archive.member(member, left)
-                left -= len(content)
-                xml = Xml.read(content, f"{name}, {member}", most)
-                most -= len(xml.tokens)
-                parts[member] = xml, list(_units(xml))
+                xml = members.xml(member, members.bytes(member))
+                parts[member] = _OpenPart(xml, list(_units(xml)))
         if "content.xml" not in parts:
             raise BadDocument(f"{name} is no OpenDocument file: it has no content.xml")
         return cls(name, archive, parts)
 
     @property
-    def units(self) -> Sequence[Unit]:
-        return [one.unit for _, units in self.parts.values() for one in units]
-
-    @property
     def languages(self) -> Sequence[SaidLanguage]:
-        xml = (part.source.text for part, _ in self.parts.values())
+        xml = (part.xml.source.text for part in self.parts.values())
         return said_languages(self.name, xml, self.units)
-
-    @property
-    def notes(self) -> Sequence[str]:
-        return self.archive.signature_notes("meta-inf/documentsignatures.xml")
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        new: dict[str, bytes] = {}
-        every = iter(targets)
-        for member, (xml, units) in self.parts.items():
-            changed = [
-                _replacement(one, target)
-                for one in units
-                if (target := next(every)) != one.unit.as_it_is
-            ]
-            if changed:
-                new[member] = replaced(xml, changed)
-        return self.archive.replaced(new)
 
 
 def _replacement(one: MixedUnit, target: Target) -> Replacement:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from dragoman.formats.units.document import Target, Unit, says_something
 from dragoman.formats.units.inline import FoundCode, codes_in, unit_of, written
-from dragoman.formats.units.unit import Target, Unit, says_something
 
 _FORMS = re.compile(r",\s*(?:plural|select|selectordinal)\s*,")
 _SPECIAL = re.compile(r"['{}#]")

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from dragoman.formats.units.document import check_pieces
-from dragoman.formats.units.unit import Code, Target, Unit
+from dragoman.formats.units.document import Code, Target, Unit, check_pieces
 
 _NO_WORD = r"(?![0-9A-Za-z_À-ɏ])"
 """Behind a placeholder no Latin word goes on; a particle does (``%d개``, ``$name님``)."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dragoman.formats.units.document import Code, Target, Unit
 from dragoman.formats.units.inline import Joined, codes_in, spaced
-from dragoman.formats.units.unit import Code, Target, Unit
 from dragoman.formats.xml.tokens import Rendered, Xml, XmlToken, escaped
 
 _SPACES = re.compile(r"[ \t\r\n]+")

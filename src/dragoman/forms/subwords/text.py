@@ -2,7 +2,7 @@
 
 A ``Text`` is one trained vocabulary: it encodes strings to token ids without special symbols and
 decodes them again. It is kept in one file, which is an ordinary SentencePiece model; our settings
-travel inside it (``model_file.py``).
+travel inside it (``with_note``).
 
 The paper (section 5.1) uses byte-pair encoding with a vocabulary shared by both languages.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -24,11 +24,8 @@ from pydantic import ValidationError
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes
-from dragoman.forms.subwords.bpe_dropout import BpeDropout
-from dragoman.forms.subwords.model_file import note_in, with_note
-from dragoman.forms.subwords.sampling import SPACE, Pieces, Sampler
+from dragoman.forms.subwords.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
 from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings, prepare
-from dragoman.forms.subwords.unigram_sampling import UnigramSampling
 from dragoman.forms.subwords.vocabulary_learning import learn_model
 
 _FEW = 32
@@ -276,3 +273,88 @@ class Text:
 _UNREADABLE = "\ufffd"
 _STRANGER = "\ue000"
 """A character of nobody's: for private use."""
+
+
+_TOKEN, _NOTE = 1, 1027
+"""The numbers of the field of each token, and of our own."""
+
+
+def with_note(model: bytes, note: bytes) -> bytes:
+    """The model with a note at its end, in place of one that it had.
+
+    Raises IndexError if the model is no Protocol Buffers message.
+    """
+    kept, end = [], 0
+    for number, _, first, last in _fields(model):
+        if number == _NOTE:
+            kept.append(model[end:first])
+            end = last
+    return b"".join([*kept, model[end:], _varint(_NOTE << 3 | 2), _varint(len(note)), note])
+
+
+def note_in(model: bytes) -> tuple[bytes | None, int]:
+    """The note that a model carries, if any; and how many tokens it has.
+
+    Raises IndexError as ``with_note`` does.
+    """
+    note, tokens = None, 0
+    for number, begin, _, last in _fields(model):
+        if number == _NOTE:
+            note = model[begin:last]
+        tokens += number == _TOKEN
+    return note, tokens
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Top-level fields of a Protocol Buffers message: number, and where content and field stand.
+
+    Yields (number, begin of content, begin of field, end). Raises IndexError if it is damaged.
+    """
+    place = 0
+    while place < len(message):
+        first = place
+        if message[place] == _TOKEN << 3 | 2 and message[place + 1 : place + 2] < b"\x80":
+            # Nearly all of a large file: tokens, of less than 128 bytes each.
+            begin = place + 2
+            place = begin + message[place + 1]
+            if place > len(message):
+                raise IndexError("cut off")
+            yield _TOKEN, begin, first, place
+            continue
+        tag, place = _read_varint(message, place)
+        begin = place
+        match tag & 7:
+            case 0:
+                _, place = _read_varint(message, place)
+            case 1:
+                place += 8
+            case 2:
+                length, begin = _read_varint(message, place)
+                place = begin + length
+            case 5:
+                place += 4
+            case _:
+                raise IndexError("unknown wire type")
+        if place > len(message):
+            raise IndexError("cut off")
+        yield tag >> 3, begin, first, place
+
+
+def _read_varint(message: bytes, place: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):  # 64 bits at most
+        byte = message[place]
+        value |= (byte & 127) << shift
+        place += 1
+        if byte < 128:
+            return value, place
+    raise IndexError("a number without an end")
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,15 +1,19 @@
 """Every figure by its name: how it is made, what it needs of a run, and which of its numbers a
-reader may change, and how far. Its words stand in ``captions.toml``.
+reader may change, and how far; and all of them in one folder (``write_book``). Their words stand in
+``captions.toml``.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
-from dragoman.base.errors import DragomanError
+from dragoman.base.errors import DragomanError, install
+from dragoman.demo.corpus import NOTICE
 from dragoman.insight.figures import (
     attention,
     costs,
@@ -34,7 +38,8 @@ from dragoman.insight.needs import (
 )
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
-from dragoman.pictures.figure import Figure, Words
+from dragoman.pictures.figure import Figure, Words, write_figure
+from dragoman.pictures.pages.book import book_html
 
 
 @dataclass(frozen=True)
@@ -300,3 +305,36 @@ def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, 
             yield name, make_figure(name, subject), ""
         except DragomanError as error:
             yield name, None, str(error)
+
+
+_SYNTHETIC = Words(
+    NOTICE + " Figures that look into a trained run use it.",
+    "데모 말뭉치는 작은 문법으로 만든 합성 데이터입니다. 점수는 프로그램이 제대로 작동한다는 "
+    "뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다. 학습된 모델을 사용하는 그림은 이 "
+    "모델로 그렸습니다.",
+)
+
+
+def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]) -> Path:
+    """Write every figure that can be made and ``index.html`` -> the page.
+
+    PNG needs matplotlib (the extra ``plots``); without it there are SVG and CSV.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    png = importlib.util.find_spec("matplotlib") is not None
+    if not png:
+        say(f"No PNG, which needs matplotlib: {install('plots')}")
+    figures: list[Figure] = []
+    missing: list[tuple[str, str]] = []
+    for name, made, reason in every_figure(subject):
+        if made is None:
+            missing.append((name, reason))
+            say(f"{name}: left out: {reason}")
+            continue
+        figures.append(made)
+        write_figure(folder, made)
+        say(f"{name}: {made.title.english}")
+    about = [_SYNTHETIC] if subject is not None and subject.is_demo else []
+    page = folder / "index.html"
+    page.write_text(book_html(figures, about=about, missing=missing, png=png), encoding="utf-8")
+    return page

@@ -1,1 +1,1 @@
-"""Networks by the kind that a recipe names, and heads over them."""
+"""Networks by the kind that a recipe names, heads over them, and the fastest way to run one."""

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from dragoman.models.catalogue.networks import new_network
-from dragoman.models.front_ends import SourceInput
+from dragoman.models.encoding import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network, writing
 from dragoman.models.settings import EncoderSettings, ModelSettings
 from dragoman.nn.layout import Layout, Sequences

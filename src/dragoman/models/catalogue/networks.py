@@ -1,4 +1,4 @@
-"""A network, and the faster ways to run it, by the kind of its settings (``models/kinds.py``).
+"""A network, and the faster ways to run it, by the kind of its settings (``models/settings.py``).
 
 The classes need torch, and the lists of paths do not: modules are imported when they are asked for.
 """
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.models.settings import ModelSettings
 
 if TYPE_CHECKING:
+    from dragoman.models.encoding import SourceInput
     from dragoman.models.fast_path import FastPath
-    from dragoman.models.front_ends import SourceInput
     from dragoman.models.interface import Network
 
 _PREPARED = ("recurrent", "convolutional", "recurrent-decoder")
@@ -29,7 +29,7 @@ def new_network(
     from dragoman.models.encoder import Encoder
     from dragoman.models.picture_codes import PictureCodes
     from dragoman.models.recurrent import Recurrent
-    from dragoman.models.recurrent.decoder import RecurrentDecoder
+    from dragoman.models.recurrent_decoder import RecurrentDecoder
     from dragoman.models.transformer.model import Transformer
 
     networks: dict[str, Any] = {
@@ -53,7 +53,7 @@ def fast_paths(kind: str) -> tuple[FastPath, ...]:
 
         return fast_paths.paths()
     if kind in _PREPARED:
-        from dragoman.models.catalogue import prepared_paths
+        from dragoman.models import prepared
 
-        return prepared_paths.paths()
+        return prepared.paths()
     return ()

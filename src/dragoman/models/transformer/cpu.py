@@ -23,9 +23,8 @@ from dragoman.models.encoding import attended
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns
 from dragoman.models.transformer.model import Transformer
-from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layers import DecoderLayer, LayerNorm, NoNorm
-from dragoman.nn.linear import Linear, SlicedLinear
+from dragoman.nn.linear import InferenceLinear, Linear, SlicedLinear
 
 MOST_IDLE = 8
 """Memory of searches kept for the next ones."""

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.transformer.next_word import Following, NextWord, followed
-from dragoman.nn.inference_linear import rounded
+from dragoman.nn.linear import rounded
 
 GROWTH = 32
 """Columns by which a history grows beyond what is asked for."""

@@ -2,7 +2,8 @@
 
 Weights come by the names that a file of them uses, as arrays: nothing here needs torch. How much
 room they take once they are packed follows from the settings and the instruction set alone, so what
-one process has packed, another can put into the same places (``inference/packed_models.py``).
+one process has packed, another can put into the same places
+(``models/catalogue/packed_models.py``).
 
 Shapes: D model width, F feed-forward width, H heads, K and Kv widths of a head's keys and values,
 V vocabulary.
@@ -10,6 +11,7 @@ V vocabulary.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +23,6 @@ from dragoman.base.errors import SearchError
 from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.native.abi import Factors, Shape
 from dragoman.native.decoder import NativeModel
-from dragoman.nn import position_tables
 from dragoman.nn.settings import NORM_EPSILON, PositionSettings
 
 Array = npt.NDArray[np.float32]
@@ -60,7 +61,7 @@ class PositionTable:
 
     def _made(self, length: int) -> Array:
         if self._learned is None:
-            return position_tables.table(self._settings, max(256, 2 * length), self._model_dim)
+            return _fixed_rows(self._settings, max(256, 2 * length), self._model_dim)
         if length > len(self._learned):
             raise SearchError(
                 f"position {length} is beyond this model's learned table of "
@@ -68,6 +69,45 @@ class PositionTable:
                 "larger model.positions.maximum or with sinusoidal positions"
             )
         return self._learned
+
+
+def _fixed_rows(settings: PositionSettings, count: int, width: int) -> Array:
+    """(count, width): the rows of an encoding that is neither learned nor told a length, as
+    ``nn/positions.py`` makes them."""
+    made = _TABLES[settings.kind](np.arange(count), width)
+    found: Array = made.astype(np.float32)
+    return found
+
+
+def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:
+    """Paper §3.5, sine in the even dimensions, cosine in the odd ones."""
+    even = np.arange(0, width, 2, dtype=np.float64)
+    angles = positions[:, None] * np.exp(even * (-math.log(10000.0) / width))
+    rows = np.zeros((len(positions), width))
+    rows[:, 0::2] = np.sin(angles)
+    rows[:, 1::2] = np.cos(angles)[:, : width // 2]
+    return rows
+
+
+def _binary(positions: npt.NDArray[np.int64], width: int) -> Floats:
+    """Binary digits, lowest first; zeros beyond the 63rd."""
+    digits = np.arange(min(width, 63))
+    rows = np.zeros((len(positions), width))
+    rows[:, : len(digits)] = (positions[:, None] >> digits) & 1
+    return rows
+
+
+def _index(positions: npt.NDArray[np.int64], width: int) -> Floats:
+    rows = np.zeros((len(positions), width))
+    rows += positions[:, None]
+    return rows
+
+
+def _none(positions: npt.NDArray[np.int64], width: int) -> Floats:
+    return np.zeros((len(positions), width))
+
+
+_TABLES = {"sinusoidal": _sinusoidal, "binary": _binary, "index": _index, "none": _none}
 
 
 def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shape, Factors]:
@@ -239,3 +279,6 @@ class Int8Model:
             *self.native.parts,
             *(one.reshape(-1).view(np.uint8) for one in self.learned.values()),
         ]
+
+
+Floats = npt.NDArray[np.float64]

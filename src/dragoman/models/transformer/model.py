@@ -17,14 +17,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.models.carried_state import CachedState
-from dragoman.models.encoding import Embedded, attended, embed_source, parts_of, read
-from dragoman.models.front_ends import SourceInput, front_end
+from dragoman.models.encoding import (
+    Embedded,
+    SourceInput,
+    attended,
+    embed_source,
+    front_end,
+    parts_of,
+    read,
+)
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory, Part
+from dragoman.models.search_states import CachedState
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord, followed
-from dragoman.nn import masks
-from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
@@ -73,7 +79,7 @@ class TransformerState(CachedState):
             key = attention.split(layout.pad(attention.key(memory.rows)))
             value = attention.split(layout.pad(attention.value(memory.rows)))
             sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
-        mask = masks.both(masks.padding(layout), masks.of_keys(memory.key_mask, layout))
+        mask = mask_of_keys(layout, memory.key_mask)
         self.cache.admit(sources, mask)
 
 

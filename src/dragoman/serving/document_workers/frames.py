@@ -13,7 +13,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman.formats.units.unit import Code, Target, Unit
+from dragoman.formats.units.document import Code, Target, Unit
 
 _LENGTH = struct.Struct("<Q")
 _FLAGS = ("opens", "closes", "apart_before", "apart_behind", "repeats")

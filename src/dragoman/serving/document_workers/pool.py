@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from dragoman.formats.units.document import BadDocument
-from dragoman.formats.units.unit import Target, Unit
+from dragoman.formats.units.document import BadDocument, Target, Unit
 from dragoman.serving.document_workers.frames import targets_written, texts_read, units_read
 
 WORKERS = 2

@@ -20,8 +20,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.documents.languages import fitted
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
-from dragoman.formats.units.document import BadDocument, OutputOptions
-from dragoman.formats.units.unit import Target
+from dragoman.formats.units.document import BadDocument, OutputOptions, Target
 from dragoman.native.allocator import peak_bytes
 from dragoman.serving.document_workers.frames import targets_read, units_written
 

@@ -29,8 +29,7 @@ from torch.nn import functional as F
 
 from dragoman.forms.box_form import PER_BOX, BoxSymbols
 from dragoman.models.catalogue.classifier import LabelHead
-from dragoman.models.encoding import embed_source, parts_of, read
-from dragoman.models.front_ends import SourceInput, front_end
+from dragoman.models.encoding import SourceInput, embed_source, front_end, parts_of, read
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.dropout import Dropout

@@ -16,8 +16,8 @@ from dragoman.data.batches import Batch, make_batch
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.inference.fastest import fastest
 from dragoman.metrics.perplexity import perplexity
+from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.interface import Network, writing
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder

@@ -33,7 +33,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
 from dragoman.engine.streaming import parts
 from dragoman.formats.catalogue import FORMATS
-from dragoman.formats.units.unit import Target
+from dragoman.formats.units.document import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type

@@ -16,8 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from starlette.responses import Response
 
 from dragoman.documents.placing import Translated, placed, plan_of
-from dragoman.formats.html.document import HtmlDocument
-from dragoman.formats.units.unit import Target, parts_of
+from dragoman.formats.html.text import HtmlDocument
+from dragoman.formats.units.document import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message, Texts, written

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from dragoman.base.wording import plural, shortened
+from dragoman.formats.units.document import Target, Unit
 from dragoman.formats.units.inline import PLACEHOLDER
-from dragoman.formats.units.unit import Target, Unit
 from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.forms.lexicon import Lexicon, Span, words_in

@@ -1,7 +1,7 @@
 """A recurrent encoder–decoder with attention: what the paper's Transformer took the place of.
 
     h_t = LSTM(h_{t-1}, x_t)                           (Hochreiter and Schmidhuber, 1997)
-    a_t = attention(h_t, M)                            (``attention.py``)
+    a_t = attention(h_t, M)                            (``SourceAttention``)
     o_t = tanh(W_c [a_t; h_t])                         (Luong et al., 2015, equation 5)
 
 The first layer of the encoder reads in both directions (Bahdanau et al., 2015), each half as wide
@@ -25,25 +25,44 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.models.carried_state import CarriedState
-from dragoman.models.front_ends import SourceInput, front_end
+from dragoman.models.encoding import SourceInput, front_end
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
-from dragoman.models.recurrent.attention import Energy
+from dragoman.models.search_states import CarriedState, Looking, Source, look, seen_by_probe
 from dragoman.models.settings import RecurrentSettings
-from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
+from dragoman.native.additive import additive_scores
 from dragoman.native.dropout import numbers
 from dragoman.nn import probes
+from dragoman.nn.attention import softmax
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.linear import Computing, Embedding, Linear, Precision
 from dragoman.nn.lstm import Lstm
 from dragoman.nn.recurrence import Steps
+
+
+class Energy(Computing):
+    """Additive attention: its vector v, and what it finds in the sources."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(1, width))
+        nn.init.xavier_uniform_(self.weight)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """Nothing to choose: v takes the type of the rows that it is multiplied by."""
+
+    def forward(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
+        """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""
+        scores = additive_scores(query, source.keys, self.weight[0], source.allowed)
+        weights = softmax(scores, source.allowed[:, None])
+        return weights @ source.values, weights
+
 
 CROSS = "decoder.attention"
 """The name by which probes know its one attention."""

@@ -16,7 +16,7 @@ from searching import search
 from torch import Tensor
 
 from dragoman.base.errors import SearchError
-from dragoman.inference.fastest import fastest, summary
+from dragoman.models.catalogue.fastest import fastest, summary
 from dragoman.models.interface import Memory
 from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.shortlist import Shortlist

@@ -1,8 +1,8 @@
 """How a model will be run on this machine: by one of its kind's fast paths, or as it is.
 
-``fastest`` chooses, and says in one line why. A kind of model lists its paths in
-``models/kinds.py``; a kind without any runs on plain torch. ``without_torch`` makes the same choice
-from what an earlier process has found on this machine, where the path chosen needs no torch.
+``fastest`` chooses, and says in one line why. ``networks.py`` lists the paths of a kind of model; a
+kind without any runs on plain torch. ``without_torch`` makes the same choice from what an earlier
+process has found on this machine, where the path chosen needs no torch.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.inference.packed_models import HeldWeights, packed_model
-from dragoman.inference.settings import Precision
 from dragoman.models.catalogue.networks import fast_paths
+from dragoman.models.catalogue.packed_models import HeldWeights, packed_model
 from dragoman.models.fast_path import AMOUNTS, FastPath
-from dragoman.models.kinds import DEFAULT
 from dragoman.models.searched import SearchModel
-from dragoman.models.settings import ModelSettings
+from dragoman.models.settings import DEFAULT, ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import library, loader
 from dragoman.native.measured import known, measure, measures, microseconds
+from dragoman.nn.settings import InferencePrecision
 
 if TYPE_CHECKING:
     import torch
@@ -62,7 +61,7 @@ class Path:
 
 def fastest(
     model: Writing,
-    precision: Precision = "auto",
+    precision: InferencePrecision = "auto",
     shortlist: Shortlist | None = None,
     remembered: pathlib.Path | None = None,
 ) -> Path:
@@ -108,7 +107,7 @@ def without_torch(
     settings: ModelSettings,
     sizes: tuple[int, int],
     weights: HeldWeights,
-    precision: Precision = "auto",
+    precision: InferencePrecision = "auto",
     shortlist: Shortlist | None = None,
     remembered: pathlib.Path | None = None,
     kept: pathlib.Path | None = None,
@@ -195,7 +194,7 @@ _Choice = tuple[FastPath | None, str]
 
 def _choose(
     settings: ModelSettings,
-    precision: Precision,
+    precision: InferencePrecision,
     times_of: Callable[[Sequence[FastPath]], Mapping[str, int]],
 ) -> _Choice:
     """``times_of``: what some paths take on this machine, by ``remembered_as``; nothing if that
@@ -324,7 +323,9 @@ def summary() -> str:
     return f"{path.units()}: no {paths[0].precision}, because {paths[0].why_not(None)}"
 
 
-def _is_as_asked(path: FastPath | None, precision: Precision, shortlist: Shortlist | None) -> bool:
+def _is_as_asked(
+    path: FastPath | None, precision: InferencePrecision, shortlist: Shortlist | None
+) -> bool:
     has = "fp32" if path is None else path.precision
     lists = shortlist is None or (path is not None and path.takes_shortlist)
     return precision in ("auto", has) and lists

@@ -20,8 +20,8 @@ import torch
 from native_levels import kernels_of
 
 from dragoman.base.errors import RunError
-from dragoman.inference import packed_models
-from dragoman.inference.packed_models import HeldWeights, key_of, packed_model, sum_of
+from dragoman.models.catalogue import packed_models
+from dragoman.models.catalogue.packed_models import HeldWeights, key_of, packed_model, sum_of
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.fast_paths import paths
@@ -409,7 +409,7 @@ def test_an_open_file_is_let_go(weights: Path) -> None:
     """One for each run that a server has opened and dropped would end it some day."""
     program = (
         "import os, sys; from pathlib import Path\n"
-        "from dragoman.inference.packed_models import HeldWeights\n"
+        "from dragoman.models.catalogue.packed_models import HeldWeights\n"
         "for _ in range(3): held = HeldWeights(Path(sys.argv[1])); held.digest\n"
         "del held; print(len(os.listdir('/proc/self/fd')))"
     )

@@ -1,5 +1,8 @@
-"""Parts of an office document that hold paragraphs, their units in the order of reading, and what
-writes WordprocessingML from right to left.
+"""Documents of Office Open XML (ECMA-376): Word, PowerPoint and Excel.
+
+What a part holds its content type says, not its name. Text in headers, footers, notes, text boxes,
+charts and diagrams is translated as that of the body; comments, properties and the layouts of
+slides are kept.
 """
 
 from __future__ import annotations
@@ -9,11 +12,50 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from dragoman.formats.office.archive import Archive
+from dragoman.formats.office.packed_document import Members, PackedDocument, said_languages
 from dragoman.formats.office.runs import RunUnit, name_at, units_in, written
-from dragoman.formats.units.document import Splice
+from dragoman.formats.units.document import (
+    BadDocument,
+    OutputOptions,
+    SaidLanguage,
+    Splice,
+    Target,
+    Unit,
+)
 from dragoman.formats.units.inline import spaced
-from dragoman.formats.units.unit import Target
 from dragoman.formats.xml.tokens import Replacement, Xml, put, replaced
+
+_TYPES = "[Content_Types].xml"
+_STYLES = "word/styles.xml"
+_PREFIX = re.compile(
+    r"\Aapplication/vnd\.(?:ms-(?:office|word)\."
+    r"|openxmlformats-officedocument\.(?:(?:wordprocessing|presentation|spreadsheet)ml\.)?)"
+)
+"""application/vnd.openxmlformats-officedocument.wordprocessingml.document.main: before its end."""
+_WORD = (
+    *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
+    *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
+)
+_DRAWN = ("drawingml.chart", "drawingml.diagramData", "drawingml.diagramDrawing", "drawing")
+_SLIDES = ("slide", "notesSlide")
+_SHEETS = ("sharedStrings", "worksheet")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is translated of a part."""
+
+    paragraphs: frozenset[str]
+    keep_space: bool
+
+
+_PARTS = {
+    **dict.fromkeys(_WORD, _Kind(frozenset({"p"}), True)),
+    **dict.fromkeys((*_DRAWN, *_SLIDES), _Kind(frozenset({"p"}), False)),
+    **dict.fromkeys(_SHEETS, _Kind(frozenset({"si", "is"}), True)),
+}
+"""The end of a content type, without ``+xml`` -> what such a part holds."""
 
 
 @dataclass(frozen=True)
@@ -21,22 +63,15 @@ class OfficePart:
     """A file of XML with its units."""
 
     xml: Xml
-    units: Sequence[RunUnit]
+    runs: Sequence[RunUnit]
     keep_space: bool
     """Whether texts say that their spaces count."""
+    is_word: bool
+    """Whether its paragraphs may be written from right to left."""
 
-    @classmethod
-    def read(
-        cls, data: bytes, name: str, paragraphs: set[str], *, most: int, keep_space: bool = True
-    ) -> OfficePart:
-        """``paragraphs``: the names of the elements that hold runs. ``most``: tokens that may be
-        read."""
-        xml = Xml.read(data, name, most)
-        kept = _in_fields(xml)
-        units: list[RunUnit] = []
-        for number, _ in xml.elements(*paragraphs):
-            units += units_in(xml, number, kept)
-        return cls(xml, units, keep_space)
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [one.unit for one in self.runs]
 
     @property
     def prefix(self) -> str:
@@ -44,33 +79,93 @@ class OfficePart:
         root = self.xml.root
         return name_at(self.xml, root.begin).removesuffix(root.name)
 
-    def without(self, texts: Collection[str]) -> OfficePart:
-        """The part, with some texts left as they are."""
-        return replace(self, units=[one for one in self.units if one.unit.text not in texts])
-
-    def join(
-        self,
-        targets: Sequence[Target],
-        extra: Sequence[Splice] = (),
-        font: Callable[[str, str], str] | None = None,
-    ) -> bytes:
-        """The part with its translations. ``extra``: what else is replaced. ``font``: makes the
-        fonts of what is translated, of a font and the prefix of its name."""
-        replacements = [put(*splice) for splice in extra]
-        prefix = self.prefix
-        for one, target in zip(self.units, targets, strict=True):
-            if font is not None and one.text == f"{prefix}t":
-                own = _in_font(one, lambda given: font(given, prefix))
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
+        bidi, prefix = wanted.from_right and self.is_word, self.prefix
+        replacements = [put(*splice) for splice in _bidi_paragraphs(self)] if bidi else []
+        for one, target in zip(self.runs, targets, strict=True):
+            if bidi and one.text == f"{prefix}t":
+                own = _in_font(one, lambda font: _bidi_font(font, prefix))
                 replacements.append(self._replacement(own, target))
             elif target != one.unit.as_it_is:
                 replacements.append(self._replacement(one, target))
-        return replaced(self.xml, replacements)
+        return replaced(self.xml, replacements) if replacements or bidi else None
 
     def _replacement(self, one: RunUnit, target: Target) -> Replacement:
         pieces = spaced(one.unit, target)
         return Replacement(
             one.begin, one.end, lambda span: written(one, pieces, span, self.keep_space)
         )
+
+
+@dataclass(frozen=True)
+class OfficeDocument(PackedDocument[OfficePart]):
+    """A document of Word, PowerPoint or Excel."""
+
+    signed_by = "_xmlsignatures/sig"
+
+    styles: str
+    """Of Word, as XML."""
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> OfficeDocument:
+        archive = Archive.read(data, name)
+        if _TYPES not in archive.members:
+            raise BadDocument(f"{name} is no Office document: it has no {_TYPES}")
+        members = Members(archive)
+        types = Xml.read(members.bytes(_TYPES), f"{name}, {_TYPES}")
+        styles = members.bytes(_STYLES) if _STYLES in archive.members else b""
+        kinds = {m: kind for m, kind in _translated(types) if m in archive.members}
+        contents = {member: members.bytes(member) for member in kinds}
+        headings = _headings(members)
+        parts = {
+            member: _part(members.xml(member, content), kinds[member], member, headings)
+            for member, content in contents.items()
+            if _may_hold(content, kinds[member])
+        }
+        if not kinds:
+            raise BadDocument(f"{name} holds no text: no document, slide or sheet is in it")
+        return cls(name, archive, parts, styles.decode("utf-8", "replace"))
+
+    @property
+    def languages(self) -> Sequence[SaidLanguage]:
+        xml = [self.styles, *(part.xml.source.text for part in self.parts.values())]
+        return said_languages(self.name, xml, self.units)
+
+
+def _part(xml: Xml, kind: _Kind, member: str, headings: Collection[str]) -> OfficePart:
+    """The part of a member. ``headings``: texts that are left as they are."""
+    kept = _in_fields(xml)
+    found = (one for n, _ in xml.elements(*kind.paragraphs) for one in units_in(xml, n, kept))
+    runs = [one for one in found if one.unit.text not in headings]
+    return OfficePart(xml, runs, kind.keep_space, kind.keep_space and member.startswith("word/"))
+
+
+def _may_hold(content: bytes, kind: _Kind) -> bool:
+    """Whether a part may hold text: most sheets hold the numbers of texts that stand elsewhere."""
+    starts = [f"{before}{name}".encode() for name in kind.paragraphs for before in ("<", ":")]
+    return b"\0" in content[:100] or any(start in content for start in starts)
+
+
+def _translated(types: Xml) -> list[tuple[str, _Kind]]:
+    """The members that are translated."""
+    found = []
+    for _, token in types.elements("Override"):
+        kind = token.attributes.get("ContentType", "").removesuffix("+xml")
+        name = _PARTS.get(_PREFIX.sub("", kind))
+        if name is not None:
+            found.append((token.attributes.get("PartName", "").lstrip("/"), name))
+    return found
+
+
+def _headings(members: Members) -> frozenset[str]:
+    """The headings of tables in sheets, which Excel wants to be the same in two places."""
+    found = set()
+    for member in members.archive.members:
+        if member.startswith("xl/tables/") and member.endswith(".xml"):
+            xml = Xml.read(members.bytes(member), f"{members.archive.name}, {member}")
+            for _, token in xml.elements("tableColumn"):
+                found.add(token.attributes.get("name", ""))
+    return frozenset(found)
 
 
 def _in_font(one: RunUnit, font: Callable[[str], str]) -> RunUnit:
@@ -146,7 +241,7 @@ _RTL = re.compile(r"<(?:\w+:)?rtl[\s/>]")
 _END = re.compile(r"</(?:\w+:)?rPr>|/>\Z")
 
 
-def bidi_font(font: str, prefix: str) -> str:
+def _bidi_font(font: str, prefix: str) -> str:
     """The properties of a run, from right to left. ``prefix``: that of WordprocessingML."""
     if _RTL.search(font):
         return font
@@ -156,13 +251,13 @@ def bidi_font(font: str, prefix: str) -> str:
     return f"{font[: place.start()]}<{prefix}rtl/>{font[place.start() :]}"
 
 
-def bidi_paragraphs(part: OfficePart) -> list[Splice]:
+def _bidi_paragraphs(part: OfficePart) -> list[Splice]:
     """What makes each paragraph with text one from right to left."""
     tokens, splices = part.xml.tokens, []
     bidi = f"<{part.prefix}bidi/>"
     properties = f"<{part.prefix}pPr>{bidi}</{part.prefix}pPr>"
     paragraph = f"<{part.prefix}p".encode()  # and no paragraph of a drawing
-    begins = sorted(one.begin for one in part.units)
+    begins = sorted(one.begin for one in part.runs)
     if not begins:
         return []
     for number, token in part.xml.elements("p"):

@@ -11,15 +11,14 @@ from random_transformer import distance, random_sources, random_transformer
 from searching import search
 from torch import Tensor
 
-from dragoman.inference.fastest import Path, beside_ctc
+from dragoman.models.catalogue.fastest import Path, beside_ctc
 from dragoman.models.interface import Memory
 from dragoman.models.on_torch import OnTorch
 from dragoman.models.prepared import COLUMNS, PreparedNetwork, best_of
 from dragoman.models.transformer.cpu import CpuSteps
-from dragoman.nn import inference_linear
-from dragoman.nn.inference_linear import InferenceLinear, has_onednn, rounded
+from dragoman.nn import linear as nn_linear
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Linear
+from dragoman.nn.linear import InferenceLinear, Linear, has_onednn, rounded
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 
@@ -178,7 +177,7 @@ def test_it_is_linear(dtype: torch.dtype, onednn: bool, monkeypatch: pytest.Monk
     if onednn and not has_onednn(dtype):
         pytest.skip("this torch has no packed linear maps for this type")
     if not onednn:
-        monkeypatch.setattr(inference_linear, "has_onednn", lambda _: False)
+        monkeypatch.setattr(nn_linear, "has_onednn", lambda _: False)
     weight, bias, x = torch.randn(37, 21), torch.randn(37), torch.randn(5, 21)
     expected = x @ weight.t() + bias
     x = x.to(dtype)
@@ -192,8 +191,8 @@ def test_it_is_linear(dtype: torch.dtype, onednn: bool, monkeypatch: pytest.Monk
 def test_a_packed_linear_map_that_is_wrong_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_onednn(torch.float32):
         pytest.skip("this torch has no packed linear maps for this type")
-    plain = inference_linear.F.linear
-    monkeypatch.setattr(inference_linear.F, "linear", lambda *given: 1.05 * plain(*given))
+    plain = nn_linear.F.linear
+    monkeypatch.setattr(nn_linear.F, "linear", lambda *given: 1.05 * plain(*given))
     assert not has_onednn.__wrapped__(torch.float32)
 
 

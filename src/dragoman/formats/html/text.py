@@ -14,38 +14,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from dragoman.formats.html.elements import ENDS_TEXT, KEPT, NAMES_ITS_TITLE, NEVER, RAW, SHOWN
 from dragoman.formats.html.open_elements import OpenElements
-from dragoman.formats.html.tokens import RAW, Attribute, HtmlToken, Reader, unescaped
+from dragoman.formats.html.tokens import Attribute, HtmlToken, Reader, unescaped
+from dragoman.formats.units.document import Code, Insert, Unit, is_address, parts_of
 from dragoman.formats.units.inline import needs_space_before, needs_space_behind
-from dragoman.formats.units.unit import Code, Insert, Unit, is_address, parts_of
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
 _PICTURE = re.compile(r"<(?:img|input|image|embed)\b", re.IGNORECASE)
-
-ENDS_TEXT = {
-    *("address", "article", "aside", "audio", "blockquote", "body", "br", "button", "canvas"),
-    *("caption", "center", "col", "colgroup", "dd", "details", "dialog", "dir", "div", "dl", "dt"),
-    *("embed", "fieldset", "figcaption", "figure", "footer", "form", "frame", "frameset", "h1"),
-    *("h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "iframe", "input"),
-    *("legend", "li", "link", "main", "menu", "meta", "nav", "noframes", "noscript", "object"),
-    *("ol", "optgroup", "option", "p", "param", "pre", "rp", "rt", "ruby", "script", "search"),
-    *("section", "select", "style", "summary", "table", "tbody", "td", "template", "textarea"),
-    *("tfoot", "th", "thead", "title", "tr", "track", "ul", "video"),
-}
-"""Elements at which running text begins and ends. All others, unknown ones too, stand within it."""
-
-KEPT = {"code", "kbd", "pre", "samp", "var"}
-"""Elements that are not translated unless they, or elements inside, are marked as to be."""
-
-NEVER = {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg", "template"}
-NEVER |= {"textarea", "xmp", "plaintext"}
-"""Elements whose inside is no running text, whatever they are marked as."""
-
-SHOWN = {"alt", "placeholder", "title"}
-"""Attributes that a reader sees as text."""
-_NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
-"""Elements whose title no reader sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +217,7 @@ def _marked(attributes: dict[str, Attribute]) -> bool | None:
 
 def _shown(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
     """The attributes of a tag that a reader sees as text."""
-    if name in _NAMES_ITS_TITLE:
+    if name in NAMES_ITS_TITLE:
         return []
     values = [one for one in attributes.values() if one.name in SHOWN]
     return [one for one in values if any(character.isalnum() for character in one.value)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dragoman.nn.quantisation import FiniteScalars
+from dragoman.models.picture_codes import FiniteScalars
 
 
 @pytest.mark.parametrize("levels", [(8, 6, 5), (2,), (3, 4)])

@@ -1,0 +1,113 @@
+"""Documents that are archives of parts: what those of office programs and books have in common.
+
+Each text of an office document has two languages, one for the letters of Europe and one for those
+of East Asia. Programs that make documents leave English in both, and office programs the language
+of their menus in one. So a document says its language where all of its texts and styles have the
+same, and it is not English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from dragoman.formats.office.archive import MOST_BYTES, Archive
+from dragoman.formats.units.document import Document, OutputOptions, SaidLanguage, Target, Unit
+from dragoman.formats.units.inline import is_asian
+from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
+
+
+class Members:
+    """The members of an archive, as long as they are not more than may be read: their bytes and
+    their tokens are counted together, since a small archive may hold a lot."""
+
+    def __init__(self, archive: Archive, most: int = MOST_BYTES) -> None:
+        self.archive = archive
+        self._bytes, self._tokens = most, MOST_TOKENS
+
+    def bytes(self, member: str) -> bytes:
+        """One of them, unpacked. Errors: ``BadDocument``."""
+        content = self.archive.member(member, self._bytes)
+        self._bytes -= len(content)
+        return content
+
+    def xml(self, member: str, content: bytes) -> Xml:
+        """One of them, cut into tokens. Errors: ``BadDocument``."""
+        xml = Xml.read(content, f"{self.archive.name}, {member}", self._tokens)
+        self._tokens -= len(xml.tokens)
+        return xml
+
+
+class PackedPart(Protocol):
+    """A member that is translated."""
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """In the order of reading."""
+
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
+        """The member with a translation for each unit; None where it stays as it is."""
+
+
+Part = TypeVar("Part", bound=PackedPart)
+
+
+@dataclass(frozen=True)
+class PackedDocument(Document, Generic[Part]):
+    """An archive and its members that are translated, by their names, in the order of reading."""
+
+    signed_by: ClassVar[str]
+    """How the names of members begin that sign such a document, in small letters."""
+
+    name: str
+    archive: Archive
+    parts: dict[str, Part]
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [unit for part in self.parts.values() for unit in part.units]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self.archive.signature_notes(self.signed_by)
+
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
+        return self.archive.replaced(self.joined(targets, wanted))
+
+    def joined(self, targets: Sequence[Target], wanted: OutputOptions) -> dict[str, bytes]:
+        """The members that are not as they were."""
+        new, every = dict[str, bytes](), iter(targets)
+        for member, part in self.parts.items():
+            own = list(islice(every, len(part.units)))
+            if (content := part.join(own, wanted)) is not None:
+                new[member] = content
+        return new
+
+
+_WESTERN, _ASIAN = (
+    re.compile(
+        rf"(?:<w:lang(?=\s)[^<>]{{0,200}}?\sw:{word}|<a:rPr(?=\s)[^<>]{{0,200}}?\slang|\s{written})"
+        r'="([a-z]{2,3})\b'
+    )
+    for word, written in (("val", "fo:language"), ("eastAsia", "style:language-asian"))
+)
+"""How Word, PowerPoint and OpenDocument say either."""
+_OF_ASIA = {"ja", "ko", "zh"}
+_LOOKED_AT = 1_000
+"""Letters that tell which of the two counts."""
+
+
+def said_languages(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list[SaidLanguage]:
+    """What the XML of a document says of the language of its units; nothing where it is unsure."""
+    letters = (letter for unit in units for letter in unit.text if letter.isalpha())
+    looked_at = list(islice(letters, _LOOKED_AT))
+    of_asia = 2 * sum(map(is_asian, looked_at)) > len(looked_at)
+    found = {code for text in xml for code in (_ASIAN if of_asia else _WESTERN).findall(text)}
+    code = found.pop() if len(found) == 1 else "en"
+    if code == "en" or (code in _OF_ASIA) != of_asia:
+        return []
+    where = f"{name}: the language of its text, {code},"
+    return [SaidLanguage("source", code, where, is_binding=False)]
