@@ -42,8 +42,8 @@ def labels(page: Page) -> list[str]:
     """Headings, labels and buttons of the page itself: nothing of the run, of a sentence, of a
     person."""
     found = page.locator(
-        "h1, h2, h3, th:not(.lang), dt, summary, caption, label, .about, .lead, .legend, [role=tab],"
-        " .caption, .note"
+        "h1, h2, h3, th:not(.lang), dt, summary, caption, label, .about, .lead, .legend, .caption, "
+        ".note, [role=tab]"
     )
     return [one for one in found.all_inner_texts() if one.strip()]
 
